@@ -1,0 +1,76 @@
+//! ISA-L through its C interface, with this project's code as the matrix.
+
+use erasure_isa_l_sys as sys;
+use fec_core::block::ShardBuf;
+
+/// Expanded coefficients.
+pub struct Tables {
+    k: usize,
+    rows: usize,
+    bytes: Vec<u8>,
+}
+
+impl Tables {
+    /// `matrix` is row-major, `rows` by `k`.
+    pub fn new(k: usize, rows: usize, matrix: &[u8]) -> Tables {
+        assert_eq!(matrix.len(), k * rows);
+        let mut bytes = vec![0u8; 32 * k * rows];
+        let mut matrix = matrix.to_vec();
+        // SAFETY: the tables have the 32·k·rows bytes, and the matrix the k·rows, that the call documents.
+        unsafe { sys::ec_init_tables(k as i32, rows as i32, matrix.as_mut_ptr(), bytes.as_mut_ptr()) };
+        Tables { k, rows, bytes }
+    }
+
+    /// Applies the matrix, `tile` columns at a time.
+    pub fn run(&self, src: &ShardBuf, dst: &mut ShardBuf, tile: usize) {
+        assert!(src.rows() == self.k && dst.rows() == self.rows && src.row_len() == dst.row_len());
+        let len = src.row_len();
+        let tile = tile.min(len);
+        let tables = self.bytes.as_ptr().cast_mut();
+        let rows_in: Vec<*const u8> = src.iter().map(<[u8]>::as_ptr).collect();
+        let rows_out: Vec<*mut u8> = dst.iter_mut().map(<[u8]>::as_mut_ptr).collect();
+        let mut data = vec![std::ptr::null_mut(); self.k];
+        let mut coding = vec![std::ptr::null_mut(); self.rows];
+        for at in (0..len).step_by(tile) {
+            let part = tile.min(len - at);
+            data.iter_mut().zip(&rows_in).for_each(|(to, from)| *to = from.wrapping_add(at).cast_mut());
+            coding.iter_mut().zip(&rows_out).for_each(|(to, from)| *to = from.wrapping_add(at));
+            // SAFETY: every pointer has `part` bytes of its row behind it; sources are only read.
+            unsafe {
+                sys::ec_encode_data(
+                    part as i32,
+                    self.k as i32,
+                    self.rows as i32,
+                    tables,
+                    data.as_mut_ptr(),
+                    coding.as_mut_ptr(),
+                )
+            };
+        }
+    }
+}
+
+/// The whole of decoding as ISA-L's users write it: invert the rows that survived, expand, apply.
+pub fn restore(
+    k: usize,
+    generator: &[u8],
+    known: &[u8],
+    wanted: &[u8],
+    have: &ShardBuf,
+    out: &mut ShardBuf,
+    tile: usize,
+) {
+    let mut survivors = vec![0u8; k * k];
+    for (row, index) in survivors.chunks_exact_mut(k).zip(known) {
+        match usize::from(*index).checked_sub(k) {
+            None => row[usize::from(*index)] = 1,
+            Some(recovery) => row.copy_from_slice(&generator[recovery * k..][..k]),
+        }
+    }
+    let mut inverse = vec![0u8; k * k];
+    // SAFETY: both matrices are k by k.
+    let status = unsafe { sys::gf_invert_matrix(survivors.as_mut_ptr(), inverse.as_mut_ptr(), k as i32) };
+    assert_eq!(status, 0, "the matrix is regular");
+    let rows: Vec<u8> = wanted.iter().flat_map(|w| inverse[usize::from(*w) * k..][..k].to_vec()).collect();
+    Tables::new(k, wanted.len(), &rows).run(have, out, tile);
+}

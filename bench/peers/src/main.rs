@@ -1,0 +1,229 @@
+//! fec's block code against other codecs: all contenders of a row take turns in one process, on one
+//! core, over the same bytes; medians of many rounds. Every result is compared with fec's where the code
+//! is the same, so nobody wins by computing less.
+//!
+//! `scripts/peers.sh` installs what ISA-L needs and runs this.
+
+mod isal;
+
+use fec_core::block::{Code, Plan, ShardBuf};
+use fec_core::gf256::kernel::Backend;
+use fec_core::gf256::{inv, mul};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Columns that ISA-L is given at a time where it is called in tiles: its best case.
+const TILE: usize = 4096;
+
+/// One contender of a row.
+struct Contender<'a> {
+    name: String,
+    run: Box<dyn FnMut() + 'a>,
+    times: Vec<Duration>,
+}
+
+impl<'a> Contender<'a> {
+    fn new(name: impl Into<String>, run: impl FnMut() + 'a) -> Contender<'a> {
+        Contender { name: name.into(), run: Box::new(run), times: Vec::new() }
+    }
+
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e6
+    }
+
+    fn min(&self) -> f64 {
+        self.times.iter().min().expect("it ran").as_secs_f64() * 1e6
+    }
+}
+
+/// Runs all contenders in turn and prints a row for each: the first is the one the others are compared
+/// with.
+fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    for contender in &mut contenders {
+        (contender.run)();
+    }
+    for round in 0..rounds {
+        for nth in 0..contenders.len() {
+            // Another one begins each round, so that nobody always runs behind the same neighbour.
+            let at = (nth + round) % contenders.len();
+            let contender = &mut contenders[at];
+            let began = Instant::now();
+            (contender.run)();
+            contender.times.push(began.elapsed());
+        }
+    }
+    let base = contenders[0].median();
+    println!("\n### {title}\n\n| | median µs | min µs | time relative to fec |\n|---|---|---|---|");
+    for contender in &contenders {
+        let median = contender.median();
+        println!("| {} | {median:.1} | {:.1} | {:.2} |", contender.name, contender.min(), median / base);
+    }
+}
+
+fn filled(rows: usize, len: usize) -> ShardBuf {
+    let mut buf = ShardBuf::new(rows, len);
+    let mut state = 1u64;
+    for row in buf.iter_mut() {
+        for byte in row {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *byte = (state >> 56) as u8;
+        }
+    }
+    buf
+}
+
+/// The coefficients of shards `wanted` from shards `known`: Lagrange, row-major.
+fn lagrange(known: &[u8], wanted: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for y in wanted {
+        for (j, x) in known.iter().enumerate() {
+            let others = known.iter().enumerate().filter(|(i, _)| *i != j);
+            let (n, d) = others.fold((1, 1), |(n, d), (_, o)| (mul(n, y ^ o), mul(d, x ^ o)));
+            out.push(mul(n, inv(d)));
+        }
+    }
+    out
+}
+
+/// Runs a plan over rows of a buffer.
+fn run_plan(plan: &Plan, src: &ShardBuf, dst: &mut ShardBuf) {
+    let src: Vec<&[u8]> = src.iter().collect();
+    let mut dst: Vec<&mut [u8]> = dst.iter_mut().collect();
+    plan.run(&src, &mut dst);
+}
+
+fn encode(k: usize, m: usize, len: usize, rounds: usize) {
+    let code = Code::new(k, m).expect("a code");
+    let originals = filled(k, len);
+    let mut expected = ShardBuf::new(m, len);
+    run_plan(&Plan::encode(code, Backend::best()), &originals, &mut expected);
+
+    let indices: Vec<u8> = (0..k + m).map(|i| i as u8).collect();
+    let matrix = lagrange(&indices[..k], &indices[k..]);
+    let tables = isal::Tables::new(k, m, &matrix);
+    let check = |name: &str, out: &ShardBuf| {
+        for (i, (a, b)) in expected.iter().zip(out.iter()).enumerate() {
+            assert!(a == b, "{name}: recovery shard {i} differs");
+        }
+    };
+    let plans: Vec<Plan> =
+        Backend::available().filter(|b| b.name() != "scalar").map(|b| Plan::encode(code, b)).collect();
+    let mut outs: Vec<ShardBuf> = (0..plans.len() + 4).map(|_| ShardBuf::new(m, len)).collect();
+    let mut free = outs.iter_mut();
+    let mut contenders = Vec::new();
+    for plan in &plans {
+        let out = free.next().expect("buffers");
+        run_plan(plan, &originals, out);
+        check(plan.backend().name(), out);
+        let originals = &originals;
+        let name = format!("fec {}", plan.backend().name());
+        contenders.push(Contender::new(name, move || run_plan(plan, originals, out)));
+    }
+    let out = free.next().expect("buffers");
+    tables.run(&originals, out, TILE);
+    check("ISA-L in tiles", out);
+    let (tables, originals) = (&tables, &originals);
+    contenders.push(Contender::new("ISA-L in tiles", move || tables.run(originals, out, TILE)));
+    let out = free.next().expect("buffers");
+    contenders.push(Contender::new("ISA-L", move || tables.run(originals, out, usize::MAX)));
+    let coder = rusty_erasure::Matrix::cauchy(k, m).and_then(rusty_erasure::coder).expect("a coder");
+    let out = free.next().expect("buffers");
+    contenders.push(Contender::new("rusty_erasure", move || {
+        let src: Vec<&[u8]> = originals.iter().collect();
+        let mut dst: Vec<&mut [u8]> = out.iter_mut().collect();
+        coder.encode(&src, &mut dst).expect("it encodes");
+    }));
+    let mut simd = reed_solomon_simd::ReedSolomonEncoder::new(k, m, len).expect("an encoder");
+    contenders.push(Contender::new("reed-solomon-simd", move || {
+        originals.iter().for_each(|row| simd.add_original_shard(row).expect("a shard"));
+        let encoded = simd.encode().expect("it encodes");
+        black_box(encoded.recovery(0));
+    }));
+    let erasure = reed_solomon_erasure::galois_8::ReedSolomon::new(k, m).expect("an encoder");
+    let out = free.next().expect("buffers");
+    {
+        let src: Vec<&[u8]> = originals.iter().collect();
+        let mut dst: Vec<&mut [u8]> = out.iter_mut().collect();
+        erasure.encode_sep(&src, &mut dst).expect("it encodes");
+    }
+    check("reed-solomon-erasure", out);
+    contenders.push(Contender::new("reed-solomon-erasure", move || {
+        let src: Vec<&[u8]> = originals.iter().collect();
+        let mut dst: Vec<&mut [u8]> = out.iter_mut().collect();
+        erasure.encode_sep(&src, &mut dst).expect("it encodes");
+    }));
+    if m >= k {
+        let mut copied = ShardBuf::new(m, len);
+        contenders.push(Contender::new("copying: payload read, recovery rows written", move || {
+            for (i, row) in copied.iter_mut().enumerate() {
+                row.copy_from_slice(originals.row(i % k));
+            }
+            black_box(copied.row(0));
+        }));
+    }
+    race(&format!("encode {k} + {m} x {len} B"), rounds, contenders);
+}
+
+/// Restores `lost` originals from the others and the first recovery shards; set-up included on both
+/// sides.
+fn decode(k: usize, m: usize, len: usize, lost: usize, rounds: usize) {
+    let code = Code::new(k, m).expect("a code");
+    let originals = filled(k, len);
+    let mut recovery = ShardBuf::new(m, len);
+    run_plan(&Plan::encode(code, Backend::best()), &originals, &mut recovery);
+    let known: Vec<u8> = (lost..k + lost).map(|i| i as u8).collect();
+    let wanted: Vec<u8> = (0..lost).map(|i| i as u8).collect();
+    let mut have = ShardBuf::new(k, len);
+    for (row, index) in have.iter_mut().zip(&known) {
+        let index = usize::from(*index);
+        row.copy_from_slice(if index < k { originals.row(index) } else { recovery.row(index - k) });
+    }
+    let check = |name: &str, out: &ShardBuf| {
+        for (i, (a, b)) in originals.iter().zip(out.iter()).enumerate() {
+            assert!(a == b, "{name}: original {i} differs");
+        }
+    };
+    let (have, known, wanted) = (&have, &known, &wanted);
+    let backend = Backend::best();
+    let mut out = ShardBuf::new(lost, len);
+    let mut fec = move || {
+        let plan = Plan::new(code, backend, known, wanted).expect("a plan");
+        run_plan(&plan, have, &mut out);
+        black_box(out.row(0).as_ptr());
+        out.row(0)[0]
+    };
+    black_box(fec());
+    let indices: Vec<u8> = (0..k + m).map(|i| i as u8).collect();
+    let generator = lagrange(&indices[..k], &indices[k..]);
+    let mut out = ShardBuf::new(lost, len);
+    isal::restore(k, &generator, known, wanted, have, &mut out, TILE);
+    check("ISA-L", &out);
+    let generator = &generator;
+    let contenders = vec![
+        Contender::new(format!("fec {}", backend.name()), move || {
+            black_box(fec());
+        }),
+        Contender::new("ISA-L in tiles", move || {
+            isal::restore(k, generator, known, wanted, have, &mut out, TILE)
+        }),
+    ];
+    race(&format!("decode {k} + {m} x {len} B, {lost} originals lost, set-up included"), rounds, contenders);
+}
+
+fn main() {
+    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(31);
+    let shard = |payload: usize, k: usize| payload.div_ceil(64 * k) * 64;
+    for (k, m, payload) in
+        [(33, 67, 4 << 20), (86, 14, 4 << 20), (50, 50, 4 << 20), (100, 100, 4 << 20), (10, 4, 10 << 20)]
+    {
+        encode(k, m, shard(payload, k), rounds);
+    }
+    encode(33, 67, 256, 20 * rounds);
+    for lost in [1, 8, 22, 33] {
+        decode(33, 67, shard(4 << 20, 33), lost, rounds);
+    }
+    decode(33, 67, 256, 22, 20 * rounds);
+    decode(86, 14, shard(4 << 20, 86), 14, rounds);
+}

@@ -1,0 +1,87 @@
+//! Sorted lists of byte ranges, joined where they touch.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Bytes `start` up to, and not including, `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ByteRange {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// A set of byte ranges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges {
+    /// Start to end; no two touch.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    /// Adds a range that overlaps none that is there.
+    pub(crate) fn add(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let (mut start, mut end) = (start, end);
+        if let Some((&before, &its_end)) = self.ranges.range(..start).next_back()
+            && its_end >= start
+        {
+            self.ranges.remove(&before);
+            start = before;
+            end = end.max(its_end);
+        }
+        while let Some((&after, &its_end)) = self.ranges.range(start..=end).next() {
+            self.ranges.remove(&after);
+            end = end.max(its_end);
+        }
+        self.ranges.insert(start, end);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes in all ranges.
+    pub(crate) fn total(&self) -> u64 {
+        self.ranges.iter().map(|(start, end)| end - start).sum()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Where the last range ends.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.ranges.values().next_back().copied()
+    }
+
+    pub(crate) fn list(&self) -> Vec<ByteRange> {
+        self.ranges.iter().map(|(&start, &end)| ByteRange { start, end }).collect()
+    }
+
+    /// One line a range for people, up to `most`.
+    pub(crate) fn describe(&self, what: &str, most: usize, out: &mut String) {
+        for (start, end) in self.ranges.iter().take(most) {
+            out.push_str(&format!("  {what}: bytes {start} to {} ({} bytes)\n", end - 1, end - start));
+        }
+        if self.len() > most {
+            out.push_str(&format!("  {what}: {} more ranges\n", self.len() - most));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_where_they_touch() {
+        let mut ranges = Ranges::default();
+        for (start, end) in [(10, 20), (40, 50), (20, 30), (5, 5), (30, 40), (60, 61)] {
+            ranges.add(start, end);
+        }
+        assert_eq!(ranges.list(), [ByteRange { start: 10, end: 50 }, ByteRange { start: 60, end: 61 }]);
+        assert_eq!(ranges.total(), 41);
+    }
+}

@@ -1,0 +1,288 @@
+//! Shard files, wherever they lie and whatever they are called.
+
+use super::{Encoded, GroupEntry, Leftovers, Load, Records};
+use crate::failure::{Failure, Result, show};
+use crate::sys::salvage::is_bad_place;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
+use fec_core::observe::Unobserved;
+use fec_core::set::SetDecoder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A shard file that is open.
+#[derive(Debug)]
+pub(crate) struct ShardFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) len: u64,
+}
+
+/// One file's claim to be a certain shard: `bases` are the positions at which its layout may start,
+/// the most likely first. They differ from 0 when bytes were lost or gained.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) file: Arc<ShardFile>,
+    pub(crate) bases: Vec<i128>,
+}
+
+/// All files that say they belong to one root.
+#[derive(Debug)]
+pub(crate) struct ShardSet {
+    pub(crate) encoding: Encoding,
+    /// For each shard index the files that claim it.
+    pub(crate) members: Vec<Vec<Member>>,
+}
+
+/// What a list of paths held.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// By root.
+    pub(crate) sets: BTreeMap<Digest, ShardSet>,
+    pub(crate) leftovers: Leftovers,
+}
+
+/// Reads exactly the bytes at `at`; `None` when they are not all in the file.
+pub(crate) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<Option<()>> {
+    let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.len);
+    if !inside {
+        return Ok(None);
+    }
+    match file.file.read_exact_at(out, at as u64) {
+        Ok(()) => Ok(Some(())),
+        // The file became shorter since it was opened: the shard is an erasure.
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether a shard file's magic stands at either end.
+pub(crate) fn looks_like_shard(file: &File, len: u64) -> io::Result<bool> {
+    let mut magic = [0u8; 8];
+    for at in [Some(0), len.checked_sub(HEADER_LEN as u64)].into_iter().flatten() {
+        if len >= 8 && at + 8 <= len {
+            match file.read_exact_at(&mut magic, at) {
+                Ok(()) if shard_file::has_magic(&magic) => return Ok(true),
+                Err(e) if !is_bad_place(&e) => return Err(e),
+                _ => {}
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Where the shard file starts whose header stands at the end of `file`; 0 if there is none, or if there is
+/// a header at the start too.
+pub(crate) fn start_of_shard_at_end(file: &File, len: u64) -> io::Result<u64> {
+    let mut header = [0u8; HEADER_LEN];
+    let Some(tail) = len.checked_sub(HEADER_LEN as u64) else { return Ok(0) };
+    match file.read_exact_at(&mut header, 0) {
+        Ok(()) if shard_file::has_magic(&header) => return Ok(0),
+        Err(e) if !is_bad_place(&e) => return Err(e),
+        _ => {}
+    }
+    match file.read_exact_at(&mut header, tail) {
+        Err(e) if is_bad_place(&e) => return Ok(0),
+        other => other?,
+    }
+    // A header that cannot be read says nothing of the length.
+    Ok(ShardHeader::parse(&header).map_or(0, |h| len.saturating_sub(h.encoding.layout().file_len)))
+}
+
+/// Finds the shard files among `paths`; folders are looked through, one level deep.
+pub(crate) fn gather(paths: &[PathBuf]) -> Result<Gathered> {
+    let mut files = BTreeSet::new();
+    for path in paths {
+        let meta = fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?;
+        if !meta.is_dir() {
+            files.insert(path.clone());
+            continue;
+        }
+        for entry in fs::read_dir(path).map_err(|e| Failure::io("read", path, &e))? {
+            files.insert(entry.map_err(|e| Failure::io("read", path, &e))?.path());
+        }
+    }
+    let mut gathered = Gathered::default();
+    for path in files {
+        if let Err(e) = gathered.add(&path) {
+            gathered.leftovers.unreadable(&path, &e);
+        }
+    }
+    Ok(gathered)
+}
+
+impl Gathered {
+    fn add(&mut self, path: &Path) -> io::Result<()> {
+        // A folder, FIFO or device among the files is not opened: that could block.
+        if !fs::metadata(path)?.is_file() {
+            self.leftovers.foreign.push(path.to_path_buf());
+            return Ok(());
+        }
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let file = Arc::new(ShardFile { path: path.to_path_buf(), file, len });
+        let tail_at = i128::from(len) - HEADER_LEN as i128;
+        let mut is_read = true;
+        // A header in a bad sector must not cost what the other one leads to.
+        let mut header_at = |at| {
+            read_header(&file, at).unwrap_or_else(|e| {
+                self.leftovers.unreadable(path, &e);
+                is_read = false;
+                None
+            })
+        };
+        let (head, tail) = (header_at(0), header_at(tail_at));
+        if head.is_none() && tail.is_none() && is_read {
+            self.leftovers.foreign.push(path.to_path_buf());
+            return Ok(());
+        }
+        for (end, found) in [("head", head), ("tail", tail)] {
+            let header = match found {
+                None => continue,
+                Some(Ok(header)) => header,
+                Some(Err(error)) => {
+                    self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
+                    continue;
+                }
+            };
+            // Where bytes were lost or gained, both ends give positions, whichever header is left.
+            let layout = header.encoding.layout();
+            let mut bases = vec![0, i128::from(len) - i128::from(layout.file_len)];
+            if end == "tail" {
+                bases.reverse();
+            }
+            bases.retain(|base| holds_a_shard(&file, &layout, *base));
+            if bases.is_empty() {
+                let error = FormatError::Damaged("the length of a file without one whole shard");
+                self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
+            }
+            bases.into_iter().for_each(|base| self.place(&file, &header, base));
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, file: &Arc<ShardFile>, header: &ShardHeader, base: i128) {
+        let index = header.index as usize;
+        let set = self.sets.entry(header.encoding.root).or_insert_with(|| {
+            let n = header.encoding.geometry.shape().code.n();
+            ShardSet { encoding: header.encoding.clone(), members: vec![Vec::new(); n] }
+        });
+        let claims = &mut set.members[index];
+        match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
+            Some(member) if member.bases.contains(&base) => {}
+            Some(member) => member.bases.push(base),
+            None => claims.push(Member { file: file.clone(), bases: vec![base] }),
+        }
+    }
+}
+
+/// Whether at least one shard lies inside the file when its layout starts at `base`. A header that
+/// states more than is there must not decide how much memory is taken.
+fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
+    let body = base + i128::from(layout.body);
+    let last = body + i128::from(layout.body_len - layout.shard_len);
+    let fits = |at: i128| at >= 0 && at + i128::from(layout.shard_len) <= i128::from(file.len);
+    fits(body) || fits(last)
+}
+
+/// One header copy: `None` if there is nothing like one.
+fn read_header(
+    file: &ShardFile,
+    at: i128,
+) -> io::Result<Option<std::result::Result<ShardHeader, FormatError>>> {
+    let mut bytes = [0u8; HEADER_LEN];
+    if read_at(file, at, &mut bytes)?.is_none() || !shard_file::has_magic(&bytes) {
+        return Ok(None);
+    }
+    Ok(Some(ShardHeader::parse(&bytes)))
+}
+
+impl Member {
+    /// All copies of the proof of `set` that can be read, from each base.
+    fn proofs(&self, layout: &Layout, set: u32) -> io::Result<Vec<Vec<u8>>> {
+        let mut out: Vec<Vec<u8>> = Vec::new();
+        let mut error = None;
+        for base in &self.bases {
+            for at in layout.proofs(set) {
+                let mut proof = vec![0u8; layout.proof_len as usize];
+                match read_at(&self.file, base + i128::from(at), &mut proof) {
+                    Ok(Some(())) if !out.contains(&proof) => out.push(proof),
+                    Ok(_) => {}
+                    Err(e) => error = Some(e),
+                }
+            }
+        }
+        // One copy is enough.
+        error.filter(|_| out.is_empty()).map_or(Ok(out), Err)
+    }
+
+    /// Loads the shard of `set` into the decoder, from whichever base it is intact.
+    pub(crate) fn load(
+        &self,
+        layout: &Layout,
+        set: u32,
+        index: u32,
+        decoder: &mut SetDecoder,
+    ) -> io::Result<Load> {
+        let proofs = self.proofs(layout, set)?;
+        let proofs: Vec<&[u8]> = proofs.iter().map(Vec::as_slice).collect();
+        let mut state = Load::Missing;
+        for base in &self.bases {
+            let at = base + i128::from(layout.shard(set));
+            if read_at(&self.file, at, decoder.slot(index))?.is_none() {
+                continue;
+            }
+            if decoder.check(index, &proofs, &Unobserved) {
+                return Ok(Load::Intact);
+            }
+            state = Load::Damaged;
+        }
+        Ok(state)
+    }
+}
+
+impl ShardSet {
+    /// The first file that claims any shard, and which.
+    pub(crate) fn only_member(&self) -> Option<(u32, &Member)> {
+        (0..).zip(&self.members).find_map(|(index, members)| members.first().map(|m| (index, m)))
+    }
+
+    /// The set as an encoding to restore from.
+    pub(crate) fn encoded(&self) -> Encoded<'_> {
+        let geometry = self.encoding.group();
+        Encoded {
+            root: Some(self.encoding.root),
+            groups: vec![GroupEntry { geometry, root: self.encoding.tree, start: 0 }],
+            payload_len: Some(geometry.payload_len()),
+            name: self.encoding.meta.name.clone(),
+            records: Box::new(Loader { set: self, layout: self.encoding.layout() }),
+        }
+    }
+}
+
+struct Loader<'a> {
+    set: &'a ShardSet,
+    layout: Layout,
+}
+
+impl Records for Loader<'_> {
+    fn load(&self, _group: u32, set: u32, index: u32, decoder: &mut SetDecoder) -> io::Result<Load> {
+        let mut state = Load::Missing;
+        let mut error = None;
+        for member in &self.set.members[index as usize] {
+            match member.load(&self.layout, set, index, decoder) {
+                Ok(Load::Intact) => return Ok(Load::Intact),
+                Ok(Load::Damaged) => state = Load::Damaged,
+                Ok(Load::Missing) => {}
+                Err(e) => error = Some(e),
+            }
+        }
+        // A copy that cannot be read matters only if no other is intact.
+        error.map_or(Ok(state), Err)
+    }
+}

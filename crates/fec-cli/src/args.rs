@@ -1,0 +1,312 @@
+//! The command line as clap sees it. Help, completions and the manual page come from here.
+
+use crate::progress::Mode;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fec_core::digest::{Digest, HashKind};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    all that was asked is true (decode may have mended: it says so)
+  1    verify: damaged, missing or conflicting shards; the payload can still be restored
+  2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
+  3    the payload cannot be restored whole (also with --partial)
+  4    input or output error; the input changed while it was read
+  5    not what the root promises: not a codeword, another root, a single shard that fails
+  6    refused: a limit, or a version, flag or critical field that this build does not know
+  130  interrupted; nothing partial is left";
+
+/// Protects files and pipes against loss, corruption and tampering.
+///
+/// A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte
+/// root names exactly this encoding of exactly these bytes.
+#[derive(Debug, Parser)]
+#[command(name = "fec", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Common {
+    /// Print errors only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Tell what is being done; twice: in detail
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Use this many threads [default: as many as the machine has]
+    #[arg(short = 'j', long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Show progress on standard error: a bar if it is a terminal, JSON lines, or never
+    #[arg(long, global = true, value_enum, default_value_t = Mode::Auto, value_name = "WHEN")]
+    pub(crate) progress: Mode,
+    /// Print one JSON object at the end instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Use this kernel; an error if this machine does not have it [default: the fastest it has]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// Read files with ordinary reads instead of mapping them
+    #[arg(long, global = true)]
+    pub(crate) no_mmap: bool,
+    /// Do not wait until outputs are on the disk
+    #[arg(long, global = true)]
+    pub(crate) no_sync: bool,
+    /// Most bytes for the buffers of sets and groups; larger ones are refused [default: 96MiB, and
+    /// 48MiB for a container's group]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_memory: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Protect a file or a pipe: write shard files or a container, print the root
+    Encode(Encode),
+    /// Restore the payload from shard files or a container
+    Decode(Decode),
+    /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
+    Verify(Verify),
+    /// Measure this machine: encode, digest, tree, check, decode, re-encode in memory
+    Bench(Bench),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff) of fec, or of one of its commands
+    Man {
+        /// encode, decode, …
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
+}
+
+impl Command {
+    /// Whether standard output may carry a payload, so that nothing else may be printed there.
+    pub(crate) fn stdout_is_data(&self) -> bool {
+        let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
+        match self {
+            Command::Encode(args) => {
+                let is_pipe = || is_stdout(&args.input) || !args.input.is_file();
+                args.output.as_ref().map_or_else(is_pipe, is_stdout)
+            }
+            Command::Decode(args) => {
+                let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
+                args.output.as_ref().map_or_else(|| args.inputs.iter().any(is_pipe), is_stdout)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encode {
+    /// The file to protect; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
+    /// standard output [default: FILE.shards/ for a file, standard output for a pipe]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Original shards of a set (k): any k of the k + m shards restore the payload
+    #[arg(short = 'k', long = "data", value_name = "K", default_value_t = 33)]
+    pub(crate) data: u16,
+    /// Recovery shards of a set (m): so many shards may be lost
+    #[arg(short = 'm', long = "recovery", value_name = "M", default_value_t = 67)]
+    pub(crate) recovery: u16,
+    /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67
+    #[arg(short = 'r', long, value_name = "P%", value_parser = redundancy, conflicts_with_all = ["data", "recovery"])]
+    pub(crate) redundancy: Option<(u16, u16)>,
+    /// Payload bytes of a set [default: at most 4MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) set_size: Option<u64>,
+    /// Sets of a group of a container; fewer mean less memory and less protection against bursts
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) group_size: Option<u32>,
+    /// Hash function of digests and roots
+    #[arg(long, value_enum, default_value_t = Hash::Blake3)]
+    pub(crate) hash: Hash,
+    /// Also write the root to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) root_file: Option<PathBuf>,
+    /// Replace what exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    /// Shard files, folders of shard files, or one container; `-` is standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
+    /// in the current folder; for X.fec X; for standard input standard output]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Accept this root only: 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
+    /// Write what is proved, and zeros for what is lost; still exit code 3
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// With --root, a pipe and standard output: write each group as it is proved, before the root is
+    #[arg(long)]
+    pub(crate) early: bool,
+    /// Replace an existing output
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Shard files, folders of shard files, or one container; `-` is standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Check against this root: 64 hexadecimal digits, or @FILE; one shard alone is then enough
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
+    /// Also decode every set and check that it is one codeword
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Hash function of digests and roots
+    #[arg(long, value_enum, default_value_t = Hash::Blake3)]
+    pub(crate) hash: Hash,
+    /// Original shards of the set
+    #[arg(short = 'k', long = "data", value_name = "K", default_value_t = 33)]
+    pub(crate) data: u16,
+    /// Recovery shards of the set
+    #[arg(short = 'm', long = "recovery", value_name = "M", default_value_t = 67)]
+    pub(crate) recovery: u16,
+    /// Payload bytes of the set
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
+    pub(crate) set_size: u64,
+    /// Rounds to measure; medians are printed
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) rounds: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Hash {
+    /// BLAKE3: the fastest
+    Blake3,
+    /// SHA-256: what the rest of the world has
+    Sha256,
+}
+
+impl From<Hash> for HashKind {
+    fn from(hash: Hash) -> HashKind {
+        match hash {
+            Hash::Blake3 => HashKind::Blake3,
+            Hash::Sha256 => HashKind::Sha256,
+        }
+    }
+}
+
+/// `4M`, `4MiB`, `64K`, `1G` or a number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err("a size is a number of bytes, or has a unit: 64K, 4MiB, 1G".into()),
+    };
+    let number: u64 = number.parse().map_err(|_| "a size starts with a whole number".to_owned())?;
+    let bytes = number.checked_mul(1 << shift).filter(|b| *b > 0);
+    bytes.ok_or_else(|| "a size is at least 1 and below 2^64".into())
+}
+
+/// n = 100 and k = floor(100 / (1 + P)): at least P, in exact arithmetic.
+fn redundancy(text: &str) -> Result<(u16, u16), String> {
+    let number = text.strip_suffix('%').ok_or("write per cent, as in 17%")?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all_digits = whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !all_digits || whole.len() > 6 || fraction.len() > 6 {
+        return Err("per cent is a number like 17% or 12.5%".into());
+    }
+    // P = numerator / denominator.
+    let digits: u64 = format!("{whole}{fraction}").parse().map_err(|_| "not a number".to_owned())?;
+    let denominator = 100 * 10u64.pow(fraction.len() as u32);
+    let k = 100 * denominator / (denominator + digits);
+    if k == 0 {
+        return Err("more than 9900% leaves no original shard among 100; use -k and -m".into());
+    }
+    Ok((k as u16, (100 - k) as u16))
+}
+
+/// 64 hexadecimal digits, or the first line of a file.
+fn root(text: &str) -> Result<Digest, String> {
+    let line = match text.strip_prefix('@') {
+        None => text.to_owned(),
+        Some(path) => {
+            use std::io::Read;
+            let mut content = Vec::new();
+            let file = std::fs::File::open(path).map_err(|e| format!("read {path}: {e}"))?;
+            file.take(4096).read_to_end(&mut content).map_err(|e| format!("read {path}: {e}"))?;
+            String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
+        }
+    };
+    let digits: Option<Vec<u8>> = line.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
+    match digits {
+        Some(digits) if digits.len() == 64 => {
+            let mut out = [0; 32];
+            for (byte, pair) in out.iter_mut().zip(digits.as_chunks::<2>().0) {
+                *byte = pair[0] << 4 | pair[1];
+            }
+            Ok(out)
+        }
+        _ => Err("a root is 64 hexadecimal digits, or @FILE with them".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn redundancy_is_at_least_what_was_asked_for() {
+        let expected = [("17%", 85), ("200%", 33), ("0%", 100), ("12.5%", 88), ("100%", 50), ("9900%", 1)];
+        for (text, k) in expected {
+            assert_eq!(redundancy(text), Ok((k, 100 - k)), "{text}");
+        }
+        for bad in ["17", "%", "-1%", "1e3%", "9901%", "nan%", "1.2.3%"] {
+            assert!(redundancy(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_binary_units() {
+        assert_eq!(size("4M"), Ok(4 << 20));
+        assert_eq!(size("64KiB"), Ok(64 << 10));
+        assert_eq!(size("1"), Ok(1));
+        for bad in ["", "M", "4X", "0", "-1", "99999999999G", "1.5M"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn roots_have_64_digits() {
+        assert!(root(&"ab".repeat(32)).is_ok());
+        for bad in ["", "ab", &"ab".repeat(33), &"xy".repeat(32), "@/does/not/exist"] {
+            assert!(root(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What `decode` says at the end, as text and JSON from one struct.
+
+use super::{Decoding, Target, show_name, show_target};
+use crate::archive::ranges::ByteRange;
+use crate::archive::{Encoded, Leftovers, Rejected};
+use crate::failure::{hex, show};
+use crate::restore::Outcome;
+use crate::settings::SCHEMA_VERSION;
+use fec_core::digest::Digest;
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema_version: u32,
+    command: &'static str,
+    output: String,
+    /// Whether the output was written (with --partial perhaps with zeros for what is lost).
+    written: bool,
+    /// Whether the payload was restored whole.
+    whole: bool,
+    root: Option<String>,
+    /// Whether the user gave the root, or it was the only one that could be restored.
+    root_was_given: bool,
+    recorded_name: Option<String>,
+    payload_bytes: Option<u64>,
+    proved_by_codeword_bytes: u64,
+    proved_by_path_only: Vec<ByteRange>,
+    lost: Vec<ByteRange>,
+    sets: u64,
+    mended_sets: u64,
+    damaged_records: u64,
+    foreign_roots: Vec<String>,
+    foreign_files: Vec<String>,
+    rejected: Vec<Rejected>,
+    unreadable: Vec<String>,
+    backend: &'static str,
+    threads: usize,
+    seconds: f64,
+}
+
+impl Report {
+    pub(super) fn new(
+        decoding: &Decoding,
+        encoded: &Encoded,
+        target: &Target,
+        outcome: &Outcome,
+        leftovers: &Leftovers,
+        others: &[Digest],
+        written: bool,
+    ) -> Report {
+        let unreadable = leftovers.unreadable.iter().chain(&outcome.unreadable);
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: "decode",
+            output: show_target(target),
+            written,
+            whole: outcome.is_whole() && encoded.payload_len.is_some(),
+            root: encoded.root.map(|r| hex(&r)),
+            root_was_given: decoding.args.root.is_some(),
+            recorded_name: show_name(&encoded.name),
+            payload_bytes: encoded.payload_len,
+            proved_by_codeword_bytes: outcome.by_codeword,
+            proved_by_path_only: outcome.by_path.list(),
+            lost: outcome.lost.list(),
+            sets: encoded.sets(),
+            mended_sets: outcome.mended_sets,
+            damaged_records: outcome.damaged_records,
+            foreign_roots: others.iter().map(|r| hex(r)).collect(),
+            foreign_files: leftovers.foreign.iter().map(show).collect(),
+            rejected: leftovers.rejected_report(),
+            unreadable: unreadable.cloned().collect(),
+            backend: decoding.settings.backend.name(),
+            threads: decoding.settings.threads,
+            seconds: decoding.started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self, outcome: &Outcome, leftovers: &Leftovers, root_given: bool) -> String {
+        /// Lines of one kind before the rest is only counted.
+        const LINES: usize = 20;
+        let mut out = String::new();
+        let bytes = self.payload_bytes.unwrap_or(outcome.by_codeword);
+        if self.whole {
+            out.push_str(&format!("{}: {bytes} bytes restored, {:.2} s\n", self.output, self.seconds));
+        } else {
+            out.push_str(&format!("fec: decode {}: the payload cannot be restored whole\n", self.output));
+            outcome.lost.describe("lost", LINES, &mut out);
+            outcome.by_path.describe("proved by its own path only", LINES, &mut out);
+            match self.payload_bytes {
+                Some(_) => {}
+                None => out.push_str("  cut: how much follows is not known\n"),
+            }
+            leftovers.describe(&mut out);
+            if let Some(line) = &outcome.unreadable {
+                out.push_str(&format!("  cannot be read: {line}\n"));
+            }
+            out.push_str(if self.written {
+                "  written with zeros for what is lost\n"
+            } else {
+                "  nothing was written; --partial writes what is proved, and zeros for the rest\n"
+            });
+        }
+        if self.mended_sets > 0 {
+            out.push_str(&format!(
+                "mended: {} of {} sets had lost original shards\n",
+                self.mended_sets, self.sets
+            ));
+        }
+        if let Some(root) = &self.root {
+            out.push_str(&format!("root {root}\n"));
+        }
+        for root in &self.foreign_roots {
+            out.push_str(&format!("foreign: shards of root {root} are here too\n"));
+        }
+        match (root_given, &self.root) {
+            (true, _) => out.push_str("this is the root that was asked for\n"),
+            (false, Some(_)) if self.whole => out.push_str(
+                "no --root was given: this is intact, but whether it is what you want only your copy of the root can tell\n",
+            ),
+            (false, _) => {}
+        }
+        out
+    }
+}

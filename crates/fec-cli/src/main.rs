@@ -1,0 +1,81 @@
+//! `fec`: protects files and pipes against loss, corruption and tampering.
+//!
+//! ```text
+//! args ─▶ settings ─▶ encode | decode | verify | bench ─▶ report, exit code
+//!                         │
+//!                         └─ sys: mapped input, whole outputs, signals, threads ─▶ fec-core
+//! ```
+
+mod archive;
+mod args;
+mod bench;
+mod decode;
+mod encode;
+mod failure;
+mod manual;
+mod progress;
+mod restore;
+mod settings;
+mod sys;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::{Exit, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_logging(cli.common.verbose);
+    match run(&cli) {
+        Ok(exit) => exit.code().into(),
+        Err(failure) if failure.broken_pipe => end_by_sigpipe(),
+        Err(failure) => {
+            failure::say(&failure.to_string());
+            if cli.common.json {
+                settings::report_failure(&failure, cli.command.stdout_is_data());
+            }
+            failure.exit.code().into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    sys::cleanup::on_signals().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
+    sys::allow_many_files();
+    let settings = settings::Settings::new(&cli.common)?;
+    match &cli.command {
+        Command::Encode(args) => encode::run(args, &settings),
+        Command::Decode(args) => decode::run(args, &settings),
+        Command::Verify(args) => verify::run(args, &settings),
+        Command::Bench(args) => bench::run(args, &settings),
+        Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
+        Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),
+    }
+}
+
+/// -v and -vv: what happens, on standard error.
+fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        // It would panic where standard error cannot be written to.
+        .log_internal_errors(false)
+        .init();
+}
+
+/// The reader of standard output is gone: end as any command of a pipe does, without a word.
+fn end_by_sigpipe() -> ExitCode {
+    use signal_hook::consts::SIGPIPE;
+    // The default action of SIGPIPE ends the process here.
+    let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
+    ExitCode::from(128 + SIGPIPE as u8)
+}

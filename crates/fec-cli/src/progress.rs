@@ -1,0 +1,119 @@
+//! Progress: a bar on a terminal, lines of JSON where asked for, or nothing.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// When progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// A bar, if standard error is a terminal.
+    Auto,
+    /// Nothing.
+    Never,
+    /// One JSON object a line on standard error.
+    Json,
+}
+
+/// How often JSON lines are printed.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Counts bytes and shows them. Shared by all threads.
+pub(crate) struct Progress {
+    action: &'static str,
+    total: Option<u64>,
+    done: AtomicU64,
+    started: Instant,
+    show: Show,
+}
+
+enum Show {
+    Nothing,
+    Bar(ProgressBar),
+    Json(Mutex<Instant>),
+}
+
+#[derive(Serialize)]
+struct Line {
+    event: &'static str,
+    action: &'static str,
+    bytes: u64,
+    total: Option<u64>,
+    seconds: f64,
+    bytes_per_second: f64,
+    seconds_left: Option<f64>,
+}
+
+impl Progress {
+    /// Progress of `action` over `total` bytes, or over a number not known yet.
+    pub(crate) fn new(mode: Mode, quiet: bool, action: &'static str, total: Option<u64>) -> Progress {
+        let show = match mode {
+            Mode::Json => Show::Json(Mutex::new(Instant::now())),
+            Mode::Auto if !quiet && std::io::stderr().is_terminal() => Show::Bar(bar(action, total)),
+            _ => Show::Nothing,
+        };
+        Progress { action, total, done: AtomicU64::new(0), started: Instant::now(), show }
+    }
+
+    /// `bytes` more are done.
+    pub(crate) fn add(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => bar.set_position(done),
+            Show::Json(last) => {
+                if let Ok(mut last) = last.try_lock()
+                    && last.elapsed() >= INTERVAL
+                {
+                    *last = Instant::now();
+                    self.line("progress");
+                }
+            }
+        }
+    }
+
+    /// Removes the bar, or prints the last line.
+    pub(crate) fn finish(&self) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => bar.finish_and_clear(),
+            Show::Json(_) => self.line("finished"),
+        }
+    }
+
+    fn line(&self, event: &'static str) {
+        let (bytes, seconds) = (self.done.load(Ordering::Relaxed), self.started.elapsed().as_secs_f64());
+        let bytes_per_second = bytes as f64 / seconds.max(1e-9);
+        let seconds_left = self.total.map(|t| t.saturating_sub(bytes) as f64 / bytes_per_second.max(1.0));
+        let action = self.action;
+        let line = Line { event, action, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
+        if let Ok(text) = serde_json::to_string(&line) {
+            // Nobody may be reading standard error; the work goes on.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Show::Bar(bar) = &self.show {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(action: &'static str, total: Option<u64>) -> ProgressBar {
+    let template = match total {
+        Some(_) => "{msg} {bytes}/{total_bytes} [{wide_bar}] {bytes_per_sec}, {eta} left",
+        None => "{msg} {bytes} in {elapsed}, {bytes_per_sec} {spinner}",
+    };
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(action);
+    bar
+}

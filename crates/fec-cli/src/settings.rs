@@ -1,0 +1,111 @@
+//! Checked settings that every command works with.
+
+use crate::args::Common;
+use crate::failure::{Failure, Result, say};
+use crate::progress::{Mode, Progress};
+use crate::sys::output::Policy;
+use fec_core::gf256::kernel::{Backend, BackendError};
+use fec_core::params::CONTAINER_GROUP_BYTES;
+use serde::Serialize;
+
+/// The version of every JSON object that fec prints; it changes when a field changes its meaning.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// However much memory is allowed: 2^20 groups of this size cannot overflow 64 bits.
+const LARGEST_GROUP: u64 = 1 << 42;
+
+/// The common options, checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    pub(crate) threads: usize,
+    pub(crate) backend: Backend,
+    pub(crate) map: bool,
+    pub(crate) sync: bool,
+    pub(crate) max_memory: u64,
+    /// The most bytes that a container's group may have.
+    pub(crate) max_group: u64,
+    progress: Mode,
+}
+
+impl Settings {
+    pub(crate) fn new(common: &Common) -> Result<Settings> {
+        let backend = match &common.backend {
+            None => Backend::best(),
+            Some(name) => Backend::by_name(name).map_err(|e: BackendError| {
+                let have: Vec<&str> = Backend::available().map(Backend::name).collect();
+                Failure::usage(format!("--backend {name}: {e}"))
+                    .help(format!("this machine has: {}", have.join(", ")))
+            })?,
+        };
+        let threads = match common.threads {
+            Some(threads) => usize::from(threads),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        tracing::info!("backend {}, {threads} threads", backend.name());
+        Ok(Settings {
+            quiet: common.quiet,
+            json: common.json,
+            threads,
+            backend,
+            map: !common.no_mmap,
+            sync: !common.no_sync,
+            max_memory: common.max_memory.unwrap_or(96 << 20),
+            max_group: common.max_memory.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
+            progress: common.progress,
+        })
+    }
+
+    pub(crate) fn policy(&self, force: bool) -> Policy {
+        Policy { force, sync: self.sync }
+    }
+
+    pub(crate) fn progress(&self, action: &'static str, total: Option<u64>) -> Progress {
+        Progress::new(self.progress, self.quiet, action, total)
+    }
+
+    /// Prints the final word of a command: JSON on standard output (or standard error when that
+    /// carries the payload), or `text` on standard error.
+    pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
+        if self.json {
+            let line = serde_json::to_string(report)
+                .map_err(|e| Failure::new(crate::failure::Exit::Io, format!("write the report: {e}")))?;
+            if !stdout_is_data {
+                return print_line(&line);
+            }
+            say(&line);
+        } else if !self.quiet {
+            say(text);
+        }
+        Ok(())
+    }
+}
+
+/// Prints a line on standard output.
+pub(crate) fn print_line(line: &str) -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+}
+
+/// The final object of a command that failed.
+pub(crate) fn report_failure(failure: &Failure, stdout_is_data: bool) {
+    #[derive(Serialize)]
+    struct Report<'a> {
+        schema_version: u32,
+        error: &'a str,
+        help: Option<&'a str>,
+        exit_code: u8,
+    }
+    let (error, help) = (failure.message.as_str(), failure.help.as_deref());
+    let report = Report { schema_version: SCHEMA_VERSION, error, help, exit_code: failure.exit.code() };
+    if let Ok(line) = serde_json::to_string(&report) {
+        if stdout_is_data {
+            say(&line);
+        } else {
+            // A reader that is gone changes nothing: the exit code says it too.
+            let _ = print_line(&line);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What `verify` says, as text and JSON from one struct.
+
+use super::{Findings, Verifying};
+use crate::archive::ranges::{ByteRange, Ranges};
+use crate::archive::{Leftovers, Rejected, show_root};
+use crate::failure::{hex, show};
+use crate::settings::SCHEMA_VERSION;
+use serde::Serialize;
+
+/// The state of one shard over all sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Intact,
+    Damaged,
+    Missing,
+}
+
+/// What `--deep` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Deep {
+    NotAsked,
+    /// Every set is one codeword, padding and all.
+    Proved,
+    /// Not every set could be decoded.
+    Failed,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ShardReport {
+    pub(super) index: u32,
+    pub(super) state: State,
+    /// The files that claim this shard.
+    pub(super) files: Vec<String>,
+    /// Sets in which it is intact.
+    pub(super) intact_sets: u64,
+    pub(super) sets: u64,
+    /// What is damaged, in which file.
+    pub(super) damage: Vec<Damage>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Damage {
+    pub(super) file: String,
+    pub(super) what: String,
+    pub(super) bytes: Vec<ByteRange>,
+}
+
+impl ShardReport {
+    pub(super) fn of_container(index: u32, state: State, intact_sets: u64, sets: u64) -> ShardReport {
+        ShardReport { index, state, files: Vec::new(), intact_sets, sets, damage: Vec::new() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema_version: u32,
+    command: &'static str,
+    form: &'static str,
+    root: Option<String>,
+    root_was_given: bool,
+    k: usize,
+    m: usize,
+    payload_bytes: Option<u64>,
+    /// Absent when one shard alone was asked about.
+    restorable: Option<bool>,
+    /// Shards that may still be lost, wherever: the least over all sets.
+    may_still_lose: Option<u32>,
+    deep: Deep,
+    intact: usize,
+    damaged: usize,
+    missing: usize,
+    shards: Vec<ShardReport>,
+    damage: Vec<String>,
+    gaps: Vec<ByteRange>,
+    foreign_roots: Vec<String>,
+    foreign_files: Vec<String>,
+    rejected: Vec<Rejected>,
+    unreadable: Vec<String>,
+    seconds: f64,
+}
+
+impl Report {
+    pub(super) fn new(
+        verifying: &Verifying,
+        findings: &Findings,
+        leftovers: &Leftovers,
+        restorable: Option<bool>,
+        deep: Deep,
+    ) -> Report {
+        let code = findings.encoded.shape().code;
+        let count = |state| findings.shards.iter().filter(|s| s.state == state).count();
+        let shards = findings.shards.iter().map(|s| ShardReport {
+            files: s.files.clone(),
+            damage: s.damage.iter().map(Damage::copy).collect(),
+            ..*s
+        });
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: "verify",
+            form: findings.form,
+            root: findings.root.map(|r| hex(&r)),
+            root_was_given: verifying.args.root.is_some(),
+            k: code.k(),
+            m: code.m(),
+            payload_bytes: findings.encoded.payload_len,
+            restorable,
+            may_still_lose: restorable.filter(|r| *r).map(|_| findings.weakest - code.k() as u32),
+            deep,
+            intact: count(State::Intact),
+            damaged: count(State::Damaged),
+            missing: count(State::Missing),
+            shards: shards.collect(),
+            damage: findings.damage.clone(),
+            gaps: findings.gaps.clone(),
+            foreign_roots: findings.others.iter().map(|r| hex(r)).collect(),
+            foreign_files: leftovers.foreign.iter().map(show).collect(),
+            rejected: leftovers.rejected_report(),
+            unreadable: leftovers.unreadable.clone(),
+            seconds: verifying.started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self, leftovers: &Leftovers) -> String {
+        /// Lines of one kind before the rest is only counted.
+        const LINES: usize = 20;
+        let mut out = String::new();
+        let missing: Vec<u32> =
+            self.shards.iter().filter(|s| s.state == State::Missing).map(|s| s.index).collect();
+        for shard in self.shards.iter().filter(|s| s.state == State::Damaged) {
+            shard.describe(&mut out);
+        }
+        if !missing.is_empty() {
+            out.push_str(&format!("missing: shards {}\n", spans(&missing)));
+        }
+        for line in &self.damage {
+            out.push_str(&format!("damaged: {line}\n"));
+        }
+        let mut gaps = Ranges::default();
+        self.gaps.iter().for_each(|g| gaps.add(g.start, g.end));
+        gaps.describe("damaged", LINES, &mut out);
+        for root in &self.foreign_roots {
+            out.push_str(&format!("foreign: shards of root {root}\n"));
+        }
+        for file in self.foreign_files.iter().take(LINES) {
+            out.push_str(&format!("foreign: {file} is no shard file\n"));
+        }
+        if self.foreign_files.len() > LINES {
+            out.push_str(&format!("foreign: {} more files\n", self.foreign_files.len() - LINES));
+        }
+        leftovers.describe(&mut out);
+        out.push_str(&format!(
+            "{} of {} shards intact, {} damaged, {} missing\n",
+            self.intact,
+            self.k + self.m,
+            self.damaged,
+            self.missing
+        ));
+        out.push_str(&match self.may_still_lose {
+            Some(0) => "the payload can be restored, and no further shard may be lost\n".to_owned(),
+            Some(spare) => format!("the payload can be restored, and any {spare} more shards may be lost\n"),
+            None => "the payload cannot be restored from what is here\n".to_owned(),
+        });
+        match self.deep {
+            Deep::NotAsked => {}
+            Deep::Proved => out.push_str("every set was decoded and is one codeword\n"),
+            Deep::Failed => out.push_str("not every set could be decoded\n"),
+        }
+        self.describe_root(&mut out);
+        out
+    }
+
+    /// For one shard file against a root.
+    pub(super) fn describe_one(&self, path: &str) -> String {
+        let mut out = String::new();
+        let Some(shard) = self.shards.first() else { return out };
+        shard.describe(&mut out);
+        match shard.state {
+            State::Intact => out.push_str(&format!(
+                "{path}: intact: shard {} of {} + {}, all {} sets\n",
+                shard.index, self.k, self.m, shard.sets
+            )),
+            _ => {
+                out.push_str(&format!("{path}: damaged: shard {} of {} + {}\n", shard.index, self.k, self.m))
+            }
+        }
+        self.describe_root(&mut out);
+        out
+    }
+
+    fn describe_root(&self, out: &mut String) {
+        let root = self.root.clone().unwrap_or_else(|| show_root(None));
+        out.push_str(&format!("root {root}\n"));
+        out.push_str(if self.root_was_given {
+            "this is the root that was asked for\n"
+        } else {
+            "no --root was given: whether this is what you want only your copy of the root can tell\n"
+        });
+    }
+}
+
+impl Damage {
+    fn copy(&self) -> Damage {
+        Damage { file: self.file.clone(), what: self.what.clone(), bytes: self.bytes.clone() }
+    }
+}
+
+impl ShardReport {
+    fn describe(&self, out: &mut String) {
+        /// Ranges of one damage before the rest is only counted.
+        const RANGES: usize = 5;
+        if self.state == State::Damaged && self.damage.is_empty() {
+            out.push_str(&format!(
+                "damaged: shard {}: {} of {} records are intact\n",
+                self.index, self.intact_sets, self.sets
+            ));
+        }
+        for damage in &self.damage {
+            let mut places: Vec<String> =
+                damage.bytes.iter().take(RANGES).map(|r| format!("{} to {}", r.start, r.end - 1)).collect();
+            if damage.bytes.len() > RANGES {
+                places.push(format!("{} more places", damage.bytes.len() - RANGES));
+            }
+            let places =
+                if places.is_empty() { String::new() } else { format!(" at bytes {}", places.join(", ")) };
+            out.push_str(&format!(
+                "damaged: shard {}: {}: {}{places}\n",
+                self.index, damage.file, damage.what
+            ));
+        }
+    }
+}
+
+/// 0-3, 7, 9-12.
+fn spans(numbers: &[u32]) -> String {
+    let mut out: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match out.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => out.push((*number, *number)),
+        }
+    }
+    let show = |(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    out.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_become_spans() {
+        assert_eq!(super::spans(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(super::spans(&[]), "");
+    }
+}

@@ -1,0 +1,183 @@
+//! Checks every byte of shard files: both headers, both proofs of every set, the body, the zeros
+//! between them, and the length.
+
+use super::report::{Damage, ShardReport, State};
+use crate::archive::ranges::Ranges;
+use crate::archive::shards::{Member, ShardSet, read_at};
+use crate::failure::show;
+use crate::progress::Progress;
+use crate::settings::Settings;
+use crate::sys::threads::{Threads, share};
+use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use fec_core::set::leaf_is_proved;
+use fec_core::spread::Spread;
+use std::io;
+use std::sync::Mutex;
+
+/// Checks all files of a set. Returns a report for each shard index, and the fewest intact shards of
+/// any set.
+pub(super) fn check_all(set: &ShardSet, settings: &Settings) -> (Vec<ShardReport>, u32) {
+    let layout = set.encoding.layout();
+    let sets = set.encoding.geometry.shape().sets as usize;
+    let files: u64 = set.members.iter().map(|m| m.len() as u64).sum();
+    let progress = settings.progress("verify", Some(files * layout.body_len));
+    let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets]);
+    let reports: Mutex<Vec<Option<ShardReport>>> = Mutex::new((0..set.members.len()).map(|_| None).collect());
+    let (workers, _) =
+        share(settings.threads, set.members.len() as u64, layout.shard_len, settings.max_memory);
+    Threads(workers).run(set.members.len(), &|index| {
+        let mut intact = vec![false; sets];
+        let report = check_index(set, index as u32, &set.members[index], &mut intact, &progress);
+        let mut counts = counts.lock().unwrap_or_else(|e| e.into_inner());
+        counts.iter_mut().zip(&intact).for_each(|(count, is)| *count += u16::from(*is));
+        drop(counts);
+        reports.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(report);
+    });
+    progress.finish();
+    let reports = reports.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().flatten();
+    let counts = counts.into_inner().unwrap_or_else(|e| e.into_inner());
+    let weakest = counts.into_iter().min().unwrap_or(0);
+    (reports.collect(), weakest.into())
+}
+
+/// Checks one file.
+pub(super) fn check_one(set: &ShardSet, index: u32, member: &Member, settings: &Settings) -> ShardReport {
+    let progress = settings.progress("verify", Some(set.encoding.layout().body_len));
+    let mut intact = vec![false; set.encoding.geometry.shape().sets as usize];
+    let report = check_index(set, index, std::slice::from_ref(member), &mut intact, &progress);
+    progress.finish();
+    report
+}
+
+/// Checks all files that claim one index.
+fn check_index(
+    set: &ShardSet,
+    index: u32,
+    members: &[Member],
+    intact: &mut [bool],
+    progress: &Progress,
+) -> ShardReport {
+    let mut damage = Vec::new();
+    for member in members {
+        damage.extend(check_file(set, index, member, intact, progress));
+    }
+    if members.len() > 1 {
+        let what = format!("{} files claim this shard", members.len());
+        damage.push(Damage { file: show(&members[1].file.path), what, bytes: Vec::new() });
+    }
+    let state = match (members.is_empty(), damage.is_empty()) {
+        (true, _) => State::Missing,
+        (false, true) => State::Intact,
+        (false, false) => State::Damaged,
+    };
+    ShardReport {
+        index,
+        state,
+        files: members.iter().map(|m| show(&m.file.path)).collect(),
+        intact_sets: intact.iter().filter(|is| **is).count() as u64,
+        sets: intact.len() as u64,
+        damage,
+    }
+}
+
+/// Checks every byte of a file; sets whose shard is usable are marked in `intact`.
+fn check_file(
+    set: &ShardSet,
+    index: u32,
+    member: &Member,
+    intact: &mut [bool],
+    progress: &Progress,
+) -> Vec<Damage> {
+    let file = &member.file;
+    let mut error: Option<io::Error> = None;
+    // What cannot be read is not there: a bad sector costs what it hits.
+    let mut is_read = |at: i128, out: &mut [u8]| {
+        read_at(file, at, out)
+            .unwrap_or_else(|e| {
+                error.get_or_insert(e);
+                None
+            })
+            .is_some()
+    };
+    let layout = set.encoding.layout();
+    let group = set.encoding.group();
+    let header = ShardHeader { index, encoding: set.encoding.clone() }.to_bytes();
+    let mut headers = Ranges::default();
+    let mut proofs = Ranges::default();
+    let mut shards = Ranges::default();
+    let mut zeros = Ranges::default();
+    // Where bytes were lost or gained, each end of the file gives positions of its own; what stands in
+    // place is looked at in any case, for the list of damage.
+    let mut bases = vec![0];
+    bases.extend(member.bases.iter().filter(|base| **base != 0));
+    let hash = set.encoding.geometry.shape().hash;
+    let mut body = vec![0u8; layout.shard_len as usize];
+    let mut proof_copies = vec![vec![0u8; layout.proof_len as usize]; 2 * bases.len()];
+    for (nth, usable) in (0u32..).zip(intact.iter_mut()) {
+        let places = bases.iter().flat_map(|base| layout.proofs(nth).map(|at| base + i128::from(at)));
+        let mut is_there = Vec::new();
+        for (at, proof) in places.zip(&mut proof_copies) {
+            is_there.push(is_read(at, proof));
+        }
+        let mut in_place = vec![false; proof_copies.len()];
+        for base in &bases {
+            if !is_read(base + i128::from(layout.shard(nth)), &mut body) {
+                continue;
+            }
+            let leaf = hash.leaf(&hash.digest(&body), nth, index);
+            let proved: Vec<bool> = is_there
+                .iter()
+                .zip(&proof_copies)
+                .map(|(there, proof)| {
+                    *there && leaf_is_proved(&group, &set.encoding.tree, nth, index, &leaf, proof)
+                })
+                .collect();
+            // Only what decode would look at counts.
+            *usable |= proved.contains(&true) && member.bases.contains(base);
+            if *base == 0 {
+                in_place = proved;
+            }
+        }
+        progress.add(layout.shard_len);
+        if !in_place.contains(&true) {
+            shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
+        } else {
+            for (at, _) in layout.proofs(nth).into_iter().zip(&in_place).filter(|(_, good)| !**good) {
+                proofs.add(at, at + layout.proof_len);
+            }
+        }
+    }
+    for at in [0, layout.tail_header] {
+        let mut copy = [0u8; HEADER_LEN];
+        if !is_read(at.into(), &mut copy) || copy != header {
+            headers.add(at, at + HEADER_LEN as u64);
+        }
+    }
+    let filler = layout.head_proofs + layout.proofs_len;
+    let mut gap = vec![0u8; (layout.body - filler) as usize];
+    if !is_read(filler.into(), &mut gap) || gap.iter().any(|b| *b != 0) {
+        zeros.add(filler, layout.body);
+    }
+    let mut damage = Vec::new();
+    let all = [
+        ("header", &headers),
+        ("proofs", &proofs),
+        ("shards, or both of their proofs,", &shards),
+        ("zeros", &zeros),
+    ];
+    for (what, ranges) in all {
+        if !ranges.is_empty() {
+            let what = format!("{what} damaged");
+            damage.push(Damage { file: show(&file.path), what, bytes: ranges.list() });
+        }
+    }
+    if file.len != layout.file_len {
+        let what = format!("it has {} bytes and should have {}", file.len, layout.file_len);
+        damage.push(Damage { file: show(&file.path), what, bytes: Vec::new() });
+    }
+    if let Some(error) = error {
+        let what = format!("it cannot be read everywhere: {error}");
+        damage.push(Damage { file: show(&file.path), what, bytes: Vec::new() });
+    }
+    damage
+}

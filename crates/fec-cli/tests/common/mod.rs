@@ -1,0 +1,341 @@
+//! What the tests of the binary share: running it, payloads, scratch folders.
+#![allow(dead_code)] // Each test file uses its own part.
+
+pub(crate) mod forge;
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The binary under test.
+pub(crate) fn fec() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fec"));
+    command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// Runs `fec` with these arguments in `folder`.
+pub(crate) fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Output {
+    fec().current_dir(folder).args(args).output().expect("fec starts")
+}
+
+/// Runs `fec` with `input` on standard input.
+pub(crate) fn pipe<S: AsRef<OsStr>>(
+    folder: &Path,
+    args: impl IntoIterator<Item = S>,
+    input: &[u8],
+) -> Output {
+    let mut child = fec()
+        .current_dir(folder)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("fec starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // A reader that stops early is for the test to judge.
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().expect("fec ends")
+    })
+}
+
+/// The exit code, with what was printed when it is not there.
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("ended by a signal: {output:?}"))
+}
+
+/// Asserts an exit code and shows what was printed otherwise.
+#[track_caller]
+pub(crate) fn expect(output: &Output, exit: i32) {
+    assert_eq!(code(output), exit, "{}\n{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// Output as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The root that `encode` printed.
+#[track_caller]
+pub(crate) fn root(output: &Output) -> String {
+    expect(output, 0);
+    text(&output.stdout).trim().to_owned()
+}
+
+/// The payload of the golden vectors: a generator with 64 bits of state (Knuth's MMIX constants).
+pub(crate) fn payload(seed: u64, len: usize) -> Vec<u8> {
+    let mut x = seed;
+    (0..len)
+        .map(|_| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 56) as u8
+        })
+        .collect()
+}
+
+/// A scratch folder with one file in it.
+pub(crate) fn scratch(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).expect("a scratch file");
+    (folder, path)
+}
+
+/// Everything in a folder, by name.
+pub(crate) fn listing(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The shard files of a folder, in order of their names.
+pub(crate) fn shard_files(folder: &Path) -> Vec<PathBuf> {
+    listing(folder).into_iter().map(|name| folder.join(name)).collect()
+}
+
+/// Flips one bit of a file.
+pub(crate) fn flip(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).expect("the file is there");
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).expect("the file can be written");
+}
+
+/// Waits for `child` at most `limit`, feeding `input` to its standard input; kills it then and returns `None`.
+pub(crate) fn finish(mut child: Child, input: &[u8], limit: Duration) -> Option<Output> {
+    let deadline = Instant::now() + limit;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        if let Some(mut stdin) = stdin {
+            scope.spawn(move || {
+                // A reader that stops early is for the test to judge.
+                let _ = stdin.write_all(input);
+            });
+        }
+        let out = scope.spawn(|| all_of(stdout));
+        let err = scope.spawn(|| all_of(stderr));
+        let mut pause = Duration::from_micros(200);
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("the child can be waited for") {
+                break Some(status);
+            }
+            if Instant::now() > deadline {
+                child.kill().expect("the child can be killed");
+                child.wait().expect("the child ends");
+                break None;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(4));
+        };
+        let (stdout, stderr) = (out.join().expect("a reader"), err.join().expect("a reader"));
+        status.map(|status| Output { status, stdout, stderr })
+    })
+}
+
+fn all_of(stream: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        stream.read_to_end(&mut bytes).expect("a pipe can be read");
+    }
+    bytes
+}
+
+/// A working folder for one test, with a folder of its own for temporary files.
+pub(crate) struct Arena {
+    /// Where `fec` runs.
+    pub(crate) work: PathBuf,
+    tmp: PathBuf,
+    _root: tempfile::TempDir,
+}
+
+/// What no run may take longer than.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+impl Arena {
+    pub(crate) fn new() -> Arena {
+        let root = tempfile::tempdir().expect("a scratch folder");
+        let (work, tmp) = (root.path().join("work"), root.path().join("tmp"));
+        std::fs::create_dir(&work).expect("a folder");
+        std::fs::create_dir(&tmp).expect("a folder");
+        Arena { work, tmp, _root: root }
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.work.join(name)
+    }
+
+    pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("it is in the work folder")).expect("a folder");
+        std::fs::write(&path, bytes).expect("a scratch file");
+        path
+    }
+
+    /// Writes files `0`, `1`, … into the folder `name`.
+    pub(crate) fn write_all(&self, name: &str, files: &[Vec<u8>]) {
+        for (i, bytes) in files.iter().enumerate() {
+            self.write(Path::new(name).join(i.to_string()), bytes);
+        }
+    }
+
+    pub(crate) fn read(&self, name: impl AsRef<Path>) -> Vec<u8> {
+        let path = self.path(name);
+        std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    pub(crate) fn fec<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = fec();
+        command.current_dir(&self.work).env("TMPDIR", &self.tmp).args(args);
+        command
+    }
+
+    /// Starts `fec` with all three streams piped.
+    pub(crate) fn spawn<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Child {
+        let mut command = self.fec(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("fec starts")
+    }
+
+    /// Runs `fec` with `input` in a pipe; panics in the process or a hang fail the test.
+    #[track_caller]
+    pub(crate) fn pipe<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Output {
+        let output = finish(self.spawn(args), input, LIMIT).expect("fec ends in time");
+        assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+        output
+    }
+
+    /// Runs `fec` with nothing to read.
+    #[track_caller]
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Output {
+        self.pipe(args, b"")
+    }
+
+    /// Runs `fec` and asserts its exit code.
+    #[track_caller]
+    pub(crate) fn expect<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, exit: i32) -> Output {
+        let output = self.run(args);
+        expect(&output, exit);
+        output
+    }
+
+    /// Runs `fec`, which must end with this code, say why, and change nothing in the folder.
+    #[track_caller]
+    pub(crate) fn refuses<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, exit: i32) -> String {
+        self.refuses_pipe(args, b"", exit)
+    }
+
+    /// [`Arena::refuses`] with a pipe.
+    #[track_caller]
+    pub(crate) fn refuses_pipe<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: &[u8],
+        exit: i32,
+    ) -> String {
+        let before = self.state();
+        let output = self.pipe(args, input);
+        expect(&output, exit);
+        let said = text(&output.stderr);
+        assert!(!said.trim().is_empty(), "it says why");
+        assert!(output.stdout.is_empty(), "nothing comes out: {}", text(&output.stdout));
+        self.unchanged(&before);
+        said
+    }
+
+    /// Every file below the work folder, with its bytes.
+    pub(crate) fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut out = Vec::new();
+        collect(&self.work, &mut out);
+        out.sort();
+        out
+    }
+
+    /// Asserts that the folder is as it was, and that no temporary file was left.
+    #[track_caller]
+    pub(crate) fn unchanged(&self, before: &[(PathBuf, Vec<u8>)]) {
+        let after = self.state();
+        let names = |state: &[(PathBuf, Vec<u8>)]| state.iter().map(|(p, _)| p.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&after), names(before), "something was left behind");
+        assert!(after == before, "a file was changed");
+        self.nothing_temporary();
+    }
+
+    /// Asserts that no temporary file is there.
+    #[track_caller]
+    pub(crate) fn nothing_temporary(&self) {
+        assert_eq!(listing(&self.tmp), Vec::<String>::new(), "temporary files are left");
+        let left: Vec<String> = listing(&self.work).into_iter().filter(|n| n.starts_with(".fec-")).collect();
+        assert_eq!(left, Vec::<String>::new(), "temporary files are left");
+    }
+
+    /// Waits until a temporary output is there.
+    pub(crate) fn wait_for_temporary(&self) {
+        wait_until(|| listing(&self.work).iter().any(|n| n.starts_with(".fec-")));
+    }
+}
+
+/// Waits until something is true, at most [`LIMIT`].
+#[track_caller]
+pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "waited too long");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn collect(folder: &Path, out: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let kind = std::fs::symlink_metadata(&path).expect("it is there").file_type();
+        if kind.is_dir() {
+            out.push((path.clone(), b"folder".to_vec()));
+            collect(&path, out);
+        } else if kind.is_file() {
+            let bytes = std::fs::read(&path).expect("a file");
+            out.push((path, bytes));
+        } else {
+            out.push((path, b"special".to_vec()));
+        }
+    }
+}
+
+/// Makes a FIFO.
+pub(crate) fn make_fifo(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO can be made");
+}
+
+/// SplitMix64: numbers from a seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// 0 … `bound` - 1.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}

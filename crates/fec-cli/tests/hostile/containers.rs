@@ -1,0 +1,318 @@
+//! Containers in, behind and beside containers, and payloads that imitate them.
+
+use super::*;
+
+/// A container that holds a container, in which every record of the outer one can be damaged.
+struct Nested {
+    inner: Vec<u8>,
+    inner_root: String,
+    outer: Vec<u8>,
+    outer_root: String,
+    /// Where the outer records start, in order.
+    records: Vec<usize>,
+}
+
+fn nested(arena: &Arena, inner_payload: usize, outer: &[&str]) -> Nested {
+    arena.write("payload", &payload(15, inner_payload));
+    let inner = ["encode", "payload", "-o", "inner.fec", "-k", "2", "-m", "2", "--set-size", "4K"];
+    let inner_root = common::root(&arena.run(inner));
+    let encode = [&["encode", "inner.fec", "-o", "outer.fec"], outer].concat();
+    let outer_root = common::root(&arena.run(&encode));
+    let (inner, outer) = (arena.read("inner.fec"), arena.read("outer.fec"));
+    fs::remove_file(arena.path("payload")).unwrap();
+    fs::remove_file(arena.path("inner.fec")).unwrap();
+    // The outer stream's Pg and GR tell its records from those of the inner one.
+    let starts: Vec<usize> =
+        (0..outer.len() - 128).filter(|at| outer[*at..].starts_with(b"\x89fecR\r\n\x1a")).collect();
+    let own: Vec<usize> =
+        starts.iter().copied().filter(|at| outer[at + 36..at + 40] == outer[36..40]).collect();
+    Nested { inner, inner_root, outer, outer_root, records: own }
+}
+
+#[test]
+fn container_inside_a_container() {
+    let arena = Arena::new();
+    let nest = nested(&arena, 30_000, &["-k", "4", "-m", "3", "--set-size", "16K"]);
+    arena.write("outer.fec", &nest.outer);
+    arena.expect(["decode", "outer.fec", "-o", "out"], 0);
+    assert!(arena.read("out") == nest.inner);
+    let piped = arena.pipe(["decode", "-"], &nest.outer);
+    expect(&piped, 0);
+    assert!(piped.stdout == nest.inner);
+    arena.refuses(["decode", "outer.fec", "-o", "out2", "--root", &nest.inner_root], 5);
+}
+
+/// The headers of outer records are damaged, so that the scanner looks inside them and finds records of
+/// the inner container: the outer one is restored all the same.
+#[test]
+fn inner_records_surface_from_damaged_outer_ones() {
+    // One set in one group, and many sets in several groups.
+    let shapes = [
+        &["-k", "4", "-m", "4", "--set-size", "1M"][..],
+        &["-k", "4", "-m", "4", "--set-size", "8K", "--group-size", "3"],
+    ];
+    for shape in shapes {
+        let arena = Arena::new();
+        let nest = nested(&arena, 60_000, shape);
+        let mut random = Random(16);
+        for round in 0..24 {
+            let mut damaged = nest.outer.clone();
+            // The first record always; of all others some, by shard index: at most 4 of 8.
+            let per_group: usize = if shape[5] == "1M" { 8 } else { 24 };
+            let sets = per_group / 8;
+            for (nth, at) in nest.records.iter().enumerate() {
+                let index = (nth % per_group) / sets;
+                let hit = nth == 0 || (round > 0 && index < 4 && random.chance(20 * (round % 6)));
+                if hit {
+                    damaged[at + 40] ^= 1;
+                }
+            }
+            // Without the index, too.
+            if round % 2 == 1 {
+                let cut = damaged.len() - 64;
+                damaged.truncate(cut.min(nest.outer.len() - 100));
+            }
+            arena.write("outer.fec", &damaged);
+            arena.expect(["decode", "outer.fec", "-o", "out", "-f"], 0);
+            assert!(arena.read("out") == nest.inner, "round {round}");
+            arena.expect(["decode", "outer.fec", "-o", "out", "-f", "--root", &nest.outer_root], 0);
+            assert!(arena.read("out") == nest.inner, "round {round}");
+            let piped = arena.pipe(["decode", "-", "--root", &nest.outer_root], &damaged);
+            expect(&piped, 0);
+            assert!(piped.stdout == nest.inner, "round {round}");
+            // A pipe has no way back. It never takes the inner payload for the answer.
+            let piped = arena.pipe(["decode", "-", "-o", "piped", "-f"], &damaged);
+            let restored = arena.path("piped").exists();
+            assert_eq!(restored, piped.status.code() == Some(0));
+            assert!([0, 2, 3].contains(&common::code(&piped)), "{}", text(&piped.stderr));
+            assert!(!restored || arena.read("piped") == nest.inner, "round {round}");
+            fs::remove_file(arena.path("piped")).ok();
+        }
+    }
+}
+
+/// All records of one outer shard index are damaged, and the whole inner container stands in them.
+#[test]
+fn whole_inner_container_surfaces() {
+    let arena = Arena::new();
+    let nest = nested(&arena, 3_000, &["-k", "1", "-m", "2", "--set-size", "64K"]);
+    for hit in [&[0][..], &[1], &[0, 1], &[2], &[0, 2]] {
+        let mut damaged = nest.outer.clone();
+        hit.iter().for_each(|i| damaged[nest.records[*i] + 40] ^= 1);
+        arena.write("outer.fec", &damaged);
+        arena.expect(["decode", "outer.fec", "-o", "out", "-f"], 0);
+        assert!(arena.read("out") == nest.inner, "{hit:?}");
+        let piped = arena.pipe(["decode", "-", "--root", &nest.outer_root], &damaged);
+        expect(&piped, 0);
+        assert!(piped.stdout == nest.inner, "{hit:?}");
+        let piped = arena.pipe(["decode", "-", "-o", "piped"], &damaged);
+        assert!(!arena.path("piped").exists() || arena.read("piped") == nest.inner, "{hit:?}");
+        assert!([0, 2].contains(&common::code(&piped)), "{hit:?} {}", text(&piped.stderr));
+        fs::remove_file(arena.path("piped")).ok();
+    }
+}
+
+/// A Pg that makes every false record as long as it can be.
+fn long_pg(shard_len: u32) -> Block {
+    Block { form: 2, flags: 1, k: 1, m: 0, shard_len, sets: 1, payload: shard_len.into(), tail: 0, ..SMALL }
+}
+
+#[test]
+fn false_record_headers() {
+    let arena = Arena::new();
+    for shard_len in [1 << 20, 8 << 20, 24 << 20] {
+        let header = forge::record(&long_pg(shard_len), &[7; 32], &[0; 32], 0, 0, b"", b"");
+        let bytes = header.repeat((32 << 20) / header.len());
+        arena.write("false.fec", &bytes);
+        quickly(|| arena.refuses(["decode", "false.fec", "-o", "out"], 6));
+        quickly(|| arena.refuses(["verify", "false.fec"], 6));
+        quickly(|| arena.refuses_pipe(["decode", "-"], &bytes, 6));
+    }
+}
+
+/// An index of 2^20 groups costs a tree of as many nodes to check: false ones must not be quadratic.
+#[test]
+fn false_index_headers() {
+    let arena = Arena::new();
+    let p = Block { form: 2, k: 1, m: 0, sets: 1, payload: 64 << 20, tail: 1 << 20, ..SMALL };
+    for hash in [1, 2] {
+        let header = forge::index_header(&Block { hash, ..p }, &[7; 32], b"", 32 << 20);
+        let bytes = header.repeat((40 << 20) / header.len());
+        arena.write("false.fec", &bytes);
+        quickly(|| arena.refuses(["decode", "false.fec", "-o", "out"], 6));
+        quickly(|| arena.refuses_pipe(["decode", "-"], &bytes, 6));
+    }
+}
+
+/// A payload made of false headers, restored from a container in which they stand and come to light.
+#[test]
+fn payload_that_imitates_headers() {
+    let arena = Arena::new();
+    let record = forge::record(&long_pg(64 << 10), &[7; 32], &[0; 32], 0, 0, b"", b"");
+    let p = Block { form: 2, k: 1, m: 0, sets: 1, payload: 64 << 10, tail: 1 << 10, ..SMALL };
+    let index = forge::index_header(&p, &[7; 32], b"", 32 << 10);
+    let bytes: Vec<u8> = [record, index].concat().repeat(4096);
+    arena.write("payload", &bytes);
+    for shape in [&["-k", "4", "-m", "2", "--set-size", "64K"][..], &["-k", "2", "-m", "4"]] {
+        let encode = [&["encode", "payload", "-o", "c.fec", "-f"], shape].concat();
+        let root = common::root(&arena.run(&encode));
+        let whole = arena.read("c.fec");
+        quickly(|| arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0));
+        assert!(arena.read("out") == bytes);
+        // The first record of every group, and some more, are opened up.
+        let mut damaged = whole.clone();
+        let mut random = Random(17);
+        let geometry = whole[32..64].to_vec();
+        let mut at = 0;
+        while at + 128 < whole.len() {
+            if whole[at..].starts_with(b"\x89fecR\r\n\x1a") && whole[at + 36..at + 40] == geometry[4..8] {
+                let index = u32::from_le_bytes(whole[at + 20..at + 24].try_into().unwrap());
+                if index < 2 && random.chance(60) || at == 0 {
+                    damaged[at + 41] ^= 1;
+                }
+            }
+            at += 64;
+        }
+        arena.write("c.fec", &damaged);
+        let output = quickly(|| arena.run(["decode", "c.fec", "-o", "out", "-f", "--root", &root]));
+        // With an answer, or refused because the payload makes too much work: never wrong.
+        assert!([0, 6].contains(&common::code(&output)), "{}", text(&output.stderr));
+        assert!(arena.read("out") == bytes);
+        quickly(|| arena.pipe(["decode", "-"], &damaged));
+    }
+}
+
+#[test]
+fn two_containers_joined() {
+    let arena = Arena::new();
+    let (a_root, a) =
+        encoded(&arena, 18, 5000, &["-k", "3", "-m", "2", "--set-size", "1K", "--group-size", "2"]);
+    let (b_root, b) = encoded(&arena, 19, 3000, &["-k", "2", "-m", "2", "--set-size", "1K"]);
+    let joined = [a.clone(), b.clone()].concat();
+    arena.write("ab.fec", &joined);
+    let said = arena.refuses(["decode", "ab.fec", "-o", "out"], 2);
+    assert!(said.contains(&a_root) && said.contains(&b_root), "both roots are listed: {said}");
+    let said = arena.refuses_pipe(["decode", "-", "-o", "out"], &joined, 2);
+    assert!(said.contains(&a_root) && said.contains(&b_root), "both roots are listed: {said}");
+    let said = text(&arena.pipe(["verify", "-"], &joined).stderr);
+    assert!(said.contains(&a_root) && said.contains(&b_root), "both roots are listed: {said}");
+    for (root, bytes) in [(&a_root, payload(18, 5000)), (&b_root, payload(19, 3000))] {
+        arena.expect(["decode", "ab.fec", "-o", "out", "-f", "--root", root], 0);
+        assert!(arena.read("out") == bytes);
+        let piped = arena.pipe(["decode", "-", "--root", root], &joined);
+        expect(&piped, 0);
+        assert!(piped.stdout == bytes);
+    }
+    // The same one twice is one.
+    arena.write("aa.fec", &a.repeat(2));
+    arena.expect(["decode", "aa.fec", "-o", "out", "-f"], 0);
+    assert!(arena.read("out") == payload(18, 5000));
+    let piped = arena.pipe(["decode", "-"], &a.repeat(2));
+    expect(&piped, 0);
+    assert!(piped.stdout == payload(18, 5000));
+    expect(&arena.run(["verify", "aa.fec"]), 1);
+}
+
+/// Whoever can append to a container must not be able to hide it: the root finds it among many.
+#[test]
+fn a_hundred_containers_joined() {
+    let arena = Arena::new();
+    let all: Vec<(String, Vec<u8>)> =
+        (0..100).map(|i| encoded(&arena, 100 + i, 200, &["-k", "2", "-m", "1", "--no-sync"])).collect();
+    let joined: Vec<u8> = all.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+    arena.write("all.fec", &joined);
+    for i in [0, 50, 99] {
+        arena.expect(["decode", "all.fec", "-o", "out", "-f", "--root", &all[i].0], 0);
+        assert!(arena.read("out") == payload(100 + i as u64, 200));
+    }
+    fs::remove_file(arena.path("out")).unwrap();
+    let output = arena.run(["decode", "all.fec", "-o", "out"]);
+    assert!([2, 6].contains(&common::code(&output)), "{}", text(&output.stderr));
+    assert!(!arena.path("out").exists());
+}
+
+/// A container is a container, whatever somebody appends: also something that ends like a shard file.
+#[test]
+fn shard_file_appended_to_a_container() {
+    let arena = Arena::new();
+    let (root, bytes) = encoded(&arena, 20, 5000, &["-k", "3", "-m", "2"]);
+    let (_, files) = shard_files(&SMALL, &small_rows(20), &forge::meta(b"name"));
+    for appended in [&files[0][..], &files[0][files[0].len() - 512..]] {
+        arena.write("c.fec", &[&bytes, appended].concat());
+        arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
+        assert!(arena.read("out") == payload(20, 5000));
+        arena.expect(["decode", "c.fec", "-o", "out", "-f", "--root", &root], 0);
+        expect(&arena.run(["verify", "c.fec"]), 1);
+    }
+}
+
+/// Standard input that was read in part by somebody else starts where it stands.
+#[test]
+fn standard_input_in_the_middle_of_a_file() {
+    use std::io::Seek;
+    let arena = Arena::new();
+    let (root, boxed) = encoded(&arena, 37, 50_000, &["-k", "3", "-m", "2", "--set-size", "8K"]);
+    arena.write("file", &[&b"#!/bin/sh\nself-extracting\n"[..], &boxed].concat());
+    for args in [&["decode", "-"][..], &["decode", "-", "--root", &root], &["decode", "-", "--partial"]] {
+        let mut file = File::open(arena.path("file")).unwrap();
+        file.seek(std::io::SeekFrom::Start(26)).unwrap();
+        let output = arena.fec(args).stdin(file).output().unwrap();
+        expect(&output, 0);
+        assert!(output.stdout == payload(37, 50_000), "{args:?}");
+    }
+    let mut file = File::open(arena.path("file")).unwrap();
+    file.seek(std::io::SeekFrom::Start(26)).unwrap();
+    expect(&arena.fec(["verify", "-", "--deep"]).stdin(file).output().unwrap(), 0);
+}
+
+/// Records that stand in another order are all intact, and still it is not what was written.
+#[test]
+fn records_in_another_order() {
+    let arena = Arena::new();
+    let boxed = as_container(&SMALL, &small_rows(38));
+    let mut records = boxed.records.clone();
+    records.swap(2, 3);
+    arena.write("c.fec", &[records.concat(), boxed.index.clone()].concat());
+    arena.expect(["decode", "c.fec", "-o", "out"], 0);
+    expect(&arena.run(["verify", "c.fec"]), 1);
+    expect(&arena.pipe(["verify", "-"], &arena.read("c.fec")), 1);
+    arena.write("c.fec", &[boxed.index.clone(), boxed.records.concat()].concat());
+    arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
+    expect(&arena.run(["verify", "c.fec"]), 1);
+    // A head that the index does not agree with costs nothing and is not what was written either.
+    let mut records = boxed.records.clone();
+    let p = Block { form: 2, payload: 484, tail: 2, ..SMALL };
+    let first = Block { flags: 0, tail: 0, payload: 384, ..p };
+    let last = Block { flags: 1, tail: 1, payload: 100, sets: 1, ..p };
+    let bytes = payload(38, 484);
+    let two = container(
+        &p,
+        &[(first, honest_rows(&bytes[..384], 3, 3, 64, 2)), (last, honest_rows(&bytes[384..], 3, 3, 64, 1))],
+        b"",
+    );
+    records.clear();
+    records.extend(two.records.clone());
+    resign_record(&mut records[12], |head| head[96] ^= 1);
+    arena.write("c.fec", &[records.concat(), two.index.clone()].concat());
+    arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
+    assert!(arena.read("out") == bytes);
+    expect(&arena.run(["verify", "c.fec"]), 1);
+}
+
+/// A stream whose proofs are ten times its shards: from a pipe that would fill the memory.
+#[test]
+fn a_pipe_with_proofs_larger_than_its_shards() {
+    let (folder, _) = common::scratch("p", &common::payload(1, 60_000_000));
+    let out = common::run(
+        folder.path(),
+        ["encode", "p", "-k", "12", "-m", "0", "--set-size", "64", "-o", "p.fec", "--no-sync"],
+    );
+    common::expect(&out, 0);
+    let container = std::fs::read(folder.path().join("p.fec")).unwrap();
+    let piped = common::pipe(folder.path(), ["decode", "-", "-o", "q"], &container);
+    common::expect(&piped, 6);
+    assert!(common::text(&piped.stderr).contains("--max-memory"), "{piped:?}");
+    // From a file it takes less, and is restored.
+    common::expect(&common::run(folder.path(), ["decode", "p.fec", "-o", "q", "--no-sync"]), 0);
+    assert!(std::fs::read(folder.path().join("q")).unwrap() == common::payload(1, 60_000_000));
+}

@@ -1,0 +1,363 @@
+//! The fast way: a truncated additive Fourier transform.
+//!
+//! Where the known points are the first k, the polynomial's coefficients in a suitable basis ([`basis`]) follow
+//! from its values by layers of butterflies, and its values at other points from the coefficients by the same
+//! layers backwards (Gao and Mateer, Additive Fast Fourier Transforms over Finite Fields, 2010): O(n log n)
+//! multiplications instead of k · m. Both directions are cut short: k need not be a power of two, and only
+//! blocks of sixteen points with wanted ones among them are evaluated.
+//!
+//! Any k known points that are the first k up to the exclusive or with one constant serve as well, since
+//! polynomials stay of the same degree when their argument is shifted. So points are called positions here.
+//!
+//! With the points of a node, 2h of them from `offset` on, f = low + s · high, where low and high have h
+//! coefficients and s is the skew on the first h points, and the skew plus one on the others. That is all the
+//! planning needs:
+//!
+//! - Inverse, all points of the node known: by the butterflies of both halves, then of the node.
+//! - Inverse, only the first r known: f is known to be `residue` + g, with r coefficients of g to be found.
+//!   Up to h of them stand in the first half, where the residue is low + s · high of it. More than that: the
+//!   first half's coefficients of f follow, and are the residue of the second half, after addition of high.
+//! - Forward: low + s · high on the first half, and high added to that on the second.
+//!
+//! This is planning alone: what comes out is a [`Program`] of passes over blocks of sixteen rows. The block
+//! within which the known points end is a pass of its own, which follows the same recursion down to one point.
+
+mod basis;
+
+use self::basis::{block_skews, skew, tail_skews};
+use super::Code;
+use crate::gf256::kernel::{BLOCK, Program};
+use crate::gf256::mul;
+
+/// Points of the field, and of the outermost node.
+const POINTS: usize = 256;
+
+/// Up to so many coefficients are added to those of the lower half in place and taken away again; more are
+/// added to a copy.
+const FEW: usize = 4;
+
+/// What is exclusive-or'ed to the positions 0..k to give the points `known`, in any order, if there is such a
+/// constant.
+pub(super) fn shift(known: &[u8]) -> Option<u8> {
+    let mut is_known = [false; POINTS];
+    known.iter().for_each(|&point| is_known[usize::from(point)] = true);
+    // 0 first, so that originals keep their places.
+    let mut candidates: Vec<u8> = known.to_vec();
+    candidates.sort_unstable();
+    candidates.into_iter().find(|&shift| (0..known.len()).all(|i| is_known[i ^ usize::from(shift)]))
+}
+
+/// k of the shards for which `is_intact` holds from which [`Engine::Fft`](super::Engine::Fft) can compute all
+/// others, in ascending order; none if there are no such k.
+///
+/// With all originals there, it is these. O(256 · k) at worst.
+pub fn transformable(code: Code, is_intact: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+    let serves = |shift: &usize| (0..code.k()).all(|i| i ^ shift < code.n() && is_intact(i ^ shift));
+    let shift = (0..POINTS).find(serves)?;
+    let mut known: Vec<u8> = (0..code.k()).map(|i| (i ^ shift) as u8).collect();
+    known.sort_unstable();
+    Some(known)
+}
+
+/// The program that computes the values at the positions `wanted`, which are distinct and not below `k`, from
+/// those at 0..k; sources and destinations are in the order of positions and of `wanted`.
+pub(super) fn program(k: usize, wanted: &[u8]) -> Program {
+    let mut row_at = [None; POINTS];
+    (0..).zip(wanted).for_each(|(row, &position)| row_at[usize::from(position)] = Some(row));
+    let mut planner = Planner { program: Program::default(), row_at, free: Vec::new(), blocks: 0 };
+    let coefficients = planner.interpolate(0, POINTS, k, None);
+    planner.evaluate(0, POINTS, &coefficients, k);
+    planner.program
+}
+
+/// The residue of a block: a block of coefficients and, if it is the first half of a node, the `high` and the
+/// skew of that node, still to be added.
+type Residue = (usize, Option<(usize, u8)>);
+
+struct Planner {
+    program: Program,
+    /// The destination row of each position that is still to be evaluated.
+    row_at: [Option<u8>; POINTS],
+    /// Blocks that are not in use, of all `blocks`.
+    free: Vec<usize>,
+    blocks: usize,
+}
+
+impl Planner {
+    fn block(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.blocks += 1;
+            self.blocks - 1
+        })
+    }
+
+    fn any_wanted(&self, offset: usize, size: usize) -> bool {
+        self.row_at[offset..offset + size].iter().any(Option::is_some)
+    }
+
+    /// The coefficients of f on the `size` points from `offset` on, all of them known. With `more`, to be
+    /// asked of two blocks only: two blocks to be added to the result.
+    fn interpolate_all(&mut self, offset: usize, size: usize, more: Option<[usize; 2]>) -> Vec<usize> {
+        if size == BLOCK {
+            let to = self.block();
+            self.program.inverse(offset, to, block_skews(offset), None, None);
+            return vec![to];
+        }
+        let half = size / 2;
+        let by = skew(half, offset);
+        let mut low = self.interpolate_all(offset, half, None);
+        if half == BLOCK {
+            let to = self.block();
+            let skews = block_skews(offset + half);
+            self.program.inverse(offset + half, to, skews, Some((low[0], by)), more);
+            low.push(to);
+            return low;
+        }
+        let high = if half == 2 * BLOCK {
+            self.interpolate_all(offset + half, half, Some([low[0], low[1]]))
+        } else {
+            let high = self.interpolate_all(offset + half, half, None);
+            self.add(&high, &low, 1, half);
+            high
+        };
+        self.add(&low, &high, by, half);
+        low.extend(high);
+        low
+    }
+
+    /// The coefficients of g in f = `residue` + g on the `size` points from `offset` on, the first `known` of
+    /// them known: that many, in new blocks.
+    fn interpolate(
+        &mut self,
+        offset: usize,
+        size: usize,
+        known: usize,
+        residue: Option<&[usize]>,
+    ) -> Vec<usize> {
+        if size == BLOCK {
+            return vec![self.interpolate_block(offset, known, residue.map(|residue| (residue[0], None)))];
+        }
+        let half = size / 2;
+        let by = skew(half, offset);
+        let residue = residue.map(|residue| residue.split_at(residue.len() / 2));
+        if known <= half {
+            let Some((low, high)) = residue else { return self.interpolate(offset, half, known, None) };
+            if half == BLOCK {
+                return vec![self.interpolate_block(offset, known, Some((low[0], Some((high[0], by)))))];
+            }
+            let reduced = self.sums(low, high, by);
+            let coefficients = self.interpolate(offset, half, known, Some(&reduced));
+            self.free.extend(reduced);
+            return coefficients;
+        }
+        let mut coefficients = self.interpolate_all(offset, half, None);
+        let upper = known - half;
+        let Some((low, high)) = residue else {
+            let above = self.interpolate(offset + half, half, upper, Some(&coefficients));
+            self.add(&coefficients, &above, by, upper);
+            coefficients.extend(above);
+            return coefficients;
+        };
+        let residue = self.sums(&coefficients, high, 1);
+        let above = self.interpolate(offset + half, half, upper, Some(&residue));
+        self.free.extend(residue);
+        for (i, &to) in coefficients.iter().enumerate() {
+            let above = above.get(i).map(|&above| (above, by, BLOCK.min(upper - i * BLOCK)));
+            let terms = [(low[i], 1, BLOCK), (high[i], by, BLOCK)].into_iter().chain(above);
+            self.program.sum(to, to, &terms.collect::<Vec<_>>());
+        }
+        coefficients.extend(above);
+        coefficients
+    }
+
+    /// [`interpolate`](Self::interpolate) for a single block. Since f on the block is at hand here, wanted
+    /// points of the block and of the one after it are evaluated at once.
+    fn interpolate_block(&mut self, offset: usize, known: usize, residue: Option<Residue>) -> usize {
+        let here = self.any_wanted(offset, BLOCK);
+        // The node's `high`, with which f on the next block follows from f on this one.
+        let high = residue.and_then(|(_, rest)| rest).map(|(high, _)| high);
+        let high = high.filter(|_| self.any_wanted(offset + BLOCK, BLOCK));
+        if let (1, true, Some((low, rest))) = (known, here, residue) {
+            // The residue is evaluated anyway; by what it is wrong at the known point is all of g.
+            let g = self.block();
+            let keep = high.map(|high| [high, self.block()]);
+            self.forward(offset, low, rest, keep, Some((offset, g)));
+            if let Some([_, keep]) = keep {
+                self.program.sum(keep, keep, &[(g, 1, 1)]);
+                self.forward(offset + BLOCK, keep, None, None, None);
+                self.free.push(keep);
+            }
+            return g;
+        }
+        let reduced = match residue {
+            None => None,
+            Some((low, None | Some((_, 0)))) => Some((low, false)),
+            Some((low, Some((high, by)))) => {
+                let reduced = self.block();
+                self.program.sum(reduced, low, &[(high, by, BLOCK)]);
+                Some((reduced, true))
+            }
+        };
+        let residue = reduced.map(|(block, _)| block);
+        let (g, f) = if known == BLOCK {
+            let f = self.interpolate_all(offset, BLOCK, None)[0];
+            match residue {
+                None => (f, f),
+                Some(residue) => {
+                    let g = self.block();
+                    self.program.sum(g, f, &[(residue, 1, BLOCK)]);
+                    (g, f)
+                }
+            }
+        } else {
+            let g = self.block();
+            self.program.tail(g, residue, offset, known, tail_skews(offset, known));
+            match residue {
+                Some(residue) if here || high.is_some() => {
+                    let f = self.block();
+                    self.program.sum(f, residue, &[(g, 1, known)]);
+                    (g, f)
+                }
+                _ => (g, g),
+            }
+        };
+        let keep = high.map(|high| [high, self.block()]);
+        if here {
+            self.forward(offset, f, None, keep, None);
+        } else if let Some([high, keep]) = keep {
+            self.program.sum(keep, f, &[(high, 1, BLOCK)]);
+        }
+        if let Some([_, keep]) = keep {
+            self.forward(offset + BLOCK, keep, None, None, None);
+            self.free.push(keep);
+        }
+        self.free.extend(reduced.filter(|&(_, is_new)| is_new).map(|(block, _)| block));
+        self.free.extend(Some(f).filter(|&f| f != g));
+        g
+    }
+
+    /// Evaluates f on the wanted of the `size` points from `offset` on, given its first `len` coefficients
+    /// there, the others being zero. Leaves the coefficients as they were.
+    fn evaluate(&mut self, offset: usize, size: usize, coefficients: &[usize], len: usize) {
+        if !self.any_wanted(offset, size) {
+            return;
+        }
+        if size == BLOCK {
+            return self.forward(offset, coefficients[0], None, None, None);
+        }
+        let half = size / 2;
+        if len <= half {
+            self.evaluate(offset, half, coefficients, len);
+            self.evaluate(offset + half, half, coefficients, len);
+            return;
+        }
+        let (low, high) = coefficients.split_at(half / BLOCK);
+        let lower = self.any_wanted(offset, half);
+        let upper = self.any_wanted(offset + half, half);
+        let skew = skew(half, offset);
+        let by = if lower { skew } else { skew ^ 1 };
+        let more = len - half;
+        let wanted: Vec<usize> =
+            (offset..offset + size).step_by(BLOCK).filter(|&block| self.any_wanted(block, BLOCK)).collect();
+        if let [block] = wanted[..] {
+            return self.evaluate_one(block, coefficients, len);
+        }
+        if size == 2 * BLOCK && more == BLOCK {
+            let keep = self.block();
+            self.forward(offset, low[0], Some((high[0], by)), Some([high[0], keep]), None);
+            self.forward(offset + half, keep, None, None, None);
+            self.free.push(keep);
+            return;
+        }
+        let new = if more <= FEW {
+            self.add(low, high, by, more);
+            Vec::new()
+        } else {
+            self.sums_of(low, high, by, more)
+        };
+        let sums: Vec<usize> = new.iter().chain(&low[new.len()..]).copied().collect();
+        if lower {
+            self.evaluate(offset, half, &sums, half);
+        }
+        if lower && upper {
+            self.add(&sums, high, 1, more);
+        }
+        if upper {
+            self.evaluate(offset + half, half, &sums, half);
+        }
+        if new.is_empty() {
+            self.add(low, high, if upper { skew ^ 1 } else { skew }, more);
+        }
+        self.free.extend(new);
+    }
+
+    /// [`evaluate`](Self::evaluate) where only one block of the node is wanted: block i of the coefficients
+    /// counts as often as the product of the skews that belong to the bits of i.
+    fn evaluate_one(&mut self, offset: usize, coefficients: &[usize], len: usize) {
+        let mut terms = Vec::new();
+        for (i, &block) in coefficients.iter().enumerate().take(len.div_ceil(BLOCK)).skip(1) {
+            let bits = (0..4).filter(|bit| i >> bit & 1 == 1);
+            let by = bits.fold(1, |by, bit| mul(by, skew(BLOCK << bit, offset)));
+            terms.push((block, by, BLOCK.min(len - i * BLOCK)));
+        }
+        // One term in full costs nothing more than its operations; the others go through another block.
+        let full = terms.iter().position(|&(_, by, rows)| rows == BLOCK && by != 0);
+        let plus = full.map(|i| terms.remove(i)).map(|(block, by, _)| (block, by));
+        let first = coefficients[0];
+        if terms.iter().all(|&(_, by, rows)| by == 0 || rows <= FEW) {
+            self.program.sum(first, first, &terms);
+            self.forward(offset, first, plus, None, None);
+            self.program.sum(first, first, &terms);
+            return;
+        }
+        let sum = self.block();
+        self.program.sum(sum, first, &terms);
+        self.forward(offset, sum, plus, None, None);
+        self.free.push(sum);
+    }
+
+    /// Evaluates f on the wanted points of a block, and takes them from those that are still to be evaluated.
+    /// See [`Program::forward`].
+    fn forward(
+        &mut self,
+        offset: usize,
+        from: usize,
+        plus: Option<(usize, u8)>,
+        keep: Option<[usize; 2]>,
+        tap: Option<(usize, usize)>,
+    ) {
+        let places = &mut self.row_at[offset..offset + BLOCK];
+        let rows = (0..).zip(places).filter_map(|(output, row)| Some((output, row.take()?))).collect();
+        self.program.forward(from, plus, keep, block_skews(offset), tap, rows);
+    }
+
+    /// Adds `by` · the first `len` rows of `plus` to `to`.
+    fn add(&mut self, to: &[usize], plus: &[usize], by: u8, len: usize) {
+        for (i, (&to, &plus)) in to.iter().zip(plus).enumerate() {
+            self.program.sum(to, to, &[(plus, by, BLOCK.min(len - i * BLOCK))]);
+        }
+    }
+
+    /// New blocks with `low` + `by` · `high`; copies of `low` where `high` ends.
+    fn sums(&mut self, low: &[usize], high: &[usize], by: u8) -> Vec<usize> {
+        let (with, without) = low.split_at(high.len().min(low.len()));
+        let mut sums = self.sums_of(with, high, by, high.len() * BLOCK);
+        for &low in without {
+            let to = self.block();
+            self.program.sum(to, low, &[]);
+            sums.push(to);
+        }
+        sums
+    }
+
+    /// New blocks with `low` + `by` · the first `len` rows of `high`, as many as `high` has.
+    fn sums_of(&mut self, low: &[usize], high: &[usize], by: u8, len: usize) -> Vec<usize> {
+        let mut sums = Vec::with_capacity(high.len());
+        for (i, (&low, &high)) in low.iter().zip(high).enumerate() {
+            let to = self.block();
+            self.program.sum(to, low, &[(high, by, BLOCK.min(len - i * BLOCK))]);
+            sums.push(to);
+        }
+        sums
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a reader rejects bytes, and the class that decides what a caller may do about it.
+
+use thiserror::Error;
+
+/// The classes of the format specification, section 11, as far as one object alone can show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// The bytes differ from what was written; the copy, record or shard does not count.
+    Damaged,
+    /// The root binds it and it breaks a rule: not canonical, not a codeword, padding not zero.
+    Invalid,
+    /// A limit, or a version, hash, form, flag or critical entry that this build does not know.
+    Refused,
+}
+
+/// An object of a format that is not accepted, and the first rule it breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The checksum, or a hash that the object carries of itself, does not match its bytes.
+    #[error("{0} does not match its bytes")]
+    Damaged(&'static str),
+    /// A format version other than 1.
+    #[error("format version {0} is not known to this build (it knows 1)")]
+    Version(u8),
+    /// A hash number other than 1 or 2.
+    #[error("hash number {0} is not known to this build")]
+    Hash(u8),
+    /// A form number that is unknown, reserved, or out of place here.
+    #[error("form number {0} is not known here")]
+    Form(u8),
+    /// A reserved flag bit is set.
+    #[error("flags {0:#04x} have a bit that this build does not know")]
+    Flags(u8),
+    /// A number is beyond what this build accepts.
+    #[error("{what} is {value}, beyond the limit of {limit}")]
+    Limit {
+        /// The quantity.
+        what: &'static str,
+        /// What was read.
+        value: u128,
+        /// The most (or for k, the least) that is accepted.
+        limit: u128,
+    },
+    /// The geometry is not the only one allowed for its payload.
+    #[error("the geometry is not canonical: {0}")]
+    NotCanonical(&'static str),
+    /// The shard or set number is outside the geometry.
+    #[error("{what} {value} does not exist: there are {count}")]
+    OutOfRange {
+        /// `shard` or `set`.
+        what: &'static str,
+        /// What was read.
+        value: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// An even meta type that this build does not know: it may change the meaning of the payload.
+    #[error("meta entry of type {0} is critical and not known to this build")]
+    CriticalMeta(u8),
+    /// The meta bytes break a rule.
+    #[error("the meta is not valid: {0}")]
+    Meta(&'static str),
+}
+
+impl FormatError {
+    /// The class that decides the exit code and whether the object counts as an erasure.
+    pub fn class(&self) -> Class {
+        match self {
+            FormatError::Damaged(_) => Class::Damaged,
+            FormatError::Version(_)
+            | FormatError::Hash(_)
+            | FormatError::Form(_)
+            | FormatError::Flags(_)
+            | FormatError::Limit { .. }
+            | FormatError::CriticalMeta(_) => Class::Refused,
+            FormatError::NotCanonical(_) | FormatError::OutOfRange { .. } | FormatError::Meta(_) => {
+                Class::Invalid
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! 32 bytes at a time with NEON: two table lookups of 16 bytes per product, each table loaded once for two
+//! vectors.
+//!
+//! Thirty-two registers: sixteen sums (eight outputs of two vectors), four vectors of nibbles, two tables,
+//! and the rest for products. NEON has no store past the caches that an intrinsic could name; all stores are
+//! ordinary ones.
+
+// Loads and stores go through pointers: helpers at the end of the file.
+#![allow(unsafe_code)]
+
+use std::arch::aarch64::{
+    uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8, vst1q_u8,
+};
+use std::arch::{asm, is_aarch64_feature_detected};
+
+use super::nibble::{self, TABLE_LEN};
+use super::{Feature, Kernel};
+
+pub(super) static KERNEL: Kernel = Kernel {
+    name: "neon",
+    features: &[Feature { name: "neon", present: || is_aarch64_feature_detected!("neon") }],
+    max_outputs: MAX_OUTPUTS,
+    table_len: TABLE_LEN,
+    program_costs: (20, 4),
+    pack: nibble::pack,
+    run,
+    run_program,
+};
+
+super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
+
+super::butterfly::butterfly! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN }
+
+type Vector = uint8x16_t;
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn zero_vector() -> uint8x16_t {
+    vdupq_n_u8(0)
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn xor(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+    veorq_u8(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn product(vector: uint8x16_t, table: &[u8; TABLE_LEN]) -> uint8x16_t {
+    let (halves, _) = table.as_chunks::<16>();
+    let low = vqtbl1q_u8(load_vector(&halves[0]), vandq_u8(vector, vdupq_n_u8(15)));
+    veorq_u8(low, vqtbl1q_u8(load_vector(&halves[1]), vshrq_n_u8::<4>(vector)))
+}
+
+/// Two vectors of bytes, split into nibbles.
+#[derive(Clone, Copy)]
+struct Source {
+    low: [uint8x16_t; 2],
+    high: [uint8x16_t; 2],
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load(bytes: &[u8; 32]) -> Source {
+    let (halves, _) = bytes.as_chunks::<16>();
+    let mask = vdupq_n_u8(15);
+    let (first, second) = (load_vector(&halves[0]), load_vector(&halves[1]));
+    Source {
+        low: [vandq_u8(first, mask), vandq_u8(second, mask)],
+        high: [vshrq_n_u8::<4>(first), vshrq_n_u8::<4>(second)],
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn zero() -> [uint8x16_t; 2] {
+    [vdupq_n_u8(0); 2]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn add(sum: [uint8x16_t; 2], source: Source, table: &[u8; TABLE_LEN]) -> [uint8x16_t; 2] {
+    let (halves, _) = table.as_chunks::<16>();
+    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
+    let product = |v: usize| veorq_u8(vqtbl1q_u8(low, source.low[v]), vqtbl1q_u8(high, source.high[v]));
+    [veorq_u8(sum[0], product(0)), veorq_u8(sum[1], product(1))]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn store(bytes: &mut [u8; 32], sum: [uint8x16_t; 2], _stream: bool) {
+    let (halves, _) = bytes.as_chunks_mut::<16>();
+    for (half, vector) in halves.iter_mut().zip(sum) {
+        store_vector(half, vector, false);
+    }
+}
+
+/// Asks for the line that holds byte `at` of `row`, which need not lie within it.
+#[inline]
+fn prefetch(row: &[u8], at: usize) {
+    let address = row.as_ptr().wrapping_add(at);
+    // SAFETY: a prefetch reads nothing the program could see, never faults, whatever the address, and leaves
+    // registers and flags alone. (It is assembly because its intrinsic is not stable.)
+    unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Nothing to order: no store goes past the caches.
+#[inline]
+fn fence() {}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load_vector(bytes: &[u8; 16]) -> uint8x16_t {
+    // SAFETY: the reference vouches for 16 readable bytes; the load needs no alignment.
+    unsafe { vld1q_u8(bytes.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn store_vector(bytes: &mut [u8; 16], vector: uint8x16_t, _stream: bool) {
+    // SAFETY: the reference vouches for 16 bytes that are ours to write; the store needs no alignment.
+    unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
+}

@@ -1,0 +1,296 @@
+//! Programs: passes over blocks of sixteen rows, the form of a fast transform that kernels run.
+//!
+//! A matrix reads every source for every output. A program first turns the sources into a few blocks of
+//! intermediate rows, which stay in the nearest caches, and makes the outputs from those. Blocks have sixteen
+//! rows because four layers of butterflies on sixteen vectors fit the registers of AVX-512: a block is loaded
+//! once and stored once for four layers.
+//!
+//! A butterfly takes two rows x and y and a skew s: forwards x += s·y, then y += x; inversely y += x, then
+//! x += s·y. The fifteen skews of a block stand layer by layer, from the widest to the narrowest: one, two,
+//! four and eight of them.
+//!
+//! A program knows nothing of points or codes; it sees rows, blocks and coefficients.
+
+use super::aligned::AlignedBytes;
+use super::{Backend, Rows};
+
+/// Rows of a block.
+pub(crate) const BLOCK: usize = 16;
+
+/// The skews of a block's four layers.
+pub(crate) type Skews = [u8; BLOCK - 1];
+
+/// A coefficient of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Factor {
+    /// Nothing to multiply.
+    One,
+    /// The table with this number.
+    Table(usize),
+}
+
+/// A block to be multiplied and added.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term {
+    /// The block.
+    pub(super) block: usize,
+    /// What it is multiplied by.
+    pub(super) by: Factor,
+    /// Only so many of its rows, from the first, are added.
+    pub(super) rows: usize,
+}
+
+/// The layer above an inverse pass: block `to` is the upper half of a node, `low` the lower one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Merge {
+    /// The lower block: `to` += `low`, then `low` += factor · `to`, unless the factor is zero.
+    pub(super) low: usize,
+    pub(super) by: Option<Factor>,
+    /// Blocks that are added to `low` and to `to` after that.
+    pub(super) more: Option<[usize; 2]>,
+}
+
+/// A source row that completes a forward pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tap {
+    /// The source row: what output 0 must be. The difference is added to all outputs.
+    pub(super) source: usize,
+    /// The block whose first row gets the difference.
+    pub(super) to: usize,
+}
+
+/// Where the outputs of a forward pass go.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    /// Pairs of an output, below 16, and the destination row that gets it.
+    pub(super) rows: Vec<(u8, u8)>,
+    /// Outputs that are computed, from the first: 4, 8 or 16.
+    pub(super) computed: usize,
+    /// The destination row of output 0, if all computed outputs go to rows that follow each other.
+    pub(super) run: Option<usize>,
+}
+
+/// One pass over all columns of a tile. Fields are numbers of blocks unless they say otherwise.
+#[derive(Debug)]
+pub(super) enum Pass {
+    /// `to` ← inverse butterflies of sixteen source rows from `first`, and the layer above.
+    Inverse { first: usize, to: usize, skews: usize, origin: bool, merge: Option<Merge> },
+    /// `to` ← `from` + the terms.
+    Sum { to: usize, from: usize, terms: Vec<Term> },
+    /// `to` ← g with `known` rows, the others zero, such that the block `residue` + g has the first `known` of
+    /// its outputs equal to the source rows from `first`.
+    Tail { to: usize, residue: Option<usize>, first: usize, known: usize, skews: usize },
+    /// Outputs ← forward butterflies of `from` + `plus`. With `keep`, two blocks: the second ← that input + the
+    /// first.
+    Forward {
+        from: usize,
+        plus: Option<Term>,
+        keep: Option<[usize; 2]>,
+        skews: usize,
+        tap: Option<Tap>,
+        out: Outputs,
+    },
+}
+
+/// Operations for each column of bytes.
+///
+/// What a kernel executes is counted: a multiplication by 0 or 1 that it leaves out is none, and one that it
+/// does not leave out is one. Copies are free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Operations {
+    /// Multiplications by a coefficient.
+    pub multiplications: usize,
+    /// Additions: exclusive ors of two bytes.
+    pub additions: usize,
+}
+
+impl Operations {
+    /// Those of a matrix from `known` rows to `wanted` ones.
+    pub(crate) fn of_matrix(known: usize, wanted: usize) -> Operations {
+        Operations { multiplications: known * wanted, additions: known * wanted }
+    }
+}
+
+/// The four layers of a tail with `known` known rows, 1 to 15: the width of the layer, and where in the block
+/// the node of twice that width begins whose first half either has all known rows that are left, or is known
+/// as a whole.
+///
+/// The skews of a tail are, for each layer, that of the node and then those of the inverse butterflies of its
+/// first half, the widest first: 8, 4, 2 and 1 of them.
+pub(crate) fn tail_layers(known: usize) -> [(usize, usize); 4] {
+    [8, 4, 2, 1].map(|width| (width, (known - 1) / (2 * width) * (2 * width)))
+}
+
+/// A program under construction, and its counts.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(super) passes: Vec<Pass>,
+    /// The coefficients behind [`Factor::Table`] and the numbers of skews.
+    coefficients: Vec<u8>,
+    /// Blocks that the passes name.
+    pub(super) blocks: usize,
+    operations: Operations,
+}
+
+impl Program {
+    /// Operations for each column of bytes.
+    pub(crate) fn operations(&self) -> Operations {
+        self.operations
+    }
+
+    /// Block `to` ← inverse butterflies of the source rows from `first`.
+    ///
+    /// With `merge`, a block `low` and a factor, the layer above too, in which `low` is the lower block: `to` +=
+    /// `low`, `low` += factor · `to`. The two blocks `more` are added to `low` and to `to` after that.
+    pub(crate) fn inverse(
+        &mut self,
+        first: usize,
+        to: usize,
+        skews: Skews,
+        merge: Option<(usize, u8)>,
+        more: Option<[usize; 2]>,
+    ) {
+        // The first group of every layer of the block at the origin has skew 0.
+        let origin = skews[0] == 0 && skews[1] == 0 && skews[3] == 0 && skews[7] == 0;
+        let multiplications = if origin { 17 } else { 32 };
+        self.count(multiplications, multiplications + 32);
+        let merge = merge.map(|(low, by)| {
+            self.count(0, BLOCK + if more.is_some() { 2 * BLOCK } else { 0 });
+            Merge { low, by: self.factor(by, BLOCK), more }
+        });
+        let skews = self.table(&skews);
+        self.blocks = self.blocks.max(to + 1);
+        self.passes.push(Pass::Inverse { first, to, skews, origin, merge });
+    }
+
+    /// Block `to` ← `from` + each of the terms: a block, a factor, and how many of its rows are added. Blocks may
+    /// coincide.
+    pub(crate) fn sum(&mut self, to: usize, from: usize, terms: &[(usize, u8, usize)]) {
+        let terms: Vec<Term> =
+            terms.iter().filter_map(|&(block, by, rows)| self.term(block, by, rows)).collect();
+        if to != from || !terms.is_empty() {
+            self.blocks = self.blocks.max(to + 1);
+            self.passes.push(Pass::Sum { to, from, terms });
+        }
+    }
+
+    /// Block `to` ← `known` rows, from 1 to 15, and zeros, such that the forward butterflies of `to` and, if
+    /// given, `residue` together begin with the source rows from `first`.
+    ///
+    /// For the skews see [`tail_layers`].
+    pub(crate) fn tail(
+        &mut self,
+        to: usize,
+        residue: Option<usize>,
+        first: usize,
+        known: usize,
+        skews: Skews,
+    ) {
+        for (width, start) in tail_layers(known) {
+            self.count(width, width);
+            if start + width < known {
+                let layers = width.trailing_zeros() as usize;
+                self.count(width / 2 * layers, width * layers);
+                self.count(0, 2 * width);
+                self.count(known - start - width, known - start - width);
+            }
+        }
+        self.count(0, 1);
+        let skews = self.table(&skews);
+        self.blocks = self.blocks.max(to + 1);
+        self.passes.push(Pass::Tail { to, residue, first, known, skews });
+    }
+
+    /// The destinations `rows` (pairs of an output below 16 and a destination row) ← forward butterflies of
+    /// `from` + `plus`, a block and a factor. With `keep`, two blocks: the second ← that input + the first. `tap`
+    /// is a source row, which must be output 0, and a block whose first row gets the difference, which all
+    /// outputs get added.
+    pub(crate) fn forward(
+        &mut self,
+        from: usize,
+        plus: Option<(usize, u8)>,
+        keep: Option<[usize; 2]>,
+        skews: Skews,
+        tap: Option<(usize, usize)>,
+        rows: Vec<(u8, u8)>,
+    ) {
+        let last = rows.iter().map(|&(output, _)| usize::from(output)).max().unwrap_or(0);
+        let computed = (last + 1).next_power_of_two().max(4);
+        for width in [8, 4, 2, 1] {
+            let butterflies = width * computed.div_ceil(2 * width);
+            self.count(butterflies, butterflies * if computed > width { 2 } else { 1 });
+        }
+        self.count(0, if keep.is_some() { BLOCK } else { 0 });
+        self.count(0, if tap.is_some() { computed } else { 0 });
+        let first = rows.first().map(|&(_, row)| row);
+        let in_order = (0..).zip(&rows).all(|(i, &(output, row))| {
+            usize::from(output) == i && usize::from(row) == usize::from(rows[0].1) + i
+        });
+        let run = first.filter(|_| in_order && rows.len() == computed).map(usize::from);
+        let plus = plus.and_then(|(block, by)| self.term(block, by, BLOCK));
+        let tap = tap.map(|(source, to)| Tap { source, to });
+        let skews = self.table(&skews);
+        let named = [keep.map(|[_, keep]| keep), tap.map(|tap| tap.to)];
+        self.blocks = named.into_iter().flatten().fold(self.blocks, |blocks, block| blocks.max(block + 1));
+        self.passes.push(Pass::Forward {
+            from,
+            plus,
+            keep,
+            skews,
+            tap,
+            out: Outputs { rows, computed, run },
+        });
+    }
+
+    fn count(&mut self, multiplications: usize, additions: usize) {
+        self.operations.multiplications += multiplications;
+        self.operations.additions += additions;
+    }
+
+    /// A term, counted; none if its factor is 0.
+    fn term(&mut self, block: usize, by: u8, rows: usize) -> Option<Term> {
+        self.factor(by, rows).map(|by| Term { block, by, rows })
+    }
+
+    /// A factor of `rows` rows that are added, counted; none if it is 0.
+    fn factor(&mut self, by: u8, rows: usize) -> Option<Factor> {
+        match by {
+            0 => None,
+            1 => {
+                self.count(0, rows);
+                Some(Factor::One)
+            }
+            _ => {
+                self.count(rows, rows);
+                Some(Factor::Table(self.table(&[by])))
+            }
+        }
+    }
+
+    fn table(&mut self, coefficients: &[u8]) -> usize {
+        let at = self.coefficients.len();
+        self.coefficients.extend_from_slice(coefficients);
+        at
+    }
+
+    /// The tables of all coefficients for `backend`.
+    pub(crate) fn pack(&self, backend: Backend) -> AlignedBytes {
+        let kernel = backend.0;
+        let mut tables = AlignedBytes::zeroed(self.coefficients.len() * kernel.table_len);
+        for (&coefficient, table) in self.coefficients.iter().zip(tables.chunks_exact_mut(kernel.table_len)) {
+            (kernel.pack)(coefficient, table);
+        }
+        tables
+    }
+
+    /// Applies the program to every set, with tables made by [`pack`](Self::pack) for the same backend.
+    ///
+    /// # Panics
+    ///
+    /// When rows are missing, differ in length, or are no multiple of 64 bytes long; sets may then be written in
+    /// part.
+    pub(crate) fn run(&self, backend: Backend, tables: &AlignedBytes, sets: &mut [Rows<'_, '_, '_, '_>]) {
+        super::run_program(backend, self, tables, sets);
+    }
+}

@@ -1,0 +1,68 @@
+//! The readable kernel: one byte at a time, by table. It runs everywhere, and its matrix is the oracle of all
+//! others and of all programs.
+
+use super::{Kernel, Matrix, Rows};
+use crate::gf256::PRODUCTS;
+
+pub(super) static KERNEL: Kernel = Kernel {
+    name: "scalar",
+    features: &[],
+    max_outputs: 1,
+    table_len: 1,
+    program_costs: (12, 2),
+    pack: |coefficient, table| table[0] = coefficient,
+    run,
+    run_program,
+};
+
+/// Rows are cut into chunks of this many bytes, so that sources are still in the nearest cache for the next
+/// output.
+const CHUNK: usize = 512;
+
+fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
+    for (src, dst) in sets {
+        let row_len = src[0].len();
+        for start in (0..row_len).step_by(CHUNK) {
+            let end = row_len.min(start + CHUNK);
+            for (coefficients, out) in matrix.tables.chunks_exact(matrix.k).zip(dst.iter_mut()) {
+                let out = &mut out[start..end];
+                out.fill(0);
+                for (&coefficient, row) in coefficients.iter().zip(src.iter()) {
+                    let product = &PRODUCTS[usize::from(coefficient)];
+                    for (sum, &byte) in out.iter_mut().zip(&row[start..end]) {
+                        *sum ^= product[usize::from(byte)];
+                    }
+                }
+            }
+        }
+    }
+}
+
+super::butterfly::butterfly! { width: 64, table_len: 1 }
+
+type Vector = [u8; 64];
+
+fn load_vector(bytes: &[u8; 64]) -> [u8; 64] {
+    *bytes
+}
+
+fn store_vector(bytes: &mut [u8; 64], vector: [u8; 64], _stream: bool) {
+    *bytes = vector;
+}
+
+fn zero_vector() -> [u8; 64] {
+    [0; 64]
+}
+
+fn xor(a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}
+
+fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
+    vector.map(|byte| PRODUCTS[usize::from(coefficient[0])][usize::from(byte)])
+}
+
+fn prefetch(_row: &[u8], _at: usize) {}
+
+/// Nothing to order: no store goes past the caches.
+fn fence() {}

@@ -1,0 +1,122 @@
+//! The field GF(2^8) with the reduction polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11D).
+//!
+//! Addition is exclusive or. 2 generates the multiplicative group, so products are sums of logarithms modulo
+//! 255; the tables are built at compile time from that alone. Set-up code computes here, one element at a
+//! time; bytes in bulk go through a [`kernel`], which holds one file for each instruction set.
+//!
+//! The field knows nothing of codes, shards or points.
+
+pub mod kernel;
+
+/// The reduction polynomial, with its term x^8.
+pub const POLYNOMIAL: u16 = 0x11D;
+
+/// `EXP[i]` is 2^i. It runs over two periods, so that the sum of two logarithms needs no reduction.
+const EXP: [u8; 510] = {
+    let mut exp = [0; 510];
+    let mut power = 1u16;
+    let mut i = 0;
+    while i < 255 {
+        exp[i] = power as u8;
+        exp[i + 255] = power as u8;
+        power <<= 1;
+        if power & 0x100 != 0 {
+            power ^= POLYNOMIAL;
+        }
+        i += 1;
+    }
+    exp
+};
+
+/// `LOG[a]` is the i below 255 with 2^i = a. `LOG[0]` means nothing and is never used.
+const LOG: [u8; 256] = {
+    let mut log = [0; 256];
+    let mut i = 0;
+    while i < 255 {
+        log[EXP[i] as usize] = i as u8;
+        i += 1;
+    }
+    log
+};
+
+/// `PRODUCTS[a][b]` is a·b: 64 KiB, one row of 256 bytes for each factor.
+pub(crate) static PRODUCTS: [[u8; 256]; 256] = {
+    let mut products = [[0; 256]; 256];
+    let mut a = 0;
+    while a < 256 {
+        let mut b = 0;
+        while b < 256 {
+            products[a][b] = mul(a as u8, b as u8);
+            b += 1;
+        }
+        a += 1;
+    }
+    products
+};
+
+/// The product a·b.
+#[inline]
+pub const fn mul(a: u8, b: u8) -> u8 {
+    if a == 0 || b == 0 { 0 } else { EXP[LOG[a as usize] as usize + LOG[b as usize] as usize] }
+}
+
+/// The inverse of `a`: `mul(a, inv(a))` is 1.
+///
+/// # Panics
+///
+/// When `a` is 0, which has no inverse.
+#[inline]
+pub const fn inv(a: u8) -> u8 {
+    assert!(a != 0, "0 has no inverse");
+    EXP[255 - LOG[a as usize] as usize]
+}
+
+/// The quotient a/b.
+///
+/// # Panics
+///
+/// When `b` is 0.
+#[inline]
+pub const fn div(a: u8, b: u8) -> u8 {
+    mul(a, inv(b))
+}
+
+/// A product of many nonzero factors, held as the sum of their logarithms.
+///
+/// Multiplying costs one lookup and one addition; the reduction modulo 255 is paid once, at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LogProduct(u32);
+
+impl LogProduct {
+    /// Multiplies by `factor`, which must not be 0. The sum holds more than 2^23 factors.
+    #[inline]
+    pub(crate) fn times(self, factor: u8) -> LogProduct {
+        debug_assert_ne!(factor, 0);
+        LogProduct(self.0 + u32::from(LOG[usize::from(factor)]))
+    }
+
+    /// Divides by `divisor`, which must not be 0.
+    #[inline]
+    pub(crate) fn over(self, divisor: u8) -> LogProduct {
+        debug_assert_ne!(divisor, 0);
+        LogProduct(self.0 + 255 - u32::from(LOG[usize::from(divisor)]))
+    }
+
+    /// Multiplies by another product.
+    #[inline]
+    pub(crate) fn and(self, other: LogProduct) -> LogProduct {
+        LogProduct(self.0 + other.0)
+    }
+
+    /// The field element.
+    #[inline]
+    pub(crate) fn value(self) -> u8 {
+        EXP[(self.0 % 255) as usize]
+    }
+
+    /// The inverse of the product.
+    #[inline]
+    pub(crate) fn inverse(self) -> LogProduct {
+        LogProduct(255 - self.0 % 255)
+    }
+}

@@ -1,0 +1,211 @@
+//! Binary trees of RFC 6962 shape: pairs level by level, a lone last node moves up unchanged.
+//!
+//! This module knows hashes and positions only: not shards, sets or files.
+
+use crate::digest::{Digest, HashKind, Tag};
+
+/// The smallest d with 2^d ≥ `count`: the most hashes a path in a tree of `count` leaves can have.
+pub fn ceil_log2(count: u64) -> u32 {
+    match count {
+        0 => 0,
+        c => u64::BITS - (c - 1).leading_zeros(),
+    }
+}
+
+/// A tree of which every level is kept, so that roots and paths can be read. Reused from set to
+/// set: after the first build of a shape it does not allocate.
+#[derive(Default, Debug)]
+pub struct Tree {
+    levels: Vec<Vec<Digest>>,
+    height: usize,
+}
+
+impl Tree {
+    /// An empty tree.
+    pub fn new() -> Tree {
+        Tree::default()
+    }
+
+    /// Clears the tree and gives the list of leaves to fill before [`Tree::build`].
+    pub fn leaves_mut(&mut self) -> &mut Vec<Digest> {
+        if self.levels.is_empty() {
+            self.levels.push(Vec::new());
+        }
+        self.height = 0;
+        self.levels[0].clear();
+        &mut self.levels[0]
+    }
+
+    /// The leaves as they were filled in.
+    pub fn leaves(&self) -> &[Digest] {
+        self.levels.first().map_or(&[], |l| l)
+    }
+
+    /// Computes all levels and returns the root: `leaves - 1` node hashes.
+    ///
+    /// # Panics
+    /// If there is no leaf.
+    pub fn build(&mut self, hash: HashKind) -> Digest {
+        assert!(!self.leaves().is_empty(), "a tree has at least one leaf");
+        let mut level = 0;
+        while self.levels[level].len() > 1 {
+            if self.levels.len() == level + 1 {
+                self.levels.push(Vec::new());
+            }
+            let (below, above) = self.levels.split_at_mut(level + 1);
+            let (below, above) = (&below[level], &mut above[0]);
+            above.clear();
+            for pair in below.chunks(2) {
+                above.push(match pair {
+                    [left, right] => hash.node(Tag::Node, left, right),
+                    lone => lone[0],
+                });
+            }
+            level += 1;
+        }
+        self.height = level;
+        self.root()
+    }
+
+    /// The root that [`Tree::build`] computed.
+    ///
+    /// # Panics
+    /// If the tree was not built.
+    pub fn root(&self) -> Digest {
+        self.levels[self.height][0]
+    }
+
+    /// Writes the path of leaf `index` into `out`: siblings from the bottom up, 32 bytes each, the
+    /// rest of `out` zero.
+    ///
+    /// # Panics
+    /// If the tree was not built, `index` is not a leaf, or `out` is shorter than the path.
+    pub fn write_path(&self, index: usize, out: &mut [u8]) {
+        let mut index = index;
+        let mut at = 0;
+        for level in &self.levels[..self.height] {
+            if let Some(sibling) = level.get(index ^ 1) {
+                out[at..at + 32].copy_from_slice(sibling);
+                at += 32;
+            }
+            index /= 2;
+        }
+        out[at..].fill(0);
+    }
+}
+
+/// The root that `leaf` at position `index` of `count` leads to along `path`, a field of 32-byte
+/// hashes. `None` if the field is too short, or if what the path does not need is not zero.
+pub fn climb(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[u8]) -> Option<Digest> {
+    let (mut siblings, rest) = path.as_chunks::<32>();
+    if !rest.is_empty() || index >= count {
+        return None;
+    }
+    let (mut node, mut index, mut last) = (leaf, index, count - 1);
+    while last > 0 {
+        if index % 2 == 1 || index < last {
+            let (sibling, above) = siblings.split_first()?;
+            siblings = above;
+            node = if index % 2 == 1 {
+                hash.node(Tag::Node, sibling, &node)
+            } else {
+                hash.node(Tag::Node, &node, sibling)
+            };
+        }
+        index /= 2;
+        last /= 2;
+    }
+    siblings.iter().all(|s| *s == [0; 32]).then_some(node)
+}
+
+/// The root of a growing list of leaves, in O(log n) memory: the roots of the perfect subtrees of
+/// what was pushed so far (RFC 9162, section 2.1.1).
+#[derive(Clone, Debug)]
+pub struct Frontier {
+    hash: HashKind,
+    count: u64,
+    /// Subtree roots, the largest subtree first: one for each bit set in `count`.
+    peaks: Vec<Digest>,
+}
+
+impl Frontier {
+    /// No leaves yet.
+    pub fn new(hash: HashKind) -> Frontier {
+        Frontier { hash, count: 0, peaks: Vec::new() }
+    }
+
+    /// Appends a leaf: amortised one node hash.
+    pub fn push(&mut self, leaf: Digest) {
+        let mut node = leaf;
+        let mut count = self.count;
+        while count % 2 == 1 {
+            let left = self.peaks.pop().expect("one peak for each bit of the count");
+            node = self.hash.node(Tag::Node, &left, &node);
+            count /= 2;
+        }
+        self.peaks.push(node);
+        self.count += 1;
+    }
+
+    /// The root of all leaves so far; `None` before the first.
+    pub fn root(&self) -> Option<Digest> {
+        let (last, larger) = self.peaks.split_last()?;
+        Some(larger.iter().rev().fold(*last, |right, left| self.hash.node(Tag::Node, left, &right)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6962's own recursive definition: split at the largest power of two below the count.
+    fn rfc6962(hash: HashKind, leaves: &[Digest]) -> Digest {
+        match leaves {
+            [leaf] => *leaf,
+            _ => {
+                let split = leaves.len().next_power_of_two() / 2;
+                let (left, right) = leaves.split_at(split);
+                hash.node(Tag::Node, &rfc6962(hash, left), &rfc6962(hash, right))
+            }
+        }
+    }
+
+    #[test]
+    fn trees_paths_and_frontiers_agree_with_the_recursive_definition() {
+        for hash in [HashKind::Blake3, HashKind::Sha256] {
+            let mut tree = Tree::new();
+            let mut frontier = Frontier::new(hash);
+            for count in 1..=70u64 {
+                let leaves: Vec<Digest> = (0..count).map(|i| [i as u8 + 1; 32]).collect();
+                let expected = rfc6962(hash, &leaves);
+                tree.leaves_mut().extend_from_slice(&leaves);
+                assert_eq!(tree.build(hash), expected);
+                frontier.push(leaves[count as usize - 1]);
+                assert_eq!(frontier.root(), Some(expected));
+                let mut path = vec![0u8; 32 * ceil_log2(count) as usize];
+                for index in 0..count {
+                    tree.write_path(index as usize, &mut path);
+                    let leaf = leaves[index as usize];
+                    assert_eq!(climb(hash, leaf, index, count, &path), Some(expected));
+                    assert_ne!(climb(hash, [0; 32], index, count, &path), Some(expected));
+                    if count > 1 {
+                        let other = (index + 1) % count;
+                        assert_ne!(climb(hash, leaf, other, count, &path), Some(expected));
+                        let cut = &path[..path.len() - 32];
+                        assert!(climb(hash, leaf, 0, count, cut).is_none());
+                    }
+                    let longer = [&path[..], &[1; 32]].concat();
+                    assert_eq!(climb(hash, leaf, index, count, &longer), None, "unused hashes are zero");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ceil_log2_of_the_edges() {
+        let expected = [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (256, 8), (257, 9)];
+        for (count, depth) in expected {
+            assert_eq!(ceil_log2(count), depth, "{count}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+#!/bin/bash
+# fec and the independent implementation (scripts/oracle.py) swap work on random data.
+#
+#   scripts/cross-check.sh [FEC]
+#
+# FEC is the binary; without it one is built. For every shape both encode (the bytes must be equal), each restores and
+# verifies what the other wrote, and both read the same damaged copies: they must agree on the exit code of verify and
+# decode, with and without the root, and whatever is restored must be the payload.
+#
+#   FEC_SEED     number that the payloads and the damage follow from; printed, random if unset
+#   FEC_ROUNDS   damaged copies of each kind and shape; 1 if unset
+set -euo pipefail
+
+case ${1-} in -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+[ $# -le 1 ] || { echo "usage: scripts/cross-check.sh [FEC]" >&2; exit 2; }
+
+if [ $# = 1 ]; then
+    fec=$(realpath -e -- "$1")
+    cd "$(dirname "$0")/.."
+else
+    cd "$(dirname "$0")/.."
+    cargo build --release --quiet
+    fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
+fi
+oracle=$PWD/scripts/oracle.py
+seed=${FEC_SEED:-$(python3 -c 'import random; print(random.SystemRandom().randrange(10**9))')}
+rounds=${FEC_ROUNDS:-1}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+echo "cross-check: seed $seed"
+
+# What happens to a copy. `light` is what m shards or the redundancy of a container can bear, `heavy` is not: each kind of
+# damage meets files that can just be restored, and files that cannot.
+cat > damage.py <<'PYTHON'
+import os, random, sys
+
+path, kind, k, m, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+rng = random.Random(seed)
+kind, strength = kind.split("-")
+names = sorted(os.path.join(path, x) for x in os.listdir(path)) if os.path.isdir(path) else [path]
+
+
+def hurt(data, share):
+    """Damages about `share` of the bytes in a few places."""
+    data = bytearray(data)
+    if kind == "flip":
+        for _ in range(max(1, int(len(data) * share / 2000))):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        return data
+    for _ in range(rng.randint(1, 3)):
+        size = max(1, int(len(data) * share * rng.random() / 2))
+        at = rng.randrange(max(1, len(data) - size))
+        if kind == "hole":
+            data[at:at + size] = bytes(size)
+        elif kind == "delete":
+            del data[at:at + size]
+        elif kind == "insert":
+            data[at:at] = rng.randbytes(size)
+        elif kind == "cut":
+            del data[len(data) - size:]
+    return data
+
+
+if len(names) == 1:
+    chosen, share = names, (m / (k + m) if strength == "light" else min(1, 2 * m / (k + m) + 0.3))
+    share *= 0.7
+else:
+    count = m if strength == "light" else m + 1 + rng.randrange(max(1, (k + 1) // 2))
+    chosen, share = rng.sample(names, min(len(names), count)), rng.choice([0.01, 0.3, 0.9])
+for name in chosen:
+    with open(name, "rb") as f:
+        data = f.read()
+    if kind == "lose":
+        if len(names) > 1:
+            os.remove(name)
+            continue
+        # The front of a container goes.
+        data = data[int(len(data) * share * rng.random()):]
+    else:
+        data = hurt(data, share)
+    with open(name, "wb") as f:
+        f.write(data)
+PYTHON
+
+payloads=0 exchanges=0 copies=0 readings=0 disagreements=0
+declare -A outcomes=()
+
+fail() {
+    echo "cross-check: $* (FEC_SEED=$seed)" >&2
+    disagreements=$((disagreements + 1))
+}
+
+# Runs a command quietly and leaves its exit code in $code.
+try() {
+    code=0
+    "$@" > said 2> complained < /dev/null || code=$?
+}
+
+# Both read $1 with the options after it. Agreement means: the same exit code, and the payload if it is 0.
+read_by_both() {
+    local path=$1 command theirs
+    shift
+    for command in verify decode; do
+        local fec_args=("$@") oracle_args=("$@")
+        if [ "$command" = decode ]; then
+            rm -f by-fec by-oracle
+            fec_args+=(--no-sync -o by-fec)
+            oracle_args+=(-o by-oracle)
+        fi
+        try python3 "$oracle" "$command" "${oracle_args[@]}" "$path"
+        theirs=$code
+        try "$fec" "$command" -q "${fec_args[@]}" "$path"
+        readings=$((readings + 1))
+        outcomes[$command:$code]=$((${outcomes[$command:$code]-0} + 1))
+        if [ "$code" != "$theirs" ]; then
+            fail "$what: $command ${*:+with a root }ends with $code by fec, $theirs by oracle.py"
+            sed 's/^/    fec: /' complained >&2
+        elif [ "$command:$code" = decode:0 ] && ! { cmp -s payload by-fec && cmp -s payload by-oracle; }; then
+            fail "$what: restored something else"
+        fi
+    done
+}
+
+# form hash k m payload bytes, then --set-size and --group-size
+check_shape() {
+    local form=$1 hash=$2 k=$3 m=$4 len=$5 root kind round copy other
+    shift 5
+    local shape="$form $hash $k+$m $len bytes $*"
+    what=$shape
+    payloads=$((payloads + 1))
+    rm -rf ours theirs
+    python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(sys.argv[1]).randbytes(int(sys.argv[2])))' \
+        "$seed $shape" "$len" > payload
+    [ "$form" = shards ] && other=ours/ || other=ours
+    "$fec" encode -q --no-sync --hash "$hash" -k "$k" -m "$m" "$@" -o "$other" payload > root.fec
+    python3 "$oracle" encode --form "$form" --hash "$hash" -k "$k" -m "$m" "$@" -o theirs payload > root.oracle
+    cmp -s root.fec root.oracle || fail "$what: the roots differ"
+    diff -r ours theirs > /dev/null || fail "$what: the encodings differ"
+    read -r root < root.oracle
+    # Each reads what the other wrote, whole.
+    try python3 "$oracle" verify --root "$root" ours
+    [ "$code" = 0 ] || fail "$what: oracle.py verify ends with $code"
+    try python3 "$oracle" decode --root "$root" -o by-oracle ours
+    if [ "$code" != 0 ] || ! cmp -s payload by-oracle; then fail "$what: oracle.py decode ends with $code"; fi
+    rm -f by-fec
+    try "$fec" verify -q --deep --root "$root" theirs
+    [ "$code" = 0 ] || fail "$what: fec verify --deep ends with $code"
+    try "$fec" decode -q --no-sync --root "$root" -o by-fec theirs
+    if [ "$code" != 0 ] || ! cmp -s payload by-fec; then fail "$what: fec decode ends with $code"; fi
+    exchanges=$((exchanges + 4))
+    # Another root than the one asked for, and two encodings side by side: ambiguous, unless one is asked for.
+    what="$shape, another root"
+    read_by_both theirs --root "${root:32}${root:0:32}"
+    tr '\0-\377' '\1-\377\0' < payload > other
+    if [ "$form" = shards ]; then
+        cp -r theirs two
+        python3 "$oracle" encode --form "$form" --hash "$hash" -k "$k" -m "$m" "$@" -o two other > /dev/null
+    else
+        python3 "$oracle" encode --form "$form" --hash "$hash" -k "$k" -m "$m" "$@" -o second other > /dev/null
+        cat theirs second > two
+    fi
+    what="$shape, two encodings"
+    read_by_both two
+    read_by_both two --root "$root"
+    rm -rf two second
+    for kind in flip-light flip-heavy hole-light hole-heavy delete-light delete-heavy insert-light cut-heavy lose-light lose-heavy; do
+        [ "$m" != 0 ] || [ "${kind#*-}" = heavy ] || continue
+        for ((round = 0; round < rounds; round++)); do
+            copy=damaged
+            rm -rf "$copy"
+            cp -r theirs "$copy"
+            python3 damage.py "$copy" "$kind" "$k" "$m" "$seed $shape $kind $round"
+            copies=$((copies + 1))
+            what="$shape, $kind $round"
+            # Alternate: with the root both must also tell another stream's records apart from none.
+            if (((copies + round) % 2)); then read_by_both "$copy" --root "$root"; else read_by_both "$copy"; fi
+        done
+    done
+}
+
+check_shape shards blake3 1 1 1000
+check_shape shards sha256 3 2 20000 --set-size 3000
+check_shape shards sha256 10 4 40000 --set-size 12000
+check_shape shards blake3 33 67 6000
+check_shape shards blake3 7 0 9000 --set-size 2000
+check_shape container sha256 2 3 5000 --set-size 700 --group-size 3
+check_shape container sha256 10 4 30000 --set-size 6000 --group-size 2
+check_shape container blake3 5 5 12000 --set-size 1500 --group-size 3
+check_shape container blake3 20 12 5000
+check_shape container sha256 4 0 7000 --set-size 1000 --group-size 2
+
+echo "cross-check: $payloads payloads encoded alike, $exchanges exchanges whole, $copies damaged copies, $readings readings by both"
+for outcome in "${!outcomes[@]}"; do
+    echo "cross-check:   ${outcome%:*} ends with ${outcome#*:}: ${outcomes[$outcome]} times"
+done | sort
+if [ "$disagreements" != 0 ]; then
+    echo "cross-check: $disagreements disagreements" >&2
+    exit 1
+fi
+echo "cross-check: no disagreement"
