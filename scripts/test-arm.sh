@@ -1,18 +1,18 @@
 #!/bin/bash
 # Builds fec for 64-bit ARM, static as for boards, and runs it on emulated processors: the whole test suite of fec-core,
-# doctests too, and the binary, which must write the same bytes and print the same roots as the native one.
+# doctests too; the golden vectors; and the binary on a real file, where it must write the same bytes and print the same
+# roots as the native one.
 #
 #   scripts/test-arm.sh [--install | arguments for `cargo test`]
 #
-# On Debian bookworm, as root, it first installs what is missing (about 240 MB, once); with --install it does only that.
-# Elsewhere it needs on the PATH: qemu-aarch64, aarch64-linux-gnu-gcc, and a Rust standard library for
-# aarch64-unknown-linux-gnu (`rustup target add aarch64-unknown-linux-gnu`).
+# Needs what scripts/build-static.sh needs for aarch64, and qemu-aarch64; on Debian bookworm, as root, it first installs
+# what is missing; with --install it does only that.
 #
-#   CARGO_TARGET_DIR   it builds in the folder arm in there (target/arm if unset), so that native builds, perhaps by
-#                      another compiler, are not disturbed
+#   CARGO_TARGET_DIR   it builds in the folder static in there, as scripts/build-static.sh does
 #   FEC_NATIVE         the native binary; without it one is built
 #   FEC_PATTERNS       random loss patterns; 2000 if unset
-#   FEC_ARM_CPUS       the models to emulate; "cortex-a53 max" if unset. Run-time detection follows them.
+#   FEC_ARM_CPUS       the models to emulate; if unset cortex-a53, cortex-a55 where the emulator knows it, and max.
+#                      Run-time detection follows them.
 #   FEC_ARM_TIMEOUT    seconds that one program may take; 600 if unset
 set -euo pipefail
 
@@ -20,28 +20,26 @@ case ${1-} in -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 
 target=aarch64-unknown-linux-gnu
-read -r -a cpus <<< "${FEC_ARM_CPUS:-cortex-a53 max}"
 timeout=${FEC_ARM_TIMEOUT:-600}
 
 has() { command -v "$1" > /dev/null 2>&1; }
-# Without `grep -q`, which would end the pipe early: that is a failure here.
-rustup_has_target() { has rustup && rustup target list --installed 2> /dev/null | grep -x "$target" > /dev/null; }
-debian_has_target() { [ -x /usr/bin/rustc ] && [ -x /usr/bin/rustdoc ] && [ -d "/usr/lib/rustlib/$target/lib" ]; }
-has_all() { has qemu-aarch64 && has aarch64-linux-gnu-gcc && { rustup_has_target || debian_has_target; }; }
-
-if ! has_all; then
+scripts/build-static.sh --install aarch64
+if ! has qemu-aarch64; then
     if ! has apt-get || [ "$(id -u)" != 0 ]; then
-        echo "test-arm: needs qemu-aarch64, aarch64-linux-gnu-gcc and Rust's $target (on Debian: run as root)" >&2
+        echo "test-arm: needs qemu-aarch64 (on Debian: run as root)" >&2
         exit 2
     fi
-    dpkg --add-architecture arm64
-    apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
-        rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 \
-        gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user < /dev/null
-    has_all || { echo "test-arm: something is still missing after the installation" >&2; exit 2; }
+    install=(apt-get install -y -q --no-install-recommends qemu-user)
+    export DEBIAN_FRONTEND=noninteractive
+    "${install[@]}" < /dev/null || { apt-get update -q && "${install[@]}" < /dev/null; }
 fi
 [ "${1-}" != --install ] || exit 0
+
+# It lists them and ends with 1.
+models=' '$({ qemu-aarch64 -cpu help || true; } | tr -s '[:space:]' ' ')' '
+default='cortex-a53 max'
+[[ $models != *' cortex-a55 '* ]] || default='cortex-a53 cortex-a55 max'
+read -r -a cpus <<< "${FEC_ARM_CPUS:-$default}"
 
 native=${FEC_NATIVE-}
 if [ -z "$native" ]; then
@@ -50,13 +48,8 @@ if [ -z "$native" ]; then
 fi
 native=$(realpath -e -- "$native")
 
-if ! rustup_has_target; then
-    # Both, or doctests are built by one compiler and linked with the library of another.
-    export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
-fi
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/arm"
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static'
+# The very file that is made for boards.
+binary=$(scripts/build-static.sh aarch64)
 export FEC_PATTERNS="${FEC_PATTERNS:-2000}"
 
 scratch=$(mktemp -d)
@@ -67,8 +60,6 @@ echo "test-arm: this is emulation: it shows what is right, never how fast it is"
 
 # The binary under test: `arm CPU ARGUMENTS…`. No `-L` for qemu: it would mix two C libraries and hang at the first thread. The
 # timeouts guard against the like.
-cargo build --release --quiet -p fec-cli --target "$target"
-binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/release/fec")
 arm() { timeout "$timeout" qemu-aarch64 -cpu "$@"; }
 
 fail() { echo "test-arm: $*" >&2; exit 1; }
@@ -106,10 +97,29 @@ check_binary() (
     echo "test-arm: the binary on emulated $cpu ($backends): $compared times the bytes and roots of the native one, $(stat -c %s payload) bytes restored"
 )
 
-for cpu in "${cpus[@]}"; do
-    echo "test-arm: fec-core on emulated $cpu"
+# check_core CPU ARGUMENTS…: in a shell of its own, whose environment it changes.
+check_core() (
+    cpu=$1
+    shift
+    mapfile -t assignments < <(scripts/build-static.sh --env aarch64)
+    export "${assignments[@]}"
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout $timeout qemu-aarch64 -cpu $cpu"
     cargo test --release -p fec-core --target "$target" "$@"
+)
+
+# check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests are
+# native, the binary under test is not.
+check_golden() {
+    FEC_UNDER_TEST="timeout $timeout qemu-aarch64 -cpu $1 $binary" cargo test --release -p fec-cli --test golden -- "$2"
+}
+
+# All of the golden tests on the first model; on the others the encodings with the kernel that detection picks there.
+golden=''
+for cpu in "${cpus[@]}"; do
+    echo "test-arm: emulated $cpu"
+    check_core "$cpu" "$@"
+    check_golden "$cpu" "$golden"
+    golden=every_vector
     check_binary "$cpu"
 done
 echo "test-arm: passed on emulated ${cpus[*]}; no speed was measured"

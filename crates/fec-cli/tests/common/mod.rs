@@ -9,9 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The binary under test.
+/// The binary under test: the one that cargo built, or the words of FEC_UNDER_TEST, perhaps an emulator with a binary
+/// of another architecture.
 pub(crate) fn fec() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fec"));
+    let words = std::env::var("FEC_UNDER_TEST").unwrap_or_default();
+    let mut words = words.split_ascii_whitespace();
+    let mut command = Command::new(words.next().unwrap_or(env!("CARGO_BIN_EXE_fec")));
+    command.args(words);
     command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
 }

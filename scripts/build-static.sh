@@ -1,0 +1,116 @@
+#!/bin/bash
+# Builds fec as one static, stripped binary that runs on any Linux of its architecture, and prints its path.
+#
+#   scripts/build-static.sh [--install | --env] [TARGET…]
+#
+# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, which builds the library alone.
+# Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
+# for the linker: aarch64-linux-gnu-gcc and so on. Elsewhere, on Debian and as root, what is missing is installed first (about
+# 240 MB once for aarch64); for armv7, riscv64 and wasm32 the standard library is then built from its sources.
+# With --install it installs and stops; with --env it prints the environment in which cargo builds for a target so.
+#
+#   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps by another
+#                      compiler, are not disturbed
+set -euo pipefail
+
+usage() { echo "usage: scripts/build-static.sh [--install | --env] [aarch64|x86_64|armv7|riscv64|wasm32]…" >&2; exit 2; }
+only='' machines=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --install | --env) only=$1 ;;
+    aarch64 | x86_64 | armv7 | riscv64 | wasm32) machines+=("$1") ;;
+    *) usage ;;
+    esac
+    shift
+done
+[ ${#machines[@]} -gt 0 ] || machines=(aarch64)
+cd "$(dirname "$0")/.."
+
+has() { command -v "$1" > /dev/null 2>&1; }
+# Without `grep -q`, which would end the pipe early: that is a failure here.
+rustup_has() { has rustup && rustup target list --installed 2> /dev/null | grep -x "$1" > /dev/null; }
+debian_has() { [ -x /usr/bin/rustc ] && [ -x /usr/bin/rustdoc ] && [ -d "/usr/lib/rustlib/$1/lib" ]; }
+debian_has_sources() { [ -x /usr/bin/rustc ] && [ -f /usr/lib/rustlib/src/rust/library/Cargo.lock ]; }
+
+# describe MACHINE: its target, what links for it, the Debian packages that bring both, and the way to its standard library.
+describe() {
+    packages=() sources=''
+    case $1 in
+    x86_64) target=x86_64-unknown-linux-gnu linker=cc ;;
+    aarch64)
+        target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc
+        packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+        ;;
+    armv7)
+        target=armv7-unknown-linux-gnueabihf linker=arm-linux-gnueabihf-gcc sources=std,panic_unwind
+        packages=(rustc-web rust-web-src gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
+        ;;
+    riscv64)
+        target=riscv64gc-unknown-linux-gnu linker=riscv64-linux-gnu-gcc sources=std,panic_unwind
+        packages=(rustc-web rust-web-src gcc-riscv64-linux-gnu libc6-dev-riscv64-cross)
+        ;;
+    wasm32)
+        target=wasm32-unknown-unknown linker='' sources=std,panic_abort
+        packages=(rustc-web rust-web-src lld)
+        ;;
+    esac
+}
+
+has_library() { rustup_has "$target" || { if [ -n "$sources" ]; then debian_has_sources; else debian_has "$target"; fi; }; }
+has_all() { { [ -z "$linker" ] || has "$linker"; } && has_library; }
+
+install() {
+    has_all && return
+    if ! has apt-get || [ "$(id -u)" != 0 ]; then
+        echo "build-static: $machine needs ${linker:+$linker and }Rust's $target (rustup target add $target; on Debian: run as root)" >&2
+        exit 2
+    fi
+    if [ "$machine" = aarch64 ]; then dpkg --add-architecture arm64; fi
+    apt-get update -q >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" < /dev/null >&2
+    has_all || { echo "build-static: $machine: something is still missing after the installation" >&2; exit 2; }
+}
+
+# Prints assignments, one a line, that `export` takes.
+environment() {
+    local name=${target^^}
+    name=CARGO_TARGET_${name//-/_}
+    printf '%s\n' "CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/static" CARGO_PROFILE_RELEASE_STRIP=symbols \
+        "${name}_RUSTFLAGS=-C target-feature=+crt-static"
+    if [ -n "$linker" ]; then echo "${name}_LINKER=$linker"; fi
+    rustup_has "$target" && return
+    # Both, or doctests are built by one compiler and linked with the library of another.
+    printf '%s\n' RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc
+    if [ -n "$sources" ]; then echo RUSTC_BOOTSTRAP=1; fi
+}
+
+# In a shell of its own, whose environment it changes.
+build() (
+    mapfile -t assignments < <(environment)
+    export "${assignments[@]}"
+    arguments=(--release --quiet --target "$target")
+    if [ -n "${RUSTC_BOOTSTRAP-}" ]; then arguments+=("-Zbuild-std=$sources"); fi
+    if [ "$machine" = wasm32 ]; then
+        cargo build "${arguments[@]}" -p fec-core
+        realpath -e -- "$CARGO_TARGET_DIR/$target/release/libfec_core.rlib"
+        return
+    fi
+    cargo build "${arguments[@]}" -p fec-cli
+    binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/release/fec")
+    if readelf --dynamic "$binary" 2> /dev/null | grep NEEDED >&2; then
+        echo "build-static: $binary needs the libraries above: it is not static" >&2
+        exit 1
+    fi
+    echo "$binary"
+)
+
+for machine in "${machines[@]}"; do
+    describe "$machine"
+    install
+    case $only in
+    --install) ;;
+    --env) environment ;;
+    *) build ;;
+    esac
+done
