@@ -1,0 +1,52 @@
+//! Runs one hot operation a given number of times, and nothing else, for tools that count instructions or model a
+//! processor. The difference of two runs with other numbers of rounds is the operation alone.
+//!
+//! ```text
+//! columns encode|matrix|decode BACKEND K M SHARD_LEN ROUNDS
+//! ```
+//!
+//! `encode` makes all recovery shards from all originals by the engine that the plan picks, `matrix` by the matrix;
+//! `decode` restores as many originals as there are recovery shards to do it from. BACKEND may be `best`.
+
+use fec_core::block::{Code, Engine, Plan, ShardBuf};
+use fec_core::gf256::kernel::Backend;
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [operation, backend, k, m, len, rounds] = &words[..] else {
+        return Err("usage: columns encode|matrix|decode BACKEND K M SHARD_LEN ROUNDS".into());
+    };
+    let (k, m, len): (usize, usize, usize) = (k.parse()?, m.parse()?, len.parse()?);
+    let rounds: usize = rounds.parse()?;
+    let backend = if backend == "best" { Backend::best() } else { Backend::by_name(backend)? };
+    let code = Code::new(k, m)?;
+    let indices: Vec<u8> = (0..code.n()).map(|index| index as u8).collect();
+    let lost = k.min(m);
+    let plan = match operation.as_str() {
+        "encode" => Plan::encode(code, backend),
+        "matrix" => Plan::with_engine(code, backend, &indices[..k], &indices[k..], Engine::Matrix)?,
+        "decode" => Plan::new(code, backend, &indices[lost..lost + k], &indices[..lost])?,
+        other => return Err(format!("no operation is called {other}").into()),
+    };
+    let mut known = ShardBuf::new(k, len);
+    for (seed, row) in (0u8..).zip(known.iter_mut()) {
+        row.iter_mut().zip(0u8..=255).for_each(|(byte, i)| *byte = i ^ seed);
+    }
+    let mut wanted = ShardBuf::new(plan.wanted().len(), len);
+    let sources: Vec<&[u8]> = known.iter().collect();
+    let mut destinations: Vec<&mut [u8]> = wanted.iter_mut().collect();
+    for _ in 0..rounds {
+        plan.run(&sources, &mut destinations);
+    }
+    let operations = plan.operations();
+    println!(
+        "{} {} {k}+{m} x {len} B: {} engine, {} multiplications and {} additions a column, {rounds} rounds",
+        backend.name(),
+        operation,
+        plan.engine().name(),
+        operations.multiplications,
+        operations.additions
+    );
+    Ok(())
+}
