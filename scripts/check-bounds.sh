@@ -9,6 +9,7 @@
 # With --full only: 5 GiB through `fec encode - | fec decode - | cmp`, which uses no disk, and a sparse file of 5 GiB as
 # shard files 200 + 10 and back (about 11 GiB of DIR, the system's folder for temporary files if unset).
 #
+# With one thread the system is told not to grant more than the limit (RLIMIT_DATA), as on a small board.
 # Peaks are the largest RssAnon of /proc/PID/status, read every 2 ms: pages of files do not count, stacks and buffers do.
 #   FEC_LIMIT_MIB   the limit; 128 if unset
 set -euo pipefail
@@ -17,7 +18,7 @@ usage() { echo "usage: scripts/check-bounds.sh [--full] [--folder DIR] [FEC]" >&
 folder=${TMPDIR:-/tmp} full='' fec=
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --full) full=yes ;;
     --folder) [ $# -ge 2 ] || usage; folder=$2; shift ;;
     -*) usage ;;
@@ -102,7 +103,11 @@ printf '%-30s %8s %3s %10s %8s\n' command shape -j 'peak MiB' seconds
 run() {
     local label=$1 shape=$2 threads=$3
     shift 3
-    if ! python3 watch.py "$label"$'\t'"$shape"$'\t'"$threads" "$fec" "$@" -q -j "$threads" 2> "complaint of $1"; then
+    if ! (
+        # As on a small board: one thread, and the system grants no more than the limit.
+        if [ "$threads" = 1 ]; then ulimit -d $((limit * 1024)); fi
+        exec python3 watch.py "$label"$'\t'"$shape"$'\t'"$threads" "$fec" "$@" -q -j "$threads" 2> "complaint of $1"
+    ); then
         echo "check-bounds: $label $shape -j $threads failed: $(cat "complaint of $1")" >&2
         return 1
     fi
