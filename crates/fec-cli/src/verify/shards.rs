@@ -8,11 +8,16 @@ use crate::failure::show;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::sys::threads::{Threads, share};
+use fec_core::block::ShardBuf;
+use fec_core::digest::Digests;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use fec_core::set::leaf_is_proved;
 use fec_core::spread::Spread;
 use std::io;
 use std::sync::Mutex;
+
+/// Shards of one file that are read and hashed together, piece by piece: one in each lane of the widest vectors.
+const SHARDS_TOGETHER: usize = 16;
 
 /// Checks all files of a set. Returns a report for each shard index, and the fewest intact shards of
 /// any set.
@@ -23,8 +28,8 @@ pub(super) fn check_all(set: &ShardSet, settings: &Settings) -> (Vec<ShardReport
     let progress = settings.progress("verify", Some(files * layout.body_len));
     let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets]);
     let reports: Mutex<Vec<Option<ShardReport>>> = Mutex::new((0..set.members.len()).map(|_| None).collect());
-    let (workers, _) =
-        share(settings.threads, set.members.len() as u64, layout.shard_len, settings.max_memory);
+    let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
+    let (workers, _) = share(settings.threads, set.members.len() as u64, buffer as u64, settings.max_memory);
     Threads(workers).run(set.members.len(), &|index| {
         let mut intact = vec![false; sets];
         let report = check_index(set, index as u32, &set.members[index], &mut intact, &progress);
@@ -111,39 +116,65 @@ fn check_file(
     let mut bases = vec![0];
     bases.extend(member.bases.iter().filter(|base| **base != 0));
     let hash = set.encoding.geometry.shape().hash;
-    let mut body = vec![0u8; layout.shard_len as usize];
-    let mut proof_copies = vec![vec![0u8; layout.proof_len as usize]; 2 * bases.len()];
-    for (nth, usable) in (0u32..).zip(intact.iter_mut()) {
-        let places = bases.iter().flat_map(|base| layout.proofs(nth).map(|at| base + i128::from(at)));
+    let (sets, together) = (intact.len(), SHARDS_TOGETHER.min(intact.len()));
+    let mut bodies = ShardBuf::new(together, Digests::PIECE_LEN.min(layout.shard_len as usize));
+    let proof_len = layout.proof_len as usize;
+    let mut proofs_of_place = vec![vec![0u8; together * proof_len]; 2 * bases.len()];
+    for first in (0..sets).step_by(together) {
+        let count = together.min(sets - first);
+        // For each base and copy, which of the proofs are there.
+        let places =
+            bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
         let mut is_there = Vec::new();
-        for (at, proof) in places.zip(&mut proof_copies) {
-            is_there.push(is_read(at, proof));
+        for (at, copies) in places.zip(&mut proofs_of_place) {
+            // They stand one behind the other; one by one only if not all can be read.
+            let all = &mut copies[..count * proof_len];
+            let is_whole = is_read(at, all);
+            let each = (0i128..).step_by(proof_len.max(1)).zip(all.chunks_mut(proof_len.max(1)));
+            let mut found: Vec<bool> = each.map(|(i, proof)| is_whole || is_read(at + i, proof)).collect();
+            found.resize(count, is_whole);
+            is_there.push(found);
         }
-        let mut in_place = vec![false; proof_copies.len()];
+        let mut in_place = vec![vec![false; proofs_of_place.len()]; count];
         for base in &bases {
-            if !is_read(base + i128::from(layout.shard(nth)), &mut body) {
-                continue;
+            let mut digests = Digests::new(hash, count, layout.shard_len as usize);
+            let mut are_whole = vec![true; count];
+            for start in (0..layout.shard_len as usize).step_by(Digests::PIECE_LEN) {
+                bodies.set_row_len(Digests::PIECE_LEN.min(layout.shard_len as usize - start));
+                for ((nth, is_whole), piece) in (first..).zip(&mut are_whole).zip(bodies.iter_mut()) {
+                    let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
+                    *is_whole = *is_whole && is_read(at, piece);
+                }
+                digests.update(&bodies.iter().take(count).collect::<Vec<_>>());
             }
-            let leaf = hash.leaf(&hash.digest(&body), nth, index);
-            let proved: Vec<bool> = is_there
-                .iter()
-                .zip(&proof_copies)
-                .map(|(there, proof)| {
-                    *there && leaf_is_proved(&group, &set.encoding.tree, nth, index, &leaf, proof)
-                })
-                .collect();
-            // Only what decode would look at counts.
-            *usable |= proved.contains(&true) && member.bases.contains(base);
-            if *base == 0 {
-                in_place = proved;
+            let found = (first..).zip(are_whole).zip(digests.finish()).filter(|((_, is_whole), _)| *is_whole);
+            for ((nth, _), digest) in found {
+                let leaf = hash.leaf(&digest, nth as u32, index);
+                let i = nth - first;
+                let mut proved: Vec<bool> = Vec::new();
+                let proof = |copy: usize| &proofs_of_place[copy][i * proof_len..][..proof_len];
+                for copy in 0..proofs_of_place.len() {
+                    // What stands there twice is followed once.
+                    let same = (0..copy).find(|other| is_there[*other][i] && proof(*other) == proof(copy));
+                    let follow =
+                        || leaf_is_proved(&group, &set.encoding.tree, nth as u32, index, &leaf, proof(copy));
+                    proved.push(is_there[copy][i] && same.map_or_else(follow, |other| proved[other]));
+                }
+                // Only what decode would look at counts.
+                intact[nth] |= proved.contains(&true) && member.bases.contains(base);
+                if *base == 0 {
+                    in_place[i] = proved;
+                }
             }
         }
-        progress.add(layout.shard_len);
-        if !in_place.contains(&true) {
-            shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
-        } else {
-            for (at, _) in layout.proofs(nth).into_iter().zip(&in_place).filter(|(_, good)| !**good) {
-                proofs.add(at, at + layout.proof_len);
+        for (nth, in_place) in (first as u32..).zip(&in_place) {
+            progress.add(layout.shard_len);
+            if !in_place.contains(&true) {
+                shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
+            } else {
+                for (at, _) in layout.proofs(nth).into_iter().zip(in_place).filter(|(_, good)| !**good) {
+                    proofs.add(at, at + layout.proof_len);
+                }
             }
         }
     }

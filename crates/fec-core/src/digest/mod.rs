@@ -8,10 +8,13 @@
 //! while they are in the cache (`columns.rs`).
 
 mod columns;
+mod digests;
 #[cfg(feature = "blake3-lanes")]
 mod lanes;
 #[cfg(any(test, not(feature = "blake3-lanes")))]
 mod subtrees;
+
+pub use digests::Digests;
 
 pub(crate) use columns::{Columns, Piece};
 
@@ -54,10 +57,6 @@ impl Tag {
         }
     }
 }
-
-/// Bytes of each message that are hashed before the next message's: few enough that sixteen times as many stay in
-/// the nearest caches, and enough to be a subtree that one message fills the lanes with.
-const PIECE_LEN: usize = 16 << 10;
 
 /// The initial value of SHA-256 (FIPS 180-4, section 5.3.3).
 const SHA256_IV: [u32; 8] =
@@ -108,15 +107,15 @@ impl HashKind {
     pub fn digests(self, messages: &[&[u8]]) -> Vec<Digest> {
         let len = messages.first().map_or(0, |first| first.len());
         assert!(messages.iter().all(|message| message.len() == len), "messages of one length");
-        if self == HashKind::Sha256 || len == 0 || !len.is_multiple_of(64) {
+        if len == 0 || !len.is_multiple_of(64) {
             return messages.iter().map(|message| self.digest(message)).collect();
         }
-        let mut columns = Columns::new(messages.len(), len, PIECE_LEN);
-        for (start, piece) in (0..len).step_by(PIECE_LEN).zip(columns.pieces()) {
-            let end = len.min(start + PIECE_LEN);
-            piece.hash(&messages.iter().map(|message| &message[start..end]).collect::<Vec<_>>());
+        let mut digests = Digests::new(self, messages.len(), len);
+        for start in (0..len).step_by(Digests::PIECE_LEN) {
+            let end = len.min(start + Digests::PIECE_LEN);
+            digests.update(&messages.iter().map(|message| &message[start..end]).collect::<Vec<_>>());
         }
-        columns.finish()
+        digests.finish()
     }
 
     /// The node function N(tag, left ‖ right): one compression.

@@ -1,0 +1,70 @@
+//! fec against `commonware-coding`, which does the same job: shards, digests, a root, and from k checked shards back
+//! to the payload with proof that an honest encoder would have made the same.
+
+use crate::set::{PAYLOAD, Set, kept, payload};
+use crate::{Contender, race, timed};
+use commonware_coding::{Config, ReedSolomon, Scheme};
+use commonware_cryptography::{Blake3, Hasher, Sha256};
+use commonware_parallel::Sequential;
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fec_core::gf256::kernel::Backend;
+use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
+use fec_core::spread::Inline;
+use std::hint::black_box;
+use std::num::NonZeroU16;
+
+pub(crate) fn races(rounds: usize) {
+    with::<Blake3>(HashKind::Blake3, rounds);
+    with::<Sha256>(HashKind::Sha256, rounds);
+}
+
+fn with<H: Hasher>(hash: HashKind, rounds: usize) {
+    let payload = payload();
+    let payload = &payload[..];
+    let code = Code::new(33, 67).expect("a code");
+    let mut set = Set::new(code, hash);
+    let encoder = SetEncoder::new(code, hash, Backend::best());
+    let number = |n: usize| NonZeroU16::new(n as u16).expect("more than none");
+    let config = Config { minimum_shards: number(code.k()), extra_shards: number(code.m()) };
+    let encode = || ReedSolomon::<H>::encode(&config, payload, &Sequential).expect("it encodes");
+
+    let ours = Contender::new("fec", || {
+        set.fill(payload);
+        set.encode(&encoder, &Inline);
+    });
+    let theirs = Contender::new("commonware-coding", || {
+        black_box(encode());
+    });
+    let name = hash.name();
+    race(&format!("payload to 33 + 67 shards and root, 4 MiB, {name}"), rounds, vec![ours, theirs]);
+
+    let (root, shards) = encode();
+    let recovery: Vec<(u16, _)> = (33..66).map(|i| (i, &shards[usize::from(i)])).collect();
+    let check = || ReedSolomon::<H>::check_many(&config, &root, &recovery, &Sequential);
+    let checked: Vec<_> = check().into_iter().map(|shard| shard.expect("it is intact")).collect();
+    let kept = kept(code, 33);
+    let plans = PlanCache::new(Backend::best());
+    let mut decoder = SetDecoder::for_payload(set.group.shape());
+    let ours = Contender::timing_itself("fec", || set.decode(&mut decoder, &kept, &plans, &Inline).0);
+    let theirs = Contender::new("commonware-coding", || {
+        black_box(check());
+    });
+    race(&format!("checking 33 shards, {name}"), rounds, vec![ours, theirs]);
+
+    let mut out = vec![0; PAYLOAD];
+    let ours = Contender::timing_itself("fec", || {
+        let (_, decoding) = set.decode(&mut decoder, &kept, &plans, &Inline);
+        decoding + timed(|| set.payload_of(&decoder, &mut out)).0
+    });
+    let theirs = Contender::timing_itself("commonware-coding", || {
+        let (time, payload_again) = timed(|| {
+            let decoded = ReedSolomon::<H>::decode(&config, &root, checked.iter(), &Sequential);
+            decoded.expect("it decodes")
+        });
+        assert!(payload_again == payload, "commonware-coding gives the payload back");
+        time
+    });
+    race(&format!("33 checked recovery shards to payload, {name}"), rounds, vec![ours, theirs]);
+    assert!(out == payload, "fec gives the payload back");
+}
