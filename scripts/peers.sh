@@ -47,4 +47,7 @@ if command -v taskset >/dev/null; then one=(taskset -c "$(($(nproc) - 1))"); fi
 "${one[@]}" "$peers" "${1:-31}"
 "${one[@]}" "$pipeline" "${1:-31}"
 # This compares one core with two.
-exec "$pipeline" "${1:-31}" threads
+"$pipeline" "${1:-31}" threads
+cargo build --release --manifest-path bench/pipeline/Cargo.toml --features mimalloc
+printf '\nBoth sides with mimalloc, as the benchmarks of commonware-coding have it:\n'
+"${one[@]}" "$pipeline" "${1:-31}" commonware

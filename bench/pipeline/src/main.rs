@@ -1,12 +1,13 @@
 //! fec's whole way of a set: coding, hashing and proving, against what bounds and what rivals it. All contenders
 //! of a table take turns in one process, on one core, over the same bytes; medians of many rounds.
 //!
-//! `scripts/peers.sh` runs this.
+//! `scripts/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
 
 mod commonware;
 mod set;
 
 // The allocator that the benchmarks of commonware-coding use: its results are allocated anew for each set.
+#[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -78,6 +79,7 @@ fn main() {
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(31);
     match std::env::args().nth(2).as_deref() {
         Some("threads") => set::two_threads(rounds),
+        Some("commonware") => commonware::races(rounds),
         _ => {
             set::against_hashing(rounds);
             commonware::races(rounds);

@@ -98,7 +98,7 @@ impl Set {
 }
 
 /// k shards, `lost` originals not among them.
-pub(crate) fn kept(code: Code, lost: usize) -> Vec<u32> {
+fn kept(code: Code, lost: usize) -> Vec<u32> {
     (lost..code.k() + lost).map(|i| i as u32).collect()
 }
 

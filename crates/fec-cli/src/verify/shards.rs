@@ -9,8 +9,8 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::sys::threads::{Threads, share};
 use fec_core::block::ShardBuf;
-use fec_core::digest::Digests;
-use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use fec_core::digest::{Digest, Digests, HashKind};
+use fec_core::format::shard_file::{HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::leaf_is_proved;
 use fec_core::spread::Spread;
 use std::io;
@@ -85,6 +85,94 @@ fn check_index(
     }
 }
 
+/// Shards of successive sets in one file, and their proofs.
+struct Batch {
+    /// A piece of each shard.
+    pieces: ShardBuf,
+    /// For each base and each of its two copies, the proofs of all shards.
+    proofs: Vec<Vec<u8>>,
+    proof_len: usize,
+    /// For each of those, which proofs could be read.
+    is_there: Vec<Vec<bool>>,
+}
+
+impl Batch {
+    fn new(layout: &Layout, sets: usize, bases: usize) -> Batch {
+        let together = SHARDS_TOGETHER.min(sets);
+        let proof_len = layout.proof_len as usize;
+        Batch {
+            pieces: ShardBuf::new(together, Digests::PIECE_LEN.min(layout.shard_len as usize)),
+            proofs: vec![vec![0; together * proof_len]; 2 * bases],
+            proof_len,
+            is_there: Vec::new(),
+        }
+    }
+
+    /// Reads all copies of the proofs of `count` sets from set `first` on.
+    fn read_proofs(
+        &mut self,
+        layout: &Layout,
+        bases: &[i128],
+        first: usize,
+        count: usize,
+        is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
+    ) {
+        let places =
+            bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
+        self.is_there.clear();
+        for (at, proofs) in places.zip(&mut self.proofs) {
+            // They stand one behind the other; one by one only if not all can be read.
+            let all = &mut proofs[..count * self.proof_len];
+            let is_whole = is_read(at, all);
+            let mut there = vec![is_whole; count];
+            if !is_whole && self.proof_len > 0 {
+                let each = (at..).step_by(self.proof_len).zip(all.chunks_mut(self.proof_len));
+                there = each.map(|(at, proof)| is_read(at, proof)).collect();
+            }
+            self.is_there.push(there);
+        }
+    }
+
+    /// The digests of the shards of `count` sets from set `first` on; none for those that cannot be read.
+    fn digests(
+        &mut self,
+        layout: &Layout,
+        hash: HashKind,
+        base: i128,
+        first: usize,
+        count: usize,
+        is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
+    ) -> Vec<Option<Digest>> {
+        let shard_len = layout.shard_len as usize;
+        let mut digests = Digests::new(hash, count, shard_len);
+        let mut are_whole = vec![true; count];
+        for start in (0..shard_len).step_by(Digests::PIECE_LEN) {
+            self.pieces.set_row_len(Digests::PIECE_LEN.min(shard_len - start));
+            for ((nth, is_whole), piece) in (first..).zip(&mut are_whole).zip(self.pieces.iter_mut()) {
+                let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
+                *is_whole = *is_whole && is_read(at, piece);
+            }
+            digests.update(&self.pieces.iter().take(count).collect::<Vec<_>>());
+        }
+        let found = digests.finish().into_iter().zip(are_whole);
+        found.map(|(digest, is_whole)| is_whole.then_some(digest)).collect()
+    }
+
+    /// Which copies of the proof of the batch's shard `i` hold.
+    fn proved(&self, i: usize, holds: impl Fn(&[u8]) -> bool) -> Vec<bool> {
+        let proof = |copy: usize| &self.proofs[copy][i * self.proof_len..][..self.proof_len];
+        let mut proved: Vec<bool> = Vec::new();
+        for copy in 0..self.proofs.len() {
+            // What stands there twice is followed once.
+            let same = (0..copy).find(|other| self.is_there[*other][i] && proof(*other) == proof(copy));
+            let follow = || same.map_or_else(|| holds(proof(copy)), |other| proved[other]);
+            let is_proved = self.is_there[copy][i] && follow();
+            proved.push(is_proved);
+        }
+        proved
+    }
+}
+
 /// Checks every byte of a file; sets whose shard is usable are marked in `intact`.
 fn check_file(
     set: &ShardSet,
@@ -116,52 +204,21 @@ fn check_file(
     let mut bases = vec![0];
     bases.extend(member.bases.iter().filter(|base| **base != 0));
     let hash = set.encoding.geometry.shape().hash;
-    let (sets, together) = (intact.len(), SHARDS_TOGETHER.min(intact.len()));
-    let mut bodies = ShardBuf::new(together, Digests::PIECE_LEN.min(layout.shard_len as usize));
-    let proof_len = layout.proof_len as usize;
-    let mut proofs_of_place = vec![vec![0u8; together * proof_len]; 2 * bases.len()];
-    for first in (0..sets).step_by(together) {
-        let count = together.min(sets - first);
-        // For each base and copy, which of the proofs are there.
-        let places =
-            bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
-        let mut is_there = Vec::new();
-        for (at, copies) in places.zip(&mut proofs_of_place) {
-            // They stand one behind the other; one by one only if not all can be read.
-            let all = &mut copies[..count * proof_len];
-            let is_whole = is_read(at, all);
-            let each = (0i128..).step_by(proof_len.max(1)).zip(all.chunks_mut(proof_len.max(1)));
-            let mut found: Vec<bool> = each.map(|(i, proof)| is_whole || is_read(at + i, proof)).collect();
-            found.resize(count, is_whole);
-            is_there.push(found);
-        }
-        let mut in_place = vec![vec![false; proofs_of_place.len()]; count];
+    let sets = intact.len();
+    let mut batch = Batch::new(&layout, sets, bases.len());
+    for first in (0..sets).step_by(SHARDS_TOGETHER) {
+        let count = SHARDS_TOGETHER.min(sets - first);
+        batch.read_proofs(&layout, &bases, first, count, &mut is_read);
+        let mut in_place = vec![vec![false; 2 * bases.len()]; count];
         for base in &bases {
-            let mut digests = Digests::new(hash, count, layout.shard_len as usize);
-            let mut are_whole = vec![true; count];
-            for start in (0..layout.shard_len as usize).step_by(Digests::PIECE_LEN) {
-                bodies.set_row_len(Digests::PIECE_LEN.min(layout.shard_len as usize - start));
-                for ((nth, is_whole), piece) in (first..).zip(&mut are_whole).zip(bodies.iter_mut()) {
-                    let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
-                    *is_whole = *is_whole && is_read(at, piece);
-                }
-                digests.update(&bodies.iter().take(count).collect::<Vec<_>>());
-            }
-            let found = (first..).zip(are_whole).zip(digests.finish()).filter(|((_, is_whole), _)| *is_whole);
-            for ((nth, _), digest) in found {
-                let leaf = hash.leaf(&digest, nth as u32, index);
-                let i = nth - first;
-                let mut proved: Vec<bool> = Vec::new();
-                let proof = |copy: usize| &proofs_of_place[copy][i * proof_len..][..proof_len];
-                for copy in 0..proofs_of_place.len() {
-                    // What stands there twice is followed once.
-                    let same = (0..copy).find(|other| is_there[*other][i] && proof(*other) == proof(copy));
-                    let follow =
-                        || leaf_is_proved(&group, &set.encoding.tree, nth as u32, index, &leaf, proof(copy));
-                    proved.push(is_there[copy][i] && same.map_or_else(follow, |other| proved[other]));
-                }
+            let digests = batch.digests(&layout, hash, *base, first, count, &mut is_read);
+            for (i, digest) in digests.into_iter().enumerate() {
+                let (Some(digest), nth) = (digest, (first + i) as u32) else { continue };
+                let leaf = hash.leaf(&digest, nth, index);
+                let tree = &set.encoding.tree;
+                let proved = batch.proved(i, |proof| leaf_is_proved(&group, tree, nth, index, &leaf, proof));
                 // Only what decode would look at counts.
-                intact[nth] |= proved.contains(&true) && member.bases.contains(base);
+                intact[first + i] |= proved.contains(&true) && member.bases.contains(base);
                 if *base == 0 {
                     in_place[i] = proved;
                 }

@@ -19,7 +19,7 @@ const PIECE_LEN: usize = 8 << 10;
 /// the kernels store large outputs past the caches: in pieces, that took twice as long as hashing.
 const KEPT_PIECE_LEN: usize = 16 << 10;
 
-/// Bytes of each row that threads share: enough that it pays to start them.
+/// Bytes of each row in a piece that threads share: enough that it pays to start them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
 
 /// An original shard, or its part in a piece.
@@ -198,7 +198,11 @@ impl Pass<'_> {
         spread: &dyn Spread,
         observer: &dyn Observer,
     ) -> Vec<Digest> {
-        let piece_len = if spread.width() == 1 { PIECE_LEN } else { SHARED_PIECE_LEN };
+        let piece_len = match (self.keeps_recovery, spread.width()) {
+            (true, _) => rows.len(),
+            (false, 1) => PIECE_LEN,
+            (false, _) => SHARED_PIECE_LEN,
+        };
         let room = &mut scratch.rooms(1, self.dropped(), piece_len)[0];
         let mut states = vec![Sha256::new(); hashed];
         for mut rows in rows.pieces(piece_len) {
