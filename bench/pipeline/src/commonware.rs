@@ -33,8 +33,7 @@ fn with<H: Hasher>(hash: HashKind, rounds: usize) {
     let encode = || ReedSolomon::<H>::encode(&config, payload, &Sequential).expect("it encodes");
 
     let ours = Contender::new("fec", || {
-        set.fill(payload);
-        set.encode(&encoder, &Inline);
+        set.encode_in_place(payload, &encoder);
     });
     let theirs = Contender::new("commonware-coding", || {
         black_box(encode());
@@ -42,6 +41,7 @@ fn with<H: Hasher>(hash: HashKind, rounds: usize) {
     let name = hash.name();
     race(&format!("payload to 33 + 67 shards and root, 4 MiB, {name}"), rounds, vec![ours, theirs]);
 
+    set.fill(payload);
     // Any recovery shards, and those that a receiver who may choose takes.
     decode::<H>(&set, &config, &encode(), &(33..66).collect::<Vec<u32>>(), rounds);
     decode::<H>(&set, &config, &encode(), &(64..97).collect::<Vec<u32>>(), rounds);

@@ -60,6 +60,20 @@ impl Set {
         self.root = self.group.root(&root);
     }
 
+    /// Encodes from where the payload lies. Only the shards at its end, which are padded, are copied.
+    pub(crate) fn encode_in_place(&mut self, payload: &[u8], encoder: &SetEncoder) {
+        let len = self.group.shape().shard_len;
+        let whole = payload.len() / len;
+        for (i, row) in self.originals.iter_mut().enumerate().skip(whole) {
+            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(0, i));
+            bytes.copy_from_slice(&payload[i * len..][..bytes.len()]);
+            padding.fill(0);
+        }
+        let rows: Vec<&[u8]> = payload.chunks_exact(len).chain(self.originals.iter().skip(whole)).collect();
+        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, &Inline, &Unobserved);
+        self.root = self.group.root(&root);
+    }
+
     pub(crate) fn shard(&self, index: u32) -> &[u8] {
         let recovery = (index as usize).checked_sub(self.originals.rows());
         recovery.map_or_else(|| self.originals.row(index as usize), |i| self.recovery.row(i))
