@@ -32,6 +32,7 @@ cargo build --release --manifest-path bench/pipeline/Cargo.toml
 pipeline=${target:-bench/pipeline/target}/release/pipeline
 if command -v go >/dev/null; then
     FEC_PEERS_KLAUSPOST=$PWD/bench/peers/target/klauspost
+    mkdir -p bench/peers/target
     (cd bench/peers/klauspost && go build -o "$FEC_PEERS_KLAUSPOST" .)
     export FEC_PEERS_KLAUSPOST
 else
