@@ -5,6 +5,7 @@
 //! `scripts/peers.sh` installs what ISA-L needs and runs this.
 
 mod isal;
+mod klauspost;
 
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;
@@ -18,12 +19,21 @@ const TILE: usize = 4096;
 /// One contender of a row.
 struct Contender<'a> {
     name: String,
-    run: Box<dyn FnMut() + 'a>,
+    /// Does the work once and tells how long that took.
+    run: Box<dyn FnMut() -> Duration + 'a>,
     times: Vec<Duration>,
 }
 
 impl<'a> Contender<'a> {
-    fn new(name: impl Into<String>, run: impl FnMut() + 'a) -> Contender<'a> {
+    fn new(name: impl Into<String>, mut run: impl FnMut() + 'a) -> Contender<'a> {
+        Contender::timing_itself(name, move || {
+            let began = Instant::now();
+            run();
+            began.elapsed()
+        })
+    }
+
+    fn timing_itself(name: impl Into<String>, run: impl FnMut() -> Duration + 'a) -> Contender<'a> {
         Contender { name: name.into(), run: Box::new(run), times: Vec::new() }
     }
 
@@ -49,9 +59,8 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
             // Another one begins each round, so that nobody always runs behind the same neighbour.
             let at = (nth + round) % contenders.len();
             let contender = &mut contenders[at];
-            let began = Instant::now();
-            (contender.run)();
-            contender.times.push(began.elapsed());
+            let time = (contender.run)();
+            contender.times.push(time);
         }
     }
     let base = contenders[0].median();
@@ -154,6 +163,12 @@ fn encode(k: usize, m: usize, len: usize, rounds: usize) {
         let mut dst: Vec<&mut [u8]> = out.iter_mut().collect();
         erasure.encode_sep(&src, &mut dst).expect("it encodes");
     }));
+    if let Some(program) = klauspost::program() {
+        let mut out = ShardBuf::new(m, len);
+        let mut process = klauspost::Process::start(&program, &originals, &mut out);
+        check("klauspost/reedsolomon", &out);
+        contenders.push(Contender::timing_itself("klauspost/reedsolomon", move || process.encode()));
+    }
     if m >= k {
         let mut copied = ShardBuf::new(m, len);
         contenders.push(Contender::new("copying: payload read, recovery rows written", move || {
@@ -212,8 +227,28 @@ fn decode(k: usize, m: usize, len: usize, lost: usize, rounds: usize) {
     race(&format!("decode {k} + {m} x {len} B, {lost} originals lost, set-up included"), rounds, contenders);
 }
 
+/// The shards of klauspost/reedsolomon are those of fec, for shapes of all kinds.
+fn compare_with_klauspost() {
+    let Some(program) = klauspost::program() else {
+        println!("\nklauspost/reedsolomon is not here: no Go.");
+        return;
+    };
+    let shapes =
+        [(1, 1), (1, 255), (2, 1), (3, 4), (17, 3), (33, 67), (64, 64), (128, 128), (200, 56), (255, 1)];
+    for (k, m) in shapes {
+        let code = Code::new(k, m).expect("a code");
+        let originals = filled(k, 1024);
+        let (mut ours, mut theirs) = (ShardBuf::new(m, 1024), ShardBuf::new(m, 1024));
+        run_plan(&Plan::encode(code, Backend::best()), &originals, &mut ours);
+        drop(klauspost::Process::start(&program, &originals, &mut theirs));
+        assert!(ours.iter().eq(theirs.iter()), "klauspost/reedsolomon: {k} + {m} differs");
+    }
+    println!("\nklauspost/reedsolomon makes the same shards as fec for {shapes:?}.");
+}
+
 fn main() {
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(31);
+    compare_with_klauspost();
     let shard = |payload: usize, k: usize| payload.div_ceil(64 * k) * 64;
     for (k, m, payload) in
         [(33, 67, 4 << 20), (86, 14, 4 << 20), (50, 50, 4 << 20), (100, 100, 4 << 20), (10, 4, 10 << 20)]

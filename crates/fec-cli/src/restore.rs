@@ -95,7 +95,7 @@ impl SpareDecoders {
     fn take(&self, largest: &Shape) -> (Shape, SetDecoder) {
         let spare = self.0.lock().unwrap_or_else(|e| e.into_inner()).pop();
         let spare = spare.filter(|(made_for, _)| SpareDecoders::fits(made_for, largest));
-        spare.unwrap_or_else(|| (*largest, SetDecoder::new(largest)))
+        spare.unwrap_or_else(|| (*largest, SetDecoder::for_payload(largest)))
     }
 
     fn put_back(&self, decoder: (Shape, SetDecoder)) {
@@ -137,7 +137,8 @@ impl Restorer<'_> {
             sets += u64::from(group.geometry.shape().sets);
             ends.push(sets);
         }
-        let (workers, inner) = share(self.settings.threads, sets, largest.set_bytes(), self.budget);
+        let (workers, inner) =
+            share(self.settings.threads, sets, SetDecoder::payload_bytes(largest), self.budget);
         self.spare.trim(workers, largest);
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);

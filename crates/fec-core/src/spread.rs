@@ -44,14 +44,14 @@ pub(crate) fn for_each<T: Send>(spread: &dyn Spread, items: Vec<T>, job: impl Fn
 type Columns<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
 
 /// Runs a plan with the columns split over the threads.
-pub(crate) fn run_plan(spread: &dyn Spread, plan: &Plan, src: Vec<&[u8]>, mut dst: Vec<&mut [u8]>) {
+pub(crate) fn run_plan(spread: &dyn Spread, plan: &Plan, src: &[&[u8]], dst: &mut [&mut [u8]]) {
     let len = src.first().map_or(0, |row| row.len());
     let chunk = len.div_ceil(spread.width()).next_multiple_of(64).max(SMALLEST_CHUNK);
     if dst.is_empty() {
         return;
     }
     if chunk >= len {
-        return plan.run(&src, &mut dst);
+        return plan.run(src, dst);
     }
     let mut jobs: Vec<Columns> = Vec::new();
     for start in (0..len).step_by(chunk) {

@@ -66,13 +66,18 @@ impl Signed {
     fn load(&self, indices: &[u32]) -> SetDecoder {
         let mut decoder = SetDecoder::new(self.group.shape());
         decoder.begin(&self.group, &self.root, 0);
+        self.read_into(&mut decoder, indices);
+        decoder
+    }
+
+    /// Reads these shards into a decoder that began this set; each must pass its check.
+    fn read_into(&self, decoder: &mut SetDecoder, indices: &[u32]) {
         let mut proof = vec![0u8; self.group.shape().proof_len()];
         for index in indices {
             decoder.slot(*index).copy_from_slice(&self.shards[*index as usize]);
             self.tree.write_path(*index as usize, &mut proof);
             assert!(decoder.check(*index, &[&proof], &Unobserved), "shard {index} is proved by the tree");
         }
-        decoder
     }
 
     fn decode(&self, indices: &[u32]) -> Result<SetDecoder, SetError> {
@@ -112,6 +117,70 @@ fn every_subset_restores_an_honest_set() {
             }
         }
     }
+}
+
+/// A decoder that keeps only the originals: the same originals and the same verdicts, with recovery shards read in
+/// every order that takes room from each other, on one thread and several, whole pieces and parts of one.
+#[test]
+fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
+    for (k, m, len) in [(4, 3, 4 * 128 - 5), (3, 9, 3 * 20_032), (10, 4, 10 * 8192), (5, 0, 900), (1, 4, 70)]
+    {
+        let code = Code::new(k, m).unwrap();
+        for hash in [HashKind::Blake3, HashKind::Sha256] {
+            let honest = Signed::honest(code, hash, &payload(len));
+            let n = code.n() as u32;
+            for first in 0..n {
+                // All shards in turn, from `first` on; only the last k of them are whole.
+                let order: Vec<u32> = (0..n).map(|i| (first + i) % n).collect();
+                let intact = &order[m..];
+                for threads in [1, 3] {
+                    let mut decoder = SetDecoder::for_payload(honest.group.shape());
+                    decoder.begin(&honest.group, &honest.root, 0);
+                    for index in &order[..m] {
+                        decoder.slot(*index).fill(0x55);
+                    }
+                    honest.read_into(&mut decoder, intact);
+                    decoder.decode(&PlanCache::new(Backend::best()), &Lent(threads), &Unobserved).unwrap();
+                    for (i, shard) in (0..).zip(&honest.shards[..k]) {
+                        assert!(decoder.row(i) == shard, "original {i} from {intact:?}, {k} + {m}");
+                    }
+                    // The shard that was not read last is false: only the check of the codeword can tell.
+                    let Some(altered) = m.checked_sub(1).map(|last| order[last] as usize) else { continue };
+                    let mut shards = honest.shards.clone();
+                    *shards[altered].last_mut().unwrap() ^= 1;
+                    let forged = Signed::new(honest.group, shards);
+                    decoder.begin(&forged.group, &forged.root, 0);
+                    forged.read_into(&mut decoder, intact);
+                    let result =
+                        decoder.decode(&PlanCache::new(Backend::best()), &Lent(threads), &Unobserved);
+                    assert_eq!(result, Err(SetError::NotACodeword), "{altered} altered, from {intact:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Shards that are checked together count one by one; one whose room went to another does not count.
+#[test]
+fn checking_together_is_checking_each() {
+    let code = Code::new(2, 5).unwrap();
+    let signed = Signed::honest(code, HashKind::Blake3, &payload(128));
+    let mut proofs = vec![vec![0u8; signed.group.shape().proof_len()]; 7];
+    (0..).zip(&mut proofs).for_each(|(i, proof)| signed.tree.write_path(i, proof));
+    let mut decoder = SetDecoder::for_payload(signed.group.shape());
+    decoder.begin(&signed.group, &signed.root, 0);
+    for index in [0, 3, 4, 5] {
+        decoder.slot(index).copy_from_slice(&signed.shards[index as usize]);
+    }
+    decoder.slot(0)[9] ^= 1;
+    let proofs: Vec<[&[u8]; 2]> = proofs.iter().map(|proof| [&[][..], &proof[..]]).collect();
+    let all: Vec<(u32, &[&[u8]])> = (0..).zip(proofs.iter().map(|proofs| &proofs[..])).collect();
+    // 0 is damaged, 3 gave its room to 5, the others were never read.
+    let found = decoder.check_all(&all, &Unobserved);
+    assert_eq!(found, [false, false, false, false, true, true, false]);
+    assert_eq!(decoder.intact(), 2);
+    decoder.decode(&PlanCache::new(Backend::best()), &Inline, &Unobserved).unwrap();
+    assert_eq!((decoder.row(0), decoder.row(1)), (&signed.shards[0][..], &signed.shards[1][..]));
 }
 
 /// A set at 33+67 from many shapes of loss, on every backend: few originals lost, some, all of them, and all

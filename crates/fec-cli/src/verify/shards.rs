@@ -8,11 +8,16 @@ use crate::failure::show;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::sys::threads::{Threads, share};
-use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use fec_core::block::ShardBuf;
+use fec_core::digest::{Digest, Digests, HashKind};
+use fec_core::format::shard_file::{HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::leaf_is_proved;
 use fec_core::spread::Spread;
 use std::io;
 use std::sync::Mutex;
+
+/// Shards of one file that are read and hashed together, piece by piece: one in each lane of the widest vectors.
+const SHARDS_TOGETHER: usize = 16;
 
 /// Checks all files of a set. Returns a report for each shard index, and the fewest intact shards of
 /// any set.
@@ -23,8 +28,8 @@ pub(super) fn check_all(set: &ShardSet, settings: &Settings) -> (Vec<ShardReport
     let progress = settings.progress("verify", Some(files * layout.body_len));
     let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets]);
     let reports: Mutex<Vec<Option<ShardReport>>> = Mutex::new((0..set.members.len()).map(|_| None).collect());
-    let (workers, _) =
-        share(settings.threads, set.members.len() as u64, layout.shard_len, settings.max_memory);
+    let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
+    let (workers, _) = share(settings.threads, set.members.len() as u64, buffer as u64, settings.max_memory);
     Threads(workers).run(set.members.len(), &|index| {
         let mut intact = vec![false; sets];
         let report = check_index(set, index as u32, &set.members[index], &mut intact, &progress);
@@ -80,6 +85,94 @@ fn check_index(
     }
 }
 
+/// Shards of successive sets in one file, and their proofs.
+struct Batch {
+    /// A piece of each shard.
+    pieces: ShardBuf,
+    /// For each base and each of its two copies, the proofs of all shards.
+    proofs: Vec<Vec<u8>>,
+    proof_len: usize,
+    /// For each of those, which proofs could be read.
+    is_there: Vec<Vec<bool>>,
+}
+
+impl Batch {
+    fn new(layout: &Layout, sets: usize, bases: usize) -> Batch {
+        let together = SHARDS_TOGETHER.min(sets);
+        let proof_len = layout.proof_len as usize;
+        Batch {
+            pieces: ShardBuf::new(together, Digests::PIECE_LEN.min(layout.shard_len as usize)),
+            proofs: vec![vec![0; together * proof_len]; 2 * bases],
+            proof_len,
+            is_there: Vec::new(),
+        }
+    }
+
+    /// Reads all copies of the proofs of `count` sets from set `first` on.
+    fn read_proofs(
+        &mut self,
+        layout: &Layout,
+        bases: &[i128],
+        first: usize,
+        count: usize,
+        is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
+    ) {
+        let places =
+            bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
+        self.is_there.clear();
+        for (at, proofs) in places.zip(&mut self.proofs) {
+            // They stand one behind the other; one by one only if not all can be read.
+            let all = &mut proofs[..count * self.proof_len];
+            let is_whole = is_read(at, all);
+            let mut there = vec![is_whole; count];
+            if !is_whole && self.proof_len > 0 {
+                let each = (at..).step_by(self.proof_len).zip(all.chunks_mut(self.proof_len));
+                there = each.map(|(at, proof)| is_read(at, proof)).collect();
+            }
+            self.is_there.push(there);
+        }
+    }
+
+    /// The digests of the shards of `count` sets from set `first` on; none for those that cannot be read.
+    fn digests(
+        &mut self,
+        layout: &Layout,
+        hash: HashKind,
+        base: i128,
+        first: usize,
+        count: usize,
+        is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
+    ) -> Vec<Option<Digest>> {
+        let shard_len = layout.shard_len as usize;
+        let mut digests = Digests::new(hash, count, shard_len);
+        let mut are_whole = vec![true; count];
+        for start in (0..shard_len).step_by(Digests::PIECE_LEN) {
+            self.pieces.set_row_len(Digests::PIECE_LEN.min(shard_len - start));
+            for ((nth, is_whole), piece) in (first..).zip(&mut are_whole).zip(self.pieces.iter_mut()) {
+                let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
+                *is_whole = *is_whole && is_read(at, piece);
+            }
+            digests.update(&self.pieces.iter().take(count).collect::<Vec<_>>());
+        }
+        let found = digests.finish().into_iter().zip(are_whole);
+        found.map(|(digest, is_whole)| is_whole.then_some(digest)).collect()
+    }
+
+    /// Which copies of the proof of the batch's shard `i` hold.
+    fn proved(&self, i: usize, holds: impl Fn(&[u8]) -> bool) -> Vec<bool> {
+        let proof = |copy: usize| &self.proofs[copy][i * self.proof_len..][..self.proof_len];
+        let mut proved: Vec<bool> = Vec::new();
+        for copy in 0..self.proofs.len() {
+            // What stands there twice is followed once.
+            let same = (0..copy).find(|other| self.is_there[*other][i] && proof(*other) == proof(copy));
+            let follow = || same.map_or_else(|| holds(proof(copy)), |other| proved[other]);
+            let is_proved = self.is_there[copy][i] && follow();
+            proved.push(is_proved);
+        }
+        proved
+    }
+}
+
 /// Checks every byte of a file; sets whose shard is usable are marked in `intact`.
 fn check_file(
     set: &ShardSet,
@@ -111,39 +204,34 @@ fn check_file(
     let mut bases = vec![0];
     bases.extend(member.bases.iter().filter(|base| **base != 0));
     let hash = set.encoding.geometry.shape().hash;
-    let mut body = vec![0u8; layout.shard_len as usize];
-    let mut proof_copies = vec![vec![0u8; layout.proof_len as usize]; 2 * bases.len()];
-    for (nth, usable) in (0u32..).zip(intact.iter_mut()) {
-        let places = bases.iter().flat_map(|base| layout.proofs(nth).map(|at| base + i128::from(at)));
-        let mut is_there = Vec::new();
-        for (at, proof) in places.zip(&mut proof_copies) {
-            is_there.push(is_read(at, proof));
-        }
-        let mut in_place = vec![false; proof_copies.len()];
+    let sets = intact.len();
+    let mut batch = Batch::new(&layout, sets, bases.len());
+    for first in (0..sets).step_by(SHARDS_TOGETHER) {
+        let count = SHARDS_TOGETHER.min(sets - first);
+        batch.read_proofs(&layout, &bases, first, count, &mut is_read);
+        let mut in_place = vec![vec![false; 2 * bases.len()]; count];
         for base in &bases {
-            if !is_read(base + i128::from(layout.shard(nth)), &mut body) {
-                continue;
-            }
-            let leaf = hash.leaf(&hash.digest(&body), nth, index);
-            let proved: Vec<bool> = is_there
-                .iter()
-                .zip(&proof_copies)
-                .map(|(there, proof)| {
-                    *there && leaf_is_proved(&group, &set.encoding.tree, nth, index, &leaf, proof)
-                })
-                .collect();
-            // Only what decode would look at counts.
-            *usable |= proved.contains(&true) && member.bases.contains(base);
-            if *base == 0 {
-                in_place = proved;
+            let digests = batch.digests(&layout, hash, *base, first, count, &mut is_read);
+            for (i, digest) in digests.into_iter().enumerate() {
+                let (Some(digest), nth) = (digest, (first + i) as u32) else { continue };
+                let leaf = hash.leaf(&digest, nth, index);
+                let tree = &set.encoding.tree;
+                let proved = batch.proved(i, |proof| leaf_is_proved(&group, tree, nth, index, &leaf, proof));
+                // Only what decode would look at counts.
+                intact[first + i] |= proved.contains(&true) && member.bases.contains(base);
+                if *base == 0 {
+                    in_place[i] = proved;
+                }
             }
         }
-        progress.add(layout.shard_len);
-        if !in_place.contains(&true) {
-            shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
-        } else {
-            for (at, _) in layout.proofs(nth).into_iter().zip(&in_place).filter(|(_, good)| !**good) {
-                proofs.add(at, at + layout.proof_len);
+        for (nth, in_place) in (first as u32..).zip(&in_place) {
+            progress.add(layout.shard_len);
+            if !in_place.contains(&true) {
+                shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
+            } else {
+                for (at, _) in layout.proofs(nth).into_iter().zip(in_place).filter(|(_, good)| !**good) {
+                    proofs.add(at, at + layout.proof_len);
+                }
             }
         }
     }

@@ -1,0 +1,88 @@
+//! fec's whole way of a set: coding, hashing and proving, against what bounds and what rivals it. All contenders
+//! of a table take turns in one process, on one core, over the same bytes; medians of many rounds.
+//!
+//! `scripts/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
+
+mod commonware;
+mod set;
+
+// The allocator that the benchmarks of commonware-coding use: its results are allocated anew for each set.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// One contender of a table.
+pub(crate) struct Contender<'a> {
+    name: &'static str,
+    /// Does the work once and tells how long that took.
+    run: Box<dyn FnMut() -> Duration + 'a>,
+    times: Vec<Duration>,
+}
+
+impl<'a> Contender<'a> {
+    /// All of `run` is timed.
+    pub(crate) fn new(name: &'static str, mut run: impl FnMut() + 'a) -> Contender<'a> {
+        Contender::timing_itself(name, move || timed(&mut run).0)
+    }
+
+    /// `run` tells the time of what counts.
+    pub(crate) fn timing_itself(name: &'static str, run: impl FnMut() -> Duration + 'a) -> Contender<'a> {
+        Contender { name, run: Box::new(run), times: Vec::new() }
+    }
+
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e3
+    }
+}
+
+/// The processor time that `work` takes of this thread, and its result. Whatever else runs on the machine then
+/// counts only by what it does to the caches.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let now =
+        || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("processor time is positive");
+    let began = now();
+    let result = work();
+    (now() - began, result)
+}
+
+/// Runs all contenders in turn and prints a row for each: times, and the median of the ratios to the first's
+/// time in the same round.
+pub(crate) fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    for round in 0..=rounds {
+        for nth in 0..contenders.len() {
+            // Another one begins each round, so that nobody always runs behind the same neighbour.
+            let at = (nth + round) % contenders.len();
+            let contender = &mut contenders[at];
+            let time = (contender.run)();
+            // The first round warms up.
+            if round > 0 {
+                contender.times.push(time);
+            }
+        }
+    }
+    println!("\n### {title}\n\n| | median ms | time relative to the first |\n|---|---|---|");
+    for contender in &contenders {
+        let pairs = contender.times.iter().zip(&contenders[0].times);
+        let mut ratios: Vec<f64> =
+            pairs.map(|(own, first)| own.as_secs_f64() / first.as_secs_f64()).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        println!("| {} | {:.3} | {:.2} |", contender.name, contender.median(), ratios[ratios.len() / 2]);
+    }
+}
+
+fn main() {
+    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(31);
+    match std::env::args().nth(2).as_deref() {
+        Some("threads") => set::two_threads(rounds),
+        Some("commonware") => commonware::races(rounds),
+        _ => {
+            set::against_hashing(rounds);
+            commonware::races(rounds);
+        }
+    }
+}

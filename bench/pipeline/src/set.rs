@@ -1,0 +1,208 @@
+//! One set through fec, and against hashing its shards, which no pipeline can do without.
+
+use crate::{Contender, race, timed};
+use fec_core::block::{Code, ShardBuf};
+use fec_core::digest::HashKind;
+use fec_core::gf256::kernel::Backend;
+use fec_core::merkle::Tree;
+use fec_core::observe::Unobserved;
+use fec_core::params::{FileGeometry, GroupGeometry};
+use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
+use fec_core::spread::{Inline, Spread};
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Bytes of payload of a set.
+pub(crate) const PAYLOAD: usize = 4 << 20;
+
+/// Bytes that no code or hash can take a short cut on.
+pub(crate) fn payload() -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..PAYLOAD).map(|_| next()).collect()
+}
+
+/// A set in memory.
+pub(crate) struct Set {
+    pub(crate) group: GroupGeometry,
+    pub(crate) originals: ShardBuf,
+    pub(crate) recovery: ShardBuf,
+    tree: Tree,
+    root: [u8; 32],
+}
+
+impl Set {
+    pub(crate) fn new(code: Code, hash: HashKind) -> Set {
+        let bytes = PAYLOAD as u64;
+        let group = FileGeometry::shard_files(hash, code, bytes, bytes).expect("a geometry").group(0);
+        let originals = ShardBuf::new(code.k(), group.shape().shard_len);
+        let recovery = ShardBuf::new(code.m(), group.shape().shard_len);
+        Set { group, originals, recovery, tree: Tree::new(), root: [0; 32] }
+    }
+
+    /// Copies the payload in, as from a file.
+    pub(crate) fn fill(&mut self, payload: &[u8]) {
+        for (i, row) in self.originals.iter_mut().enumerate() {
+            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(0, i));
+            let at = self.group.shard_offset(0, i) as usize;
+            bytes.copy_from_slice(&payload[at..at + bytes.len()]);
+            padding.fill(0);
+        }
+    }
+
+    pub(crate) fn encode(&mut self, encoder: &SetEncoder, spread: &dyn Spread) {
+        let rows: Vec<&[u8]> = self.originals.iter().collect();
+        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, spread, &Unobserved);
+        self.root = self.group.root(&root);
+    }
+
+    /// Encodes from where the payload lies. Only the shards at its end, which are padded, are copied.
+    pub(crate) fn encode_in_place(&mut self, payload: &[u8], encoder: &SetEncoder) {
+        let len = self.group.shape().shard_len;
+        let whole = payload.len() / len;
+        for (i, row) in self.originals.iter_mut().enumerate().skip(whole) {
+            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(0, i));
+            bytes.copy_from_slice(&payload[i * len..][..bytes.len()]);
+            padding.fill(0);
+        }
+        let rows: Vec<&[u8]> = payload.chunks_exact(len).chain(self.originals.iter().skip(whole)).collect();
+        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, &Inline, &Unobserved);
+        self.root = self.group.root(&root);
+    }
+
+    pub(crate) fn shard(&self, index: u32) -> &[u8] {
+        let recovery = (index as usize).checked_sub(self.originals.rows());
+        recovery.map_or_else(|| self.originals.row(index as usize), |i| self.recovery.row(i))
+    }
+
+    /// Copies the payload out of a decoder.
+    pub(crate) fn payload_of(&self, decoder: &SetDecoder, out: &mut [u8]) {
+        for i in 0..self.originals.rows() {
+            let (at, len) = (self.group.shard_offset(0, i) as usize, self.group.shard_payload(0, i));
+            out[at..at + len].copy_from_slice(&decoder.row(i as u32)[..len]);
+        }
+    }
+
+    /// Reads, checks and decodes. The times are those of checking and of decoding.
+    pub(crate) fn decode(
+        &self,
+        decoder: &mut SetDecoder,
+        kept: &[u32],
+        plans: &PlanCache,
+        spread: &dyn Spread,
+    ) -> (Duration, Duration) {
+        let mut proofs = vec![vec![0u8; self.group.shape().proof_len()]; kept.len()];
+        decoder.begin(&self.group, &self.root, 0);
+        for (index, proof) in kept.iter().zip(&mut proofs) {
+            decoder.slot(*index).copy_from_slice(self.shard(*index));
+            self.tree.write_path(*index as usize, proof);
+        }
+        let proofs: Vec<[&[u8]; 1]> = proofs.iter().map(|proof| [&proof[..]]).collect();
+        let shards: Vec<(u32, &[&[u8]])> = kept.iter().copied().zip(proofs.iter().map(|p| &p[..])).collect();
+        let (checking, intact) = timed(|| decoder.check_all(&shards, &Unobserved));
+        assert!(intact.iter().all(|intact| *intact), "every shard is intact");
+        let (decoding, decoded) = timed(|| decoder.decode(plans, spread, &Unobserved));
+        decoded.expect("it decodes");
+        (checking, decoding)
+    }
+}
+
+/// k shards, `lost` originals not among them.
+fn kept(code: Code, lost: usize) -> Vec<u32> {
+    (lost..code.k() + lost).map(|i| i as u32).collect()
+}
+
+/// Everything on one core against `blake3::hash` of the same shards.
+pub(crate) fn against_hashing(rounds: usize) {
+    let code = Code::new(33, 67).expect("a code");
+    let set = RefCell::new(Set::new(code, HashKind::Blake3));
+    let encoder = SetEncoder::new(code, HashKind::Blake3, Backend::best());
+    let encode = || set.borrow_mut().encode(&encoder, &Inline);
+    set.borrow_mut().fill(&payload());
+    encode();
+    let hashing = || {
+        Contender::new("`blake3::hash` of the 100 shards", || {
+            let set = set.borrow();
+            (0..100).for_each(|i| _ = black_box(blake3::hash(set.shard(i))));
+        })
+    };
+    let together = Contender::new("their digests, computed together", || {
+        let set = set.borrow();
+        let rows: Vec<&[u8]> = (0..100).map(|i| set.shard(i)).collect();
+        black_box(HashKind::Blake3.digests(&rows));
+    });
+    let ours = Contender::new("encoding, 100 digests, tree", encode);
+    race("encode 33 + 67 of 4 MiB, blake3", rounds, vec![hashing(), ours, together]);
+
+    let plans = PlanCache::new(Backend::best());
+    for lost in [0, 1, 22, 33] {
+        let kept = kept(code, lost);
+        let set = set.borrow();
+        let mut decoder = SetDecoder::for_payload(set.group.shape());
+        let mut keeping = SetDecoder::new(set.group.shape());
+        set.decode(&mut decoder, &kept, &plans, &Inline);
+        assert!((0..33).all(|i| decoder.row(i) == set.shard(i)), "decoding gives the originals back");
+        set.decode(&mut keeping, &kept, &plans, &Inline);
+        assert!((0..100).all(|i| keeping.row(i) == set.shard(i)), "decoding gives every shard back");
+        let decode = |decoder: &mut SetDecoder| {
+            let (checking, decoding) = set.decode(decoder, &kept, &plans, &Inline);
+            checking + decoding
+        };
+        let title = format!("decode 33 + 67 of 4 MiB, {lost} originals lost, blake3");
+        let contenders = vec![
+            hashing(),
+            Contender::timing_itself("checking 33, decoding, codeword check", || decode(&mut decoder)),
+            Contender::timing_itself("the same, keeping all 100 shards", || decode(&mut keeping)),
+        ];
+        race(&title, rounds, contenders);
+    }
+}
+
+/// So many sets as would be in flight for a file, on one thread and on two.
+pub(crate) fn two_threads(rounds: usize) {
+    const SETS: usize = 16;
+    let code = Code::new(33, 67).expect("a code");
+    let (payload, backend) = (payload(), Backend::best());
+    let encoder = SetEncoder::new(code, HashKind::Blake3, backend);
+    let plans = PlanCache::new(backend);
+    let kept = kept(code, 22);
+    let mut workers: Vec<(Set, SetDecoder)> = (0..2)
+        .map(|_| {
+            let set = Set::new(code, HashKind::Blake3);
+            let decoder = SetDecoder::for_payload(set.group.shape());
+            (set, decoder)
+        })
+        .collect();
+    let work = |(set, decoder): &mut (Set, SetDecoder), sets: usize| {
+        for _ in 0..sets {
+            set.fill(&payload);
+            set.encode(&encoder, &Inline);
+            set.decode(decoder, &kept, &plans, &Inline);
+        }
+    };
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for round in 0..=rounds.div_ceil(2) {
+        let began = Instant::now();
+        work(&mut workers[0], SETS);
+        let first = began.elapsed();
+        std::thread::scope(|scope| {
+            for worker in &mut workers {
+                scope.spawn(move || work(worker, SETS / 2));
+            }
+        });
+        if round > 0 {
+            one.push(first.as_secs_f64());
+            two.push((began.elapsed() - first).as_secs_f64());
+        }
+    }
+    let mut ratios: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one / two).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    println!(
+        "\n### two threads against one, {SETS} sets of 4 MiB encoded, checked and decoded (clock time)\n"
+    );
+    println!("{:.2} times as fast", ratios[ratios.len() / 2]);
+}

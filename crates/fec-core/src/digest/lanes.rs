@@ -1,0 +1,122 @@
+//! BLAKE3 with one row in each lane of a vector.
+//!
+//! `blake3::hash` fills its lanes with successive chunks of one message, and leaves some of them empty at the
+//! message's end. With a row in each, lanes are full whatever the length. The interface that allows this,
+//! `blake3::platform`, is public but not documented, and may change in any version: only this file uses it, and
+//! without the feature `blake3-lanes` the file `subtrees.rs` takes its place.
+
+use super::columns::{CHUNK, Engine, Parent};
+use super::{Digest, SHA256_IV};
+use blake3::IncrementCounter;
+use blake3::platform::Platform;
+
+pub(super) const ENGINE: Engine = Engine { subtrees, parents };
+
+/// The initial chaining value is that of SHA-256 (BLAKE3 specification, section 2.2).
+const IV: [u32; 8] = SHA256_IV;
+
+/// Domain flags (section 2.1).
+const CHUNK_START: u8 = 1;
+const CHUNK_END: u8 = 2;
+const PARENT: u8 = 4;
+const ROOT: u8 = 8;
+
+/// Most inputs that are handed over at a time: as many as the widest vectors have lanes.
+const WIDEST: usize = 16;
+
+/// So many chunks of one row use lanes about as well as sixteen rows do.
+const MANY_CHUNKS: usize = 8;
+
+fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
+    let count = pieces[0].len().div_ceil(CHUNK);
+    let mut hashing = Chunks { platform: Platform::detect(), first, end: CHUNK_END };
+    if count == 1 {
+        hashing.end |= if is_whole { ROOT } else { 0 };
+        return hashing.across(pieces, 1, out);
+    }
+    let mut values = vec![[0; 32]; pieces.len() * count];
+    // Rows that fill all lanes, and the rest: that along the rows, if this fills more lanes.
+    let lanes = hashing.platform.simd_degree();
+    let rest = pieces.len() % lanes;
+    let is_along = pieces[0].len() / CHUNK >= rest.min(MANY_CHUNKS);
+    let (pieces_across, pieces_along) =
+        pieces.split_at(if is_along { pieces.len() - rest } else { pieces.len() });
+    let (values_across, values_along) = values.split_at_mut(pieces_across.len() * count);
+    hashing.across(pieces_across, count, values_across);
+    for (piece, values) in pieces_along.iter().zip(values_along.chunks_exact_mut(count)) {
+        hashing.along(piece, values);
+    }
+    out.copy_from_slice(&ENGINE.merge(values, count, is_whole));
+}
+
+fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
+    let end = if are_roots { ROOT } else { 0 };
+    let no = IncrementCounter::No;
+    Platform::detect().hash_many(parents, &IV, 0, no, PARENT, 0, end, out.as_flattened_mut());
+}
+
+/// Hashes chunks of pieces that begin with chunk number `first`.
+struct Chunks {
+    platform: Platform,
+    first: u64,
+    /// The flags of a chunk's last block.
+    end: u8,
+}
+
+impl Chunks {
+    /// The values of all `count` chunks of all pieces, piece after piece, with a piece in each lane.
+    fn across(&self, pieces: &[&[u8]], count: usize, out: &mut [Digest]) {
+        for (pieces, out) in pieces.chunks(WIDEST).zip(out.chunks_mut(WIDEST * count)) {
+            for nth in 0..count {
+                let mut values = [[0; 32]; WIDEST];
+                self.one_of_each(pieces, nth, &mut values[..pieces.len()]);
+                out[nth..].iter_mut().step_by(count).zip(values).for_each(|(out, value)| *out = value);
+            }
+        }
+    }
+
+    /// The values of all chunks of a piece, with a chunk in each lane.
+    fn along(&self, piece: &[u8], out: &mut [Digest]) {
+        let (chunks, rest) = piece.as_chunks::<CHUNK>();
+        let inputs: Vec<&[u8; CHUNK]> = chunks.iter().collect();
+        let (out, last) = out.split_at_mut(chunks.len());
+        self.hash(&inputs, self.first, IncrementCounter::Yes, out);
+        if !rest.is_empty() {
+            self.one_of_each(&[piece], chunks.len(), last);
+        }
+    }
+
+    /// The values of chunk `nth` of up to [`WIDEST`] pieces.
+    fn one_of_each(&self, pieces: &[&[u8]], nth: usize, out: &mut [Digest]) {
+        /// The length is a constant of the function that hashes.
+        macro_rules! by_blocks {
+            ($blocks:expr, $($n:literal)*) => {
+                match $blocks {
+                    $($n => self.of_len::<{ 64 * $n }>(pieces, nth, out),)*
+                    _ => unreachable!("a chunk has 1 to 16 blocks"),
+                }
+            };
+        }
+        let len = (pieces[0].len() - nth * CHUNK).min(CHUNK);
+        by_blocks!(len / 64, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+    }
+
+    fn of_len<const LEN: usize>(&self, pieces: &[&[u8]], nth: usize, out: &mut [Digest]) {
+        let mut inputs = [&[0; LEN]; WIDEST];
+        for (input, piece) in inputs.iter_mut().zip(pieces) {
+            *input = piece[nth * CHUNK..].first_chunk().expect("all pieces have one length");
+        }
+        self.hash(&inputs[..pieces.len()], self.first + nth as u64, IncrementCounter::No, out);
+    }
+
+    fn hash<const LEN: usize>(
+        &self,
+        inputs: &[&[u8; LEN]],
+        counter: u64,
+        increment: IncrementCounter,
+        out: &mut [Digest],
+    ) {
+        let out = out.as_flattened_mut();
+        self.platform.hash_many(inputs, &IV, counter, increment, 0, CHUNK_START, self.end, out);
+    }
+}

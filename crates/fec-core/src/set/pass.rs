@@ -1,0 +1,276 @@
+//! One pass over the columns of a set: missing originals, recovery shards, and the digests of what is new.
+//!
+//! Pieces of columns are restored, extended and hashed one after the other, each while it is in the cache. So
+//! recovery shards that only their digests are asked of need no memory but that of a piece.
+
+use crate::block::{Plan, ShardBuf};
+use crate::digest::{Columns, Digest, HashKind, Piece};
+use crate::observe::{Observer, Phase, Unobserved};
+use crate::spread::{Spread, for_each, run_plan};
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of each row that are coded into room for pieces and hashed there.
+///
+/// BLAKE3 hashes so many bytes of one row with lanes that are nearly full, and a hundred rows of them leave room
+/// in a second cache of one megabyte.
+const PIECE_LEN: usize = 8 << 10;
+
+/// Bytes of each row that are hashed together where all rows are kept. Those are coded in one go before, since
+/// the kernels store large outputs past the caches: in pieces, that took twice as long as hashing.
+const KEPT_PIECE_LEN: usize = 16 << 10;
+
+/// Bytes of each row in a piece that threads share: enough that it pays to start them.
+const SHARED_PIECE_LEN: usize = 16 << 10;
+
+/// An original shard, or its part in a piece.
+pub(super) enum Original<'a> {
+    Known(&'a [u8]),
+    Missing(&'a mut [u8]),
+}
+
+/// The rows of a pass, all of one length: a multiple of 64, and more than 0.
+pub(super) struct Rows<'a> {
+    /// What missing originals are restored from, in the order of the plan. Empty if there are none.
+    pub(super) known: Vec<&'a [u8]>,
+    /// All originals in order.
+    pub(super) originals: Vec<Original<'a>>,
+    /// Room for recovery shards, in the order of the plan; with `None` they are hashed and dropped.
+    pub(super) recovery: Option<Vec<&'a mut [u8]>>,
+}
+
+impl<'a> Rows<'a> {
+    fn len(&self) -> usize {
+        match &self.originals[0] {
+            Original::Known(row) => row.len(),
+            Original::Missing(row) => row.len(),
+        }
+    }
+
+    /// Cut into pieces of columns.
+    fn pieces(self, piece_len: usize) -> Vec<Rows<'a>> {
+        let empty = || Rows {
+            known: Vec::with_capacity(self.known.len()),
+            originals: Vec::with_capacity(self.originals.len()),
+            recovery: self.recovery.as_ref().map(|rows| Vec::with_capacity(rows.len())),
+        };
+        let mut out: Vec<Rows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
+        for row in self.known {
+            out.iter_mut().zip(row.chunks(piece_len)).for_each(|(out, part)| out.known.push(part));
+        }
+        for row in self.originals {
+            match row {
+                Original::Known(row) => {
+                    let parts = row.chunks(piece_len).map(Original::Known);
+                    out.iter_mut().zip(parts).for_each(|(out, part)| out.originals.push(part));
+                }
+                Original::Missing(row) => {
+                    let parts = row.chunks_mut(piece_len).map(Original::Missing);
+                    out.iter_mut().zip(parts).for_each(|(out, part)| out.originals.push(part));
+                }
+            }
+        }
+        for row in self.recovery.into_iter().flatten() {
+            for (out, part) in out.iter_mut().zip(row.chunks_mut(piece_len)) {
+                out.recovery.get_or_insert_default().push(part);
+            }
+        }
+        out
+    }
+}
+
+/// What is computed.
+pub(super) struct Pass<'a> {
+    pub(super) hash: HashKind,
+    /// From the known shards to the missing originals.
+    pub(super) restore: Option<&'a Plan>,
+    /// From all originals to recovery shards.
+    pub(super) extend: &'a Plan,
+    /// Whether originals that were known are hashed too.
+    pub(super) hash_known: bool,
+    /// Whether there are rows to keep the recovery shards in.
+    pub(super) keeps_recovery: bool,
+    /// What the observer is told the second plan is for.
+    pub(super) phase: Phase,
+}
+
+/// What one thread does: stretches of columns that are coded in one go, each with the pieces that it is hashed in,
+/// and room.
+type Job<'a, 'r> = (Vec<(Rows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
+
+/// Room for pieces of recovery shards that are dropped, reused from set to set: one for each thread.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    rooms: Vec<ShardBuf>,
+    rows: usize,
+    piece_len: usize,
+}
+
+impl Scratch {
+    /// Bytes of a room of `rows` rows for one thread.
+    pub(super) fn bytes(rows: usize) -> u64 {
+        (rows * PIECE_LEN) as u64
+    }
+
+    /// `threads` rooms for pieces of `piece_len` bytes of `rows` rows.
+    fn rooms(&mut self, threads: usize, rows: usize, piece_len: usize) -> &mut [ShardBuf] {
+        if self.rows < rows || self.piece_len != piece_len {
+            *self = Scratch { rooms: Vec::new(), rows, piece_len };
+        }
+        while self.rooms.len() < threads {
+            self.rooms.push(ShardBuf::new(self.rows, self.piece_len));
+        }
+        &mut self.rooms[..threads]
+    }
+}
+
+impl Pass<'_> {
+    /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all of them, or
+    /// those that were missing) and then of the recovery shards.
+    pub(super) fn run(
+        &self,
+        rows: Rows<'_>,
+        scratch: &mut Scratch,
+        spread: &dyn Spread,
+        observer: &dyn Observer,
+    ) -> Vec<Digest> {
+        let missing = self.restore.map_or(0, |plan| plan.wanted().len());
+        let originals = if self.hash_known { rows.originals.len() } else { missing };
+        let hashed = originals + self.extend.wanted().len();
+        if hashed == 0 {
+            return Vec::new();
+        }
+        match self.hash {
+            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, spread, observer),
+            HashKind::Sha256 => self.in_order(rows, hashed, scratch, spread, observer),
+        }
+    }
+
+    /// Each thread has columns of its own.
+    fn in_any_order(
+        &self,
+        rows: Rows<'_>,
+        hashed: usize,
+        scratch: &mut Scratch,
+        spread: &dyn Spread,
+        observer: &dyn Observer,
+    ) -> Vec<Digest> {
+        let len = rows.len();
+        let piece_len = if self.keeps_recovery { KEPT_PIECE_LEN } else { PIECE_LEN };
+        let mut columns = Columns::new(hashed, len, piece_len);
+        let mut pieces = columns.pieces();
+        let count = len.div_ceil(piece_len);
+        let threads = spread.width().min(count);
+        // Pieces that are coded together.
+        let stretch = if self.keeps_recovery { count.div_ceil(threads) } else { 1 };
+        let mut stretches = rows.pieces(stretch * piece_len).into_iter();
+        let share = stretches.len().div_ceil(threads);
+        let mut jobs: Vec<Job> = Vec::with_capacity(threads);
+        for room in scratch.rooms(threads, self.dropped(), piece_len).iter_mut() {
+            let own = stretches.by_ref().take(share);
+            jobs.push((own.map(|rows| (rows, pieces.by_ref().take(stretch).collect())).collect(), room));
+        }
+        drop((pieces, stretches));
+        // Phases that run side by side have no times of their own.
+        let (inside, outside): (&dyn Observer, &dyn Observer) =
+            if threads == 1 { (observer, &Unobserved) } else { (&Unobserved, observer) };
+        outside.begin(self.phase);
+        for_each(spread, jobs, |(stretches, room)| {
+            for (mut rows, pieces) in stretches {
+                let fresh = self.code(&mut rows, room, inside, Plan::run);
+                inside.begin(Phase::Digest);
+                for (start, piece) in (0..).step_by(piece_len).zip(pieces) {
+                    let parts = fresh.iter().map(|row| &row[start..row.len().min(start + piece_len)]);
+                    piece.hash(&parts.collect::<Vec<_>>());
+                }
+                inside.end(Phase::Digest, bytes(&fresh));
+            }
+        });
+        outside.end(self.phase, (hashed * len) as u64);
+        columns.finish()
+    }
+
+    /// Every row is hashed from its start to its end, so threads share each piece.
+    fn in_order(
+        &self,
+        rows: Rows<'_>,
+        hashed: usize,
+        scratch: &mut Scratch,
+        spread: &dyn Spread,
+        observer: &dyn Observer,
+    ) -> Vec<Digest> {
+        let piece_len = match (self.keeps_recovery, spread.width()) {
+            (true, _) => rows.len(),
+            (false, 1) => PIECE_LEN,
+            (false, _) => SHARED_PIECE_LEN,
+        };
+        let room = &mut scratch.rooms(1, self.dropped(), piece_len)[0];
+        let mut states = vec![Sha256::new(); hashed];
+        for mut rows in rows.pieces(piece_len) {
+            let fresh =
+                self.code(&mut rows, room, observer, |plan, src, dst| run_plan(spread, plan, src, dst));
+            observer.begin(Phase::Digest);
+            let share = hashed.div_ceil(spread.width());
+            let jobs = states.chunks_mut(share).zip(fresh.chunks(share)).collect();
+            for_each(spread, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
+                states.iter_mut().zip(rows).for_each(|(state, row)| state.update(row));
+            });
+            observer.end(Phase::Digest, bytes(&fresh));
+        }
+        states.into_iter().map(|state| state.finalize().into()).collect()
+    }
+
+    /// Rows of room for what is dropped.
+    fn dropped(&self) -> usize {
+        if self.keeps_recovery { 0 } else { self.extend.wanted().len() }
+    }
+
+    /// Runs both plans on a piece, and returns the rows that are hashed.
+    fn code<'r>(
+        &self,
+        rows: &'r mut Rows<'_>,
+        room: &'r mut ShardBuf,
+        observer: &dyn Observer,
+        run: impl Fn(&Plan, &[&[u8]], &mut [&mut [u8]]),
+    ) -> Vec<&'r [u8]> {
+        let len = rows.len();
+        if let Some(restore) = self.restore {
+            let missing = rows.originals.iter_mut().filter_map(|row| match row {
+                Original::Known(_) => None,
+                Original::Missing(row) => Some(&mut **row),
+            });
+            let mut missing: Vec<&mut [u8]> = missing.collect();
+            observer.begin(Phase::Decode);
+            run(restore, &rows.known, &mut missing);
+            observer.end(Phase::Decode, (restore.wanted().len() * len) as u64);
+        }
+        let (mut originals, mut fresh) = (Vec::new(), Vec::new());
+        for row in &rows.originals {
+            let (row, is_fresh): (&[u8], bool) = match row {
+                Original::Known(row) => (row, self.hash_known),
+                Original::Missing(row) => (row, true),
+            };
+            originals.push(row);
+            fresh.extend(is_fresh.then_some(row));
+        }
+        let wanted = self.extend.wanted().len();
+        let mut recovery: Vec<&mut [u8]> = match &mut rows.recovery {
+            Some(rows) => rows.iter_mut().map(|row| &mut **row).collect(),
+            None => {
+                room.set_row_len(len);
+                room.iter_mut().take(wanted).collect()
+            }
+        };
+        if wanted > 0 {
+            observer.begin(self.phase);
+            run(self.extend, &originals, &mut recovery);
+            observer.end(self.phase, (wanted * len) as u64);
+        }
+        fresh.extend(recovery.into_iter().map(|row| &*row));
+        fresh
+    }
+}
+
+/// Bytes of all rows.
+fn bytes(rows: &[&[u8]]) -> u64 {
+    rows.iter().map(|row| row.len() as u64).sum()
+}
