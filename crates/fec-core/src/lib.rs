@@ -31,3 +31,4 @@ pub mod observe;
 pub mod params;
 pub mod set;
 pub mod spread;
+pub mod window;
