@@ -15,8 +15,17 @@
 //!
 //! Nothing here reads a clock, opens a socket or starts a thread: callers own timers and deadlines.
 
+mod decoder;
+mod encoder;
+mod reception;
 mod row;
+mod sets;
 mod settings;
+mod store;
+mod sums;
+mod system;
 
 pub use crate::format::packet::Profile;
+pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
+pub use encoder::{Encoder, PushError};
 pub use settings::{Ratio, Settings, SettingsError, WINDOW_LIMIT};

@@ -31,11 +31,6 @@ impl Ratio {
         self.source
     }
 
-    /// Repair packets that are due after so many source packets, rounded down.
-    pub(super) fn due(self, sources: u64) -> u64 {
-        (u128::from(sources) * u128::from(self.repair) / u128::from(self.source)) as u64
-    }
-
     /// Repair packets for so many source packets, rounded up.
     pub(super) fn of(self, sources: u64) -> u64 {
         (u128::from(sources) * u128::from(self.repair)).div_ceil(u128::from(self.source)) as u64
