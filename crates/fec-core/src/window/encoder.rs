@@ -1,10 +1,10 @@
 //! The sender's side: payloads in, packets out.
 
-use super::row::{Row, lanes};
+use super::row::{CLASSES, Row, lanes};
 use super::sets::SetRows;
 use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
-use super::sums::{Sums, half};
+use super::sums::Sums;
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend};
 use thiserror::Error;
@@ -216,12 +216,12 @@ impl Encoder {
         };
         let (first, count) = (sums.start(), (sums.end() - sums.start()) as u32);
         self.row.generate(self.parameters.profile, self.rows, first, count);
-        let (mut plain, mut scaled) = (Vec::new(), Vec::new());
-        sums.select(&self.row, &mut plain, &mut scaled);
-        for &(column, tap) in &self.row.taps {
-            half(tap, &mut plain, &mut scaled).push(self.store.symbol(column));
+        let mut classes: [Vec<&[u8]>; CLASSES] = Default::default();
+        sums.select(&self.row, &mut classes);
+        for &(column, class) in &self.row.taps {
+            classes[usize::from(class)].push(self.store.symbol(column));
         }
-        self.backend.gather(&plain, &scaled, self.row.factor, &mut self.symbol);
+        self.backend.gather(&classes.each_ref().map(|class| &class[..]), self.row.factor, &mut self.symbol);
         let header = RowHeader { row: self.rows, first, count, part: 0 };
         self.rows += 1;
         packet::write_repair(&mut self.out, &self.parameters, &header, &self.symbol);

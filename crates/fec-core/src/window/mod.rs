@@ -21,6 +21,7 @@ mod reception;
 mod row;
 mod sets;
 mod settings;
+pub mod simulate;
 mod store;
 mod sums;
 mod system;

@@ -1,9 +1,9 @@
 //! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
 
-use super::row::{Half, Row, lanes};
+use super::row::{CLASSES, Row, lanes};
 use super::sets::{Deal, SetSolver};
 use super::store::Store;
-use super::sums::{Sums, half};
+use super::sums::Sums;
 use super::system::{Inserted, System};
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
@@ -305,31 +305,21 @@ impl Reception {
 
         row.generate(self.parameters.profile, header.row, header.first, header.count);
         symbol[..bytes.len()].copy_from_slice(bytes);
-        let (mut plain, mut scaled) = (vec![&symbol[..]], Vec::new());
-        sums.select(row, &mut plain, &mut scaled);
-        let mut open_taps: Vec<(u64, Half)> = Vec::new();
-        for &(column, tap) in &row.taps {
+        let mut classes: [Vec<&[u8]>; CLASSES] = Default::default();
+        classes[0].push(symbol);
+        sums.select(row, &mut classes);
+        let mut open_taps: Vec<(u64, u8)> = Vec::new();
+        for &(column, class) in &row.taps {
             if lost(&self.states, column) {
-                open_taps.push((column, tap));
+                open_taps.push((column, class));
             } else {
-                half(tap, &mut plain, &mut scaled).push(self.store.symbol(column));
+                classes[usize::from(class)].push(self.store.symbol(column));
             }
         }
-        open_taps.sort_unstable_by_key(|&(column, _)| column);
-        let mut open_taps = open_taps.into_iter().peekable();
-        let coefficient = |column: u64| {
-            if !(header.first..end).contains(&column) {
-                return 0;
-            }
-            let mut coefficient = row.dense(column);
-            while let Some((_, tap)) = open_taps.next_if(|&(tap, _)| tap == column) {
-                coefficient ^= row.tap(tap);
-            }
-            coefficient
-        };
+        let coefficient = row.coefficients(&mut open_taps);
         let (backend, store, states, sums_end) = (self.backend, &self.store, &self.states, sums.end());
         let inserted = system.insert(coefficient, |payload| {
-            backend.gather(&plain, &scaled, row.factor, payload);
+            backend.gather(&classes.each_ref().map(|class| &class[..]), row.factor, payload);
             // What the sums have beyond a row that came late.
             for seq in (end..sums_end).filter(|&seq| !lost(states, seq)) {
                 backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);

@@ -1,32 +1,33 @@
 //! How a repair row is made of source packets (format specification, sections 14.2 and 14.3): from the
 //! numbers in its packet alone.
 //!
-//! A row is A + r·B. Both are sums of *lane sums* and of single packets, the *taps*. Column c, the source
-//! packet with that number, stands in one lane; the lane keeps Σx, Σv·x and Σv²·x of its columns x, where v
-//! depends on c. Which sums go to A and B, and which columns are taps, follows from the row's number.
+//! A row is a sum of *lane sums* and of single packets, the *taps*; each of them has a *class* k and is
+//! multiplied by the power k of the row's factor. Column c, the source packet with that number, stands in one
+//! lane, and the lane keeps three sums of its columns, each with other multipliers. Which sums a row takes, and
+//! which columns are its taps, follows from its number.
+//!
+//! The sums mix everything with everything but are few: 48 of them cannot repair more than 48 losses. The taps
+//! do the rest. Their ages are spread over the logarithm, because fresh losses are the ones that are repaired,
+//! and they are dealt out so that every column gets its share: eight taps next to one another in age take
+//! different ones of each eight columns, and the rows take turns over the groups of eight.
 //!
 //! Nothing here knows packets or bytes: it says coefficients, and encoder and decoder apply them.
 
 use crate::format::packet::Profile;
-use crate::gf256::mul;
+use crate::gf256::{EXP, mul};
 
-/// Sums that a lane keeps: the powers 0, 1 and 2 of the column's value.
+/// Sums that a lane keeps.
 pub(super) const SUMS: usize = 3;
+/// Classes of a row's terms: the power of the row's factor that multiplies them.
+pub(super) const CLASSES: usize = 4;
 /// Most lanes of any profile.
-pub(super) const MAX_LANES: usize = 16;
+const MAX_LANES: usize = 16;
 /// Taps of a bounded row over a window that is not small.
 const DEGREE: u32 = 32;
 /// The age at which the density of taps begins to fall.
-const KNEE: u32 = 64;
-
-/// One of the two sums of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Half {
-    /// A: as it is.
-    Plain,
-    /// B: multiplied by the row's factor.
-    Scaled,
-}
+const KNEE: u32 = 192;
+/// Columns of which a tap takes one.
+const GROUP: u32 = 8;
 
 /// Number of lanes of a profile's rows.
 pub(super) fn lanes(profile: Profile) -> usize {
@@ -41,9 +42,18 @@ pub(super) fn lane_of(lanes: usize, column: u64) -> usize {
     (column % lanes as u64) as usize
 }
 
-/// The value v of a column. It is never 0.
-pub(super) fn column_value(lanes: usize, column: u64) -> u8 {
-    crate::gf256::EXP[(column / lanes as u64 % 255) as usize]
+/// What a column is multiplied by in the three sums of its lane. None is 0.
+pub(super) fn column_values(lanes: usize, column: u64) -> [u8; SUMS] {
+    let index = column / lanes as u64;
+    let power = |exponent: u64| EXP[(exponent % 255) as usize];
+    [1, power(index), power(2 * index + index / 255)]
+}
+
+/// The output function of SplitMix64.
+fn mix(z: u64) -> u64 {
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
 }
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), with the
@@ -53,9 +63,7 @@ struct SplitMix64(u64);
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
+        mix(self.0)
     }
 
     /// A number below `bound`, by the high half of a product.
@@ -71,13 +79,13 @@ pub(super) struct Row {
     pub(super) first: u64,
     /// Number of columns covered.
     pub(super) count: u32,
-    /// The factor r of B, never 0.
+    /// The factor, never 0.
     pub(super) factor: u8,
     lanes: usize,
-    /// For each lane the sums in A and in B, bit p for power p.
-    masks: [(u8, u8); MAX_LANES],
-    /// The taps. A column may occur several times, which adds up as in the field: twice in one half is nothing.
-    pub(super) taps: Vec<(u64, Half)>,
+    /// For each lane and class the lane's sums in it, bit p for sum p.
+    masks: [[u8; CLASSES]; MAX_LANES],
+    /// The taps. A column may occur several times, which adds up as in the field: twice in one class is nothing.
+    pub(super) taps: Vec<(u64, u8)>,
 }
 
 impl Row {
@@ -92,28 +100,38 @@ impl Row {
         self.taps.clear();
         self.factor = 2 + random.below(254) as u8;
         match profile {
-            Profile::Bounded => self.bounded(&mut random),
+            Profile::Bounded => self.bounded(number, &mut random),
             _ => self.classic(&mut random),
         }
     }
 
     /// One sum of each lane, and taps whose ages are spread evenly over the logarithm.
-    fn bounded(&mut self, random: &mut SplitMix64) {
-        let bits = random.next();
-        for (lane, masks) in self.masks.iter_mut().enumerate() {
-            let choice = bits >> (4 * lane) & 15;
-            let power = 1 << ((choice >> 1) % 3);
-            *masks = if choice & 1 == 0 { (power, 0) } else { (0, power) };
+    fn bounded(&mut self, number: u64, random: &mut SplitMix64) {
+        for masks in self.masks.as_chunks_mut::<8>().0 {
+            let bits = random.next();
+            for (lane, masks) in masks.iter_mut().enumerate() {
+                let choice = bits >> (8 * lane) & 255;
+                *masks = [0; CLASSES];
+                masks[(choice & 3) as usize] = 1 << ((choice >> 2) % 3);
+            }
         }
         let degree = DEGREE.min(self.count / 2);
-        let low = pseudo_log(KNEE);
-        let span = pseudo_log(self.count + KNEE) - low;
+        let end = self.first + u64::from(self.count);
+        let mut near = 0;
         for tap in 0..degree {
             let bits = random.next();
-            let at = u64::from(tap) << 16 | bits & 0xFFFF;
-            let age = pseudo_exp(low + (u64::from(span) * at / u64::from(degree << 16)) as u32) - KNEE;
-            let half = if bits >> 63 == 0 { Half::Plain } else { Half::Scaled };
-            self.taps.push((self.first + u64::from(self.count - 1 - age), half));
+            let far = age(self.count, degree, tap + 1);
+            let (first, width) = (end - u64::from(far), far - near);
+            near = far;
+            let column = if tap + 1 == degree {
+                first + (bits & 0xFFFF_FFFF) % u64::from(width)
+            } else {
+                tap_column(number, u64::from(tap), first, width, bits)
+            };
+            // Another class than the lane's, so that the two do not cancel.
+            let taken = self.masks[lane_of(self.lanes, column)].iter().position(|&mask| mask != 0);
+            let class = (taken.unwrap_or(0) as u64 + 1 + (bits >> 32) % 3) % CLASSES as u64;
+            self.taps.push((column, class as u8));
         }
     }
 
@@ -122,36 +140,73 @@ impl Row {
         let bits = random.next();
         for (lane, masks) in self.masks[..8].iter_mut().enumerate() {
             let choice = (bits >> (6 * lane) & 63) as u8;
-            *masks = if choice == 0 { (1 << 2, 0) } else { (choice & 7, choice >> 3) };
+            *masks = if choice == 0 { [1 << 2, 0, 0, 0] } else { [choice & 7, choice >> 3, 0, 0] };
         }
         for _ in 0..self.count.div_ceil(16) {
-            for half in [Half::Plain, Half::Scaled] {
-                self.taps.push((self.first + u64::from(random.below(self.count)), half));
+            for class in [0, 1] {
+                self.taps.push((self.first + u64::from(random.below(self.count)), class));
             }
         }
     }
 
-    /// The sums of lane `lane` in A and in B, bit p for power p.
-    pub(super) fn masks(&self, lane: usize) -> (u8, u8) {
+    /// For each class the sums of lane `lane` that are in it, bit p for sum p.
+    pub(super) fn masks(&self, lane: usize) -> [u8; CLASSES] {
         self.masks[lane]
     }
 
     /// The coefficient of a column, taps left out.
     pub(super) fn dense(&self, column: u64) -> u8 {
-        let (plain, scaled) = self.masks[lane_of(self.lanes, column)];
-        let value = column_value(self.lanes, column);
-        let powers = [1, value, mul(value, value)];
-        let sum = |mask: u8| (0..SUMS).filter(|p| mask >> p & 1 == 1).fold(0, |sum, p| sum ^ powers[p]);
-        sum(plain) ^ mul(self.factor, sum(scaled))
+        let values = column_values(self.lanes, column);
+        let sum = |mask: u8| (0..SUMS).filter(|p| mask >> p & 1 == 1).fold(0, |sum, p| sum ^ values[p]);
+        let masks = &self.masks[lane_of(self.lanes, column)];
+        masks.iter().rev().fold(0, |value, &mask| mul(value, self.factor) ^ sum(mask))
     }
 
-    /// What a tap in `half` adds to the coefficient of its column.
-    pub(super) fn tap(&self, half: Half) -> u8 {
-        match half {
-            Half::Plain => 1,
-            Half::Scaled => self.factor,
+    /// The coefficients of columns that are asked for in ascending order. `open_taps` are the taps among them; they are
+    /// sorted here.
+    pub(super) fn coefficients<'a>(&'a self, open_taps: &'a mut [(u64, u8)]) -> impl FnMut(u64) -> u8 + 'a {
+        open_taps.sort_unstable_by_key(|&(column, _)| column);
+        let mut taps = open_taps.iter().peekable();
+        let columns = self.first..self.first + u64::from(self.count);
+        move |column| {
+            if !columns.contains(&column) {
+                return 0;
+            }
+            let mut coefficient = self.dense(column);
+            while let Some(&(at, class)) = taps.next_if(|&&(at, _)| at <= column) {
+                if at == column {
+                    coefficient ^= self.tap(class);
+                }
+            }
+            coefficient
         }
     }
+
+    /// What a tap of a class adds to the coefficient of its column.
+    fn tap(&self, class: u8) -> u8 {
+        (0..class).fold(1, |value, _| mul(value, self.factor))
+    }
+}
+
+/// The age at which stratum `tap` of `degree` begins, in a window of `count` columns.
+fn age(count: u32, degree: u32, tap: u32) -> u32 {
+    let low = pseudo_log(KNEE);
+    let span = pseudo_log(count + KNEE) - low;
+    pseudo_exp(low + span * tap / degree) - KNEE
+}
+
+/// The column that tap number `tap` of row `number` takes out of the `width` columns from `first` on.
+fn tap_column(number: u64, tap: u64, first: u64, width: u32, bits: u64) -> u64 {
+    let groups = width / (2 * GROUP);
+    if groups == 0 {
+        return first + u64::from((bits & 0xFFFF_FFFF) as u32 % width);
+    }
+    let groups = 1u64 << groups.ilog2();
+    // The newest run of so many groups that lies in the stratum, at a multiple of its own length.
+    let run = (first + u64::from(width)) / (groups * u64::from(GROUP)) - 1;
+    let key = mix(run << 8 | tap);
+    let group = run * groups + (number.wrapping_mul(key | 1).wrapping_add(key >> 32) & (groups - 1));
+    group * u64::from(GROUP) + (tap + mix(group)) % u64::from(GROUP)
 }
 
 /// A logarithm to base 2 with 16 bits of fraction, exact at powers of two and straight between them. `of` is
@@ -184,6 +239,16 @@ mod tests {
         for n in 1..=65_600 {
             assert_eq!(pseudo_exp(pseudo_log(n)), n);
             assert!(pseudo_exp(pseudo_log(n + 1) - 1) <= n, "{n}");
+        }
+    }
+
+    #[test]
+    fn no_stratum_is_empty() {
+        for count in 2..=65_536 {
+            let degree = DEGREE.min(count / 2);
+            let ages: Vec<u32> = (0..=degree).map(|tap| age(count, degree, tap)).collect();
+            assert!(ages.windows(2).all(|pair| pair[0] < pair[1]), "{count}");
+            assert_eq!((ages[0], ages[degree as usize]), (0, count));
         }
     }
 

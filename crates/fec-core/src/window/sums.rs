@@ -6,9 +6,8 @@
 //! The record of a block takes no work while it grows: at its beginning it is a copy of the total, at its end
 //! the total is added, and the difference remains.
 
-use super::row::{Half, Row, SUMS, column_value, lane_of};
+use super::row::{CLASSES, Row, SUMS, column_values, lane_of};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE, Walk};
-use crate::gf256::mul;
 
 /// The sums of the columns from `start` to `end` that were added.
 #[derive(Debug)]
@@ -131,21 +130,17 @@ impl Sums {
         }
     }
 
-    /// Adds the lane sums of a row to the lists of what its halves are the sums of. The row begins at `start` or at
+    /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
     /// [`oldest`](Self::oldest).
-    pub(super) fn select<'a>(&'a self, row: &Row, plain: &mut Vec<&'a [u8]>, scaled: &mut Vec<&'a [u8]>) {
+    pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut [Vec<&'a [u8]>; CLASSES]) {
         let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
             let lanes = sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate();
             for (lane, sums) in lanes {
-                let (in_plain, in_scaled) = row.masks(lane);
-                for (power, sum) in sums.chunks_exact(self.len).enumerate() {
-                    if in_plain >> power & 1 == 1 {
-                        plain.push(sum);
-                    }
-                    if in_scaled >> power & 1 == 1 {
-                        scaled.push(sum);
-                    }
+                for (class, mask) in classes.iter_mut().zip(row.masks(lane)) {
+                    let chosen =
+                        sums.chunks_exact(self.len).enumerate().filter(|(sum, _)| mask >> sum & 1 == 1);
+                    class.extend(chosen.map(|(_, sum)| sum));
                 }
             }
         }
@@ -163,22 +158,10 @@ impl Sums {
 
 /// Adds the symbol of a column to the three sums of its lane.
 fn spread(backend: Backend, sums: &mut [u8], lanes: usize, len: usize, column: u64, symbol: &[u8]) {
-    let value = column_value(lanes, column);
+    let [_, second_value, third_value] = column_values(lanes, column);
     let lane = &mut sums[lane_of(lanes, column) * SUMS * len..][..SUMS * len];
     let (first, rest) = lane.split_at_mut(len);
     let (second, third) = rest.split_at_mut(len);
     let dst = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
-    backend.spread(dst, symbol, [value, mul(value, value)]);
-}
-
-/// The list of what a half is the sum of.
-pub(super) fn half<'a, 'l>(
-    half: Half,
-    plain: &'l mut Vec<&'a [u8]>,
-    scaled: &'l mut Vec<&'a [u8]>,
-) -> &'l mut Vec<&'a [u8]> {
-    match half {
-        Half::Plain => plain,
-        Half::Scaled => scaled,
-    }
+    backend.spread(dst, symbol, [second_value, third_value]);
 }

@@ -56,8 +56,8 @@ impl Walk {
 /// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
 /// too short panic.
 pub(super) struct Functions {
-    /// `dst = Σ plain + table · Σ scaled`, over the whole vectors of `dst`; returns the bytes done.
-    pub(super) sum: unsafe fn(&[&[u8]], &[&[u8]], &[u8], &mut [u8], Walk) -> usize,
+    /// `dst = Σ table^i · Σ classes[i]`, over the whole vectors of `dst`; returns the bytes done.
+    pub(super) sum: unsafe fn(&[&[&[u8]]], &[u8], &mut [u8], Walk) -> usize,
     /// `dst += src`, over whole vectors.
     pub(super) add: unsafe fn(&mut [u8], &[u8], Walk) -> usize,
     /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`, over whole vectors.
@@ -67,28 +67,30 @@ pub(super) struct Functions {
 }
 
 impl Backend {
-    /// Writes `dst = Σ plain + factor · Σ scaled`.
+    /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
     ///
-    /// Rows may have any length and begin anywhere; those of `plain` and `scaled` are as long as `dst`, or
-    /// longer, and what is beyond is not read. Each source is read once, `dst` only written.
+    /// Rows may have any length and begin anywhere; sources are as long as `dst`, or longer, and what is beyond is
+    /// not read. Each source is read once, `dst` only written.
     ///
     /// # Panics
     ///
-    /// When a row is shorter than `dst`.
-    pub fn sum(self, walk: Walk, plain: &[&[u8]], scaled: &[&[u8]], factor: u8, dst: &mut [u8]) {
+    /// When a source is shorter than `dst`.
+    pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
         let (table, len) = self.table(factor);
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.0.gather.sum)(plain, scaled, &table[..len], dst, walk) };
+        let done = unsafe { (self.0.gather.sum)(classes, &table[..len], dst, walk) };
         let product = &PRODUCTS[usize::from(factor)];
         for (i, byte) in dst.iter_mut().enumerate().skip(done) {
-            let scaled = scaled.iter().fold(0, |sum, row| sum ^ row[i]);
-            *byte = plain.iter().fold(product[usize::from(scaled)], |sum, row| sum ^ row[i]);
+            *byte = classes
+                .iter()
+                .rev()
+                .fold(0, |sum, class| class.iter().fold(product[usize::from(sum)], |sum, row| sum ^ row[i]));
         }
     }
 
     /// The sum as the fastest walk of this backend computes it.
-    pub(crate) fn gather(self, plain: &[&[u8]], scaled: &[&[u8]], factor: u8, dst: &mut [u8]) {
-        self.sum(WALK, plain, scaled, factor, dst);
+    pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        self.sum(WALK, classes, factor, dst);
     }
 
     /// Adds `src` to `dst`.
@@ -178,38 +180,37 @@ macro_rules! gather {
         const GATHER: super::gather::Functions = {
             $(#[$features])*
             fn sum(
-                plain: &[&[u8]], scaled: &[&[u8]], table: &[u8], dst: &mut [u8], walk: super::gather::Walk,
+                classes: &[&[&[u8]]], table: &[u8], dst: &mut [u8], walk: super::gather::Walk,
             ) -> usize {
                 use super::gather::Walk;
                 let table = table.first_chunk().expect("a packed table");
                 let at = match walk {
-                    Walk::Line => sum_from::<{ 64 / $width }, false>(plain, scaled, table, dst, 0),
-                    Walk::LinePrefetch => sum_from::<{ 64 / $width }, true>(plain, scaled, table, dst, 0),
-                    Walk::TwoLines => sum_from::<{ 128 / $width }, true>(plain, scaled, table, dst, 0),
-                    Walk::FourLines => sum_from::<{ 256 / $width }, true>(plain, scaled, table, dst, 0),
-                    Walk::FourRegisters => sum_four(plain, scaled, table, dst),
+                    Walk::Line => sum_from::<{ 64 / $width }, false>(classes, table, dst, 0),
+                    Walk::LinePrefetch => sum_from::<{ 64 / $width }, true>(classes, table, dst, 0),
+                    Walk::TwoLines => sum_from::<{ 128 / $width }, true>(classes, table, dst, 0),
+                    Walk::FourLines => sum_from::<{ 256 / $width }, true>(classes, table, dst, 0),
+                    Walk::FourRegisters => sum_four(classes, table, dst),
                 };
-                sum_from::<1, false>(plain, scaled, table, dst, at)
+                sum_from::<1, false>(classes, table, dst, at)
             }
 
             /// Sums `N` vectors at a time, from byte `at` on; returns where fewer are left.
             #[inline]
             $(#[$features])*
             fn sum_from<const N: usize, const PREFETCH: bool>(
-                plain: &[&[u8]], scaled: &[&[u8]], table: &[u8; $table_len], dst: &mut [u8], mut at: usize,
+                classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8], mut at: usize,
             ) -> usize {
                 while at + N * $width <= dst.len() {
                     let mut sums = [zero_vector(); N];
-                    if !scaled.is_empty() {
-                        for row in scaled {
+                    for (power, class) in classes.iter().enumerate().rev() {
+                        for row in *class {
                             sums = add_row::<N, PREFETCH>(sums, row, at);
                         }
-                        for sum in &mut sums {
-                            *sum = product(*sum, table);
+                        if power > 0 {
+                            for sum in &mut sums {
+                                *sum = product(*sum, table);
+                            }
                         }
-                    }
-                    for row in plain {
-                        sums = add_row::<N, PREFETCH>(sums, row, at);
                     }
                     let out = dst[at..].as_chunks_mut::<$width>().0;
                     for (out, sum) in out.iter_mut().zip(sums) {
@@ -245,7 +246,7 @@ macro_rules! gather {
             #[inline]
             $(#[$features])*
             fn sum_four(
-                plain: &[&[u8]], scaled: &[&[u8]], table: &[u8; $table_len], dst: &mut [u8],
+                classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8],
             ) -> usize {
                 let (out, rest) = dst.as_chunks_mut::<{ 4 * $width }>();
                 let done = out.len() * 4 * $width;
@@ -253,16 +254,15 @@ macro_rules! gather {
                 for (i, out) in out.iter_mut().enumerate() {
                     let at = i * 4 * $width;
                     let mut sums = [zero_vector(); 4];
-                    if !scaled.is_empty() {
-                        for row in scaled {
+                    for (power, class) in classes.iter().enumerate().rev() {
+                        for row in *class {
                             sums = add_four(sums, row, at);
                         }
-                        for sum in &mut sums {
-                            *sum = product(*sum, table);
+                        if power > 0 {
+                            for sum in &mut sums {
+                                *sum = product(*sum, table);
+                            }
                         }
-                    }
-                    for row in plain {
-                        sums = add_four(sums, row, at);
                     }
                     for (out, sum) in out.as_chunks_mut::<$width>().0.iter_mut().zip(sums) {
                         store_vector(out, sum, false);
