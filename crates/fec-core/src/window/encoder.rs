@@ -6,7 +6,7 @@ use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
 use super::sums::Sums;
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
-use crate::gf256::kernel::{AlignedBytes, Backend};
+use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 use thiserror::Error;
 
 /// Marks that end a stream: more than one, because packets get lost.
@@ -87,7 +87,7 @@ impl Encoder {
             unflushed: 0,
             generator,
             row: Row::default(),
-            symbol: AlignedBytes::zeroed(symbol_len),
+            symbol: AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE)),
             out: Vec::with_capacity(packet::REPAIR_OVERHEAD + symbol_len),
         })
     }
@@ -216,15 +216,17 @@ impl Encoder {
         };
         let (first, count) = (sums.start(), (sums.end() - sums.start()) as u32);
         self.row.generate(self.parameters.profile, self.rows, first, count);
-        let mut classes: [Vec<&[u8]>; CLASSES] = Default::default();
+        let mut classes: [Vec<&[u8]>; CLASSES] = self.row.room();
         sums.select(&self.row, &mut classes);
+        let symbols = self.store.from(first);
         for &(column, class) in &self.row.taps {
-            classes[usize::from(class)].push(self.store.symbol(column));
+            classes[usize::from(class)].push(symbols.symbol(column));
         }
         self.backend.gather(&classes.each_ref().map(|class| &class[..]), self.row.factor, &mut self.symbol);
         let header = RowHeader { row: self.rows, first, count, part: 0 };
         self.rows += 1;
-        packet::write_repair(&mut self.out, &self.parameters, &header, &self.symbol);
+        let symbol = &self.symbol[..self.parameters.symbol_len()];
+        packet::write_repair(&mut self.out, &self.parameters, &header, symbol);
         emit(&self.out);
         true
     }

@@ -305,15 +305,16 @@ impl Reception {
 
         row.generate(self.parameters.profile, header.row, header.first, header.count);
         symbol[..bytes.len()].copy_from_slice(bytes);
-        let mut classes: [Vec<&[u8]>; CLASSES] = Default::default();
+        let mut classes: [Vec<&[u8]>; CLASSES] = row.room();
         classes[0].push(symbol);
         sums.select(row, &mut classes);
         let mut open_taps: Vec<(u64, u8)> = Vec::new();
+        let symbols = self.store.from(header.first);
         for &(column, class) in &row.taps {
             if lost(&self.states, column) {
                 open_taps.push((column, class));
             } else {
-                classes[usize::from(class)].push(self.store.symbol(column));
+                classes[usize::from(class)].push(symbols.symbol(column));
             }
         }
         let coefficient = row.coefficients(&mut open_taps);

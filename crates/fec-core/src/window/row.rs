@@ -84,6 +84,9 @@ pub(super) struct Row {
     lanes: usize,
     /// For each lane and class the lane's sums in it, bit p for sum p.
     masks: [[u8; CLASSES]; MAX_LANES],
+    /// The keys that the taps of the row before had, with what they were made from: the next row mostly has
+    /// the same.
+    keys: [(u64, u64); DEGREE as usize],
     /// The taps. A column may occur several times, which adds up as in the field: twice in one class is nothing.
     pub(super) taps: Vec<(u64, u8)>,
 }
@@ -107,30 +110,43 @@ impl Row {
 
     /// One sum of each lane, and taps whose ages are spread evenly over the logarithm.
     fn bounded(&mut self, number: u64, random: &mut SplitMix64) {
-        for masks in self.masks.as_chunks_mut::<8>().0 {
+        let mut taken = [0; MAX_LANES];
+        let lanes = self.masks.as_chunks_mut::<8>().0.iter_mut().zip(taken.as_chunks_mut::<8>().0);
+        for (masks, taken) in lanes {
             let bits = random.next();
-            for (lane, masks) in masks.iter_mut().enumerate() {
+            for (lane, (masks, taken)) in masks.iter_mut().zip(taken).enumerate() {
                 let choice = bits >> (8 * lane) & 255;
+                *taken = choice & 3;
                 *masks = [0; CLASSES];
-                masks[(choice & 3) as usize] = 1 << ((choice >> 2) % 3);
+                masks[*taken as usize] = 1 << ((choice >> 2) % 3);
             }
         }
-        let degree = DEGREE.min(self.count / 2);
+        let ages = Ages::new(self.count);
         let end = self.first + u64::from(self.count);
         let mut near = 0;
-        for tap in 0..degree {
+        for tap in 0..ages.degree {
             let bits = random.next();
-            let far = age(self.count, degree, tap + 1);
+            let far = ages.of(tap + 1);
             let (first, width) = (end - u64::from(far), far - near);
             near = far;
-            let column = if tap + 1 == degree {
-                first + (bits & 0xFFFF_FFFF) % u64::from(width)
+            let groups = width / (2 * GROUP);
+            let column = if tap + 1 == ages.degree || groups == 0 {
+                first + u64::from(bits as u32 % width)
             } else {
-                tap_column(number, u64::from(tap), first, width, bits)
+                // The newest run of so many groups that lies in the stratum, at a multiple of its own length.
+                let log = groups.ilog2();
+                let run = ((first + u64::from(width)) >> (log + GROUP.ilog2())) - 1;
+                let (of, key) = &mut self.keys[tap as usize];
+                if *of != run << 8 | u64::from(tap) {
+                    *of = run << 8 | u64::from(tap);
+                    *key = mix(*of);
+                }
+                let turn = number.wrapping_mul(*key | 1).wrapping_add(*key >> 32);
+                let group = run << log | turn & ((1 << log) - 1);
+                group * u64::from(GROUP) + (u64::from(tap) + mix(group)) % u64::from(GROUP)
             };
             // Another class than the lane's, so that the two do not cancel.
-            let taken = self.masks[lane_of(self.lanes, column)].iter().position(|&mask| mask != 0);
-            let class = (taken.unwrap_or(0) as u64 + 1 + (bits >> 32) % 3) % CLASSES as u64;
+            let class = (taken[lane_of(MAX_LANES, column)] + 1 + (bits >> 32) % 3) % CLASSES as u64;
             self.taps.push((column, class as u8));
         }
     }
@@ -147,6 +163,11 @@ impl Row {
                 self.taps.push((self.first + u64::from(random.below(self.count)), class));
             }
         }
+    }
+
+    /// A list for each class, with room for all that will stand in it, or nearly.
+    pub(super) fn room<'a>(&self) -> [Vec<&'a [u8]>; CLASSES] {
+        std::array::from_fn(|_| Vec::with_capacity(self.taps.len() / 2 + MAX_LANES))
     }
 
     /// For each class the sums of lane `lane` that are in it, bit p for sum p.
@@ -188,25 +209,27 @@ impl Row {
     }
 }
 
-/// The age at which stratum `tap` of `degree` begins, in a window of `count` columns.
-fn age(count: u32, degree: u32, tap: u32) -> u32 {
-    let low = pseudo_log(KNEE);
-    let span = pseudo_log(count + KNEE) - low;
-    pseudo_exp(low + span * tap / degree) - KNEE
+/// The ages at which the strata of a window begin.
+struct Ages {
+    /// Number of strata.
+    degree: u32,
+    low: u32,
+    span: u32,
 }
 
-/// The column that tap number `tap` of row `number` takes out of the `width` columns from `first` on.
-fn tap_column(number: u64, tap: u64, first: u64, width: u32, bits: u64) -> u64 {
-    let groups = width / (2 * GROUP);
-    if groups == 0 {
-        return first + u64::from((bits & 0xFFFF_FFFF) as u32 % width);
+impl Ages {
+    fn new(count: u32) -> Ages {
+        let low = pseudo_log(KNEE);
+        Ages { degree: DEGREE.min(count / 2), low, span: pseudo_log(count + KNEE) - low }
     }
-    let groups = 1u64 << groups.ilog2();
-    // The newest run of so many groups that lies in the stratum, at a multiple of its own length.
-    let run = (first + u64::from(width)) / (groups * u64::from(GROUP)) - 1;
-    let key = mix(run << 8 | tap);
-    let group = run * groups + (number.wrapping_mul(key | 1).wrapping_add(key >> 32) & (groups - 1));
-    group * u64::from(GROUP) + (tap + mix(group)) % u64::from(GROUP)
+
+    /// Where stratum `tap` begins.
+    fn of(&self, tap: u32) -> u32 {
+        // Nearly all windows have all strata: the compiler divides by a constant there.
+        let part = self.span * tap;
+        let part = if self.degree == DEGREE { part / DEGREE } else { part / self.degree };
+        pseudo_exp(self.low + part) - KNEE
+    }
 }
 
 /// A logarithm to base 2 with 16 bits of fraction, exact at powers of two and straight between them. `of` is
@@ -245,10 +268,10 @@ mod tests {
     #[test]
     fn no_stratum_is_empty() {
         for count in 2..=65_536 {
-            let degree = DEGREE.min(count / 2);
-            let ages: Vec<u32> = (0..=degree).map(|tap| age(count, degree, tap)).collect();
+            let strata = Ages::new(count);
+            let ages: Vec<u32> = (0..=strata.degree).map(|tap| strata.of(tap)).collect();
             assert!(ages.windows(2).all(|pair| pair[0] < pair[1]), "{count}");
-            assert_eq!((ages[0], ages[degree as usize]), (0, count));
+            assert_eq!((ages[0], ages[strata.degree as usize]), (0, count));
         }
     }
 

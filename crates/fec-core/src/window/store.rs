@@ -39,6 +39,11 @@ impl Store {
         &self.bytes[self.at(seq)..][..self.symbol_len.next_multiple_of(LINE)]
     }
 
+    /// The symbols of packets from `first` on, for when many are asked for.
+    pub(super) fn from(&self, first: u64) -> From<'_> {
+        From { store: self, first, place: first % self.places }
+    }
+
     /// The payload in the place of packet `seq`. A symbol must stand there.
     pub(super) fn payload(&self, seq: u64) -> &[u8] {
         let symbol = self.symbol(seq);
@@ -76,5 +81,23 @@ impl Store {
     /// Bytes of a payload of full length.
     pub(super) fn full_payload(&self) -> usize {
         self.symbol_len - SYMBOL_OVERHEAD
+    }
+}
+
+/// The symbols from some packet on: finding one takes no division.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    store: &'a Store,
+    first: u64,
+    place: u64,
+}
+
+impl<'a> From<'a> {
+    /// The symbol in the place of packet `seq`, which lies less than the number of places after the first.
+    pub(super) fn symbol(&self, seq: u64) -> &'a [u8] {
+        let place = self.place + (seq - self.first);
+        let place = if place < self.store.places { place } else { place - self.store.places };
+        let at = place as usize * self.store.stride + LINE;
+        &self.store.bytes[at..][..self.store.symbol_len.next_multiple_of(LINE)]
     }
 }
