@@ -4,26 +4,26 @@ use fec_core::gf256::kernel::Backend;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, Settings};
 
 /// SplitMix64: reproducible noise.
-pub struct Noise(pub u64);
+pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ z >> 31
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 }
 
-pub fn settings(profile: Profile, window: u32, payload: u16) -> Settings {
+pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> Settings {
     Settings {
         stream_id: 0x0123_4567_89AB_CDEF,
         window,
@@ -36,14 +36,14 @@ pub fn settings(profile: Profile, window: u32, payload: u16) -> Settings {
 }
 
 /// The payload of packet `seq`: its length varies, its bytes follow from the number.
-pub fn payload(seq: u64, most: u16) -> Vec<u8> {
+pub(crate) fn payload(seq: u64, most: u16) -> Vec<u8> {
     let mut noise = Noise(seq);
     let len = if noise.below(4) == 0 { noise.below(usize::from(most) + 1) } else { usize::from(most) };
     (0..len.div_ceil(8)).flat_map(|_| noise.next().to_le_bytes()).take(len).collect()
 }
 
 /// All packets of a stream of `count` payloads.
-pub fn packets(settings: &Settings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
+pub(crate) fn packets(settings: &Settings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(settings, backend).unwrap();
     let mut packets = Vec::new();
     for seq in 0..count {
@@ -55,21 +55,21 @@ pub fn packets(settings: &Settings, backend: Backend, count: u64) -> Vec<Vec<u8>
 
 /// What a receiver gave out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub(crate) struct Output {
     /// Numbers of the payloads, in the order they came.
-    pub delivered: Vec<u64>,
-    pub rebuilt: usize,
-    pub gaps: Vec<(u64, u64)>,
-    pub ended: bool,
+    pub(crate) delivered: Vec<u64>,
+    pub(crate) rebuilt: usize,
+    pub(crate) gaps: Vec<(u64, u64)>,
+    pub(crate) ended: bool,
 }
 
 impl Output {
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.gaps.iter().map(|(_, count)| count).sum()
     }
 
     /// Takes what the decoder has; every payload must be the one that was sent.
-    pub fn drain(&mut self, decoder: &mut Decoder, most: u16) {
+    pub(crate) fn drain(&mut self, decoder: &mut Decoder, most: u16) {
         while let Some(event) = decoder.next() {
             match event {
                 Event::Packet { seq, payload: bytes, rebuilt } => {
@@ -77,7 +77,11 @@ impl Output {
                     self.delivered.push(seq);
                     self.rebuilt += usize::from(rebuilt);
                 }
-                Event::Gap { first, count } => self.gaps.push((first, count)),
+                // A long gap is named in pieces, as the window leaves it.
+                Event::Gap { first, count } => match self.gaps.last_mut() {
+                    Some((start, len)) if *start + *len == first => *len += count,
+                    _ => self.gaps.push((first, count)),
+                },
                 Event::End => {
                     assert!(!self.ended);
                     self.ended = true;
@@ -87,7 +91,7 @@ impl Output {
     }
 
     /// Every number up to `count` was given out once or named once.
-    pub fn assert_complete(&self, count: u64, order: Order) {
+    pub(crate) fn assert_complete(&self, count: u64, order: Order) {
         let mut seen = vec![0u8; count as usize];
         let gaps = self.gaps.iter().flat_map(|&(first, count)| first..first + count);
         self.delivered.iter().copied().chain(gaps).for_each(|seq| seen[seq as usize] += 1);
@@ -98,7 +102,7 @@ impl Output {
 }
 
 /// Receives packets and gives up at the end.
-pub fn receive<'a>(
+pub(crate) fn receive<'a>(
     packets: impl Iterator<Item = &'a [u8]>,
     backend: Backend,
     order: Order,
