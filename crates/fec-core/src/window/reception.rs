@@ -54,16 +54,19 @@ pub(super) struct Reception {
 }
 
 enum Solver {
-    Rows {
-        sums: Sums,
-        system: System,
-        /// Lost packets below this one are columns of the system.
-        columns_end: u64,
-        row: Row,
-        /// Scratch: a row's symbol in whole lines.
-        symbol: AlignedBytes,
-    },
+    Rows(Box<RowSolver>),
     Sets(SetSolver),
+}
+
+/// Solves rows of lanes and taps.
+struct RowSolver {
+    sums: Sums,
+    system: System,
+    /// Lost packets below this one are columns of the system.
+    columns_end: u64,
+    row: Row,
+    /// Scratch: a row's symbol in whole lines.
+    symbol: AlignedBytes,
 }
 
 impl Reception {
@@ -81,13 +84,13 @@ impl Reception {
         };
         let solver = match profile {
             Profile::Blocks => Solver::Sets(SetSolver::new(backend, symbol_len)),
-            _ => Solver::Rows {
+            _ => Solver::Rows(Box::new(RowSolver {
                 sums: Sums::new(backend, lanes(profile), block, reach, padded),
                 system: System::new(backend, columns.min(reach as usize).max(1), padded),
                 columns_end: base,
                 row: Row::default(),
                 symbol: AlignedBytes::zeroed(padded),
-            },
+            })),
         };
         let places = places + slack;
         Reception {
@@ -108,9 +111,9 @@ impl Reception {
     /// Begins anew at packet `base`, past all others.
     pub(super) fn rebase(&mut self, base: u64) {
         (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
-        if let Solver::Rows { system, columns_end, .. } = &mut self.solver {
-            system.clear();
-            *columns_end = base;
+        if let Solver::Rows(rows) = &mut self.solver {
+            rows.system.clear();
+            rows.columns_end = base;
         }
     }
 
@@ -182,8 +185,8 @@ impl Reception {
             self.missing -= lost as u64;
         }
         self.start = start;
-        if let Solver::Rows { system, .. } = &mut self.solver {
-            system.give_up_before(start);
+        if let Solver::Rows(rows) = &mut self.solver {
+            rows.system.give_up_before(start);
         }
     }
 
@@ -194,11 +197,11 @@ impl Reception {
         self.set_state(seq, State::Received);
         self.missing -= 1;
         match &mut self.solver {
-            Solver::Rows { sums, system, columns_end, .. } => {
+            Solver::Rows(rows) => {
                 let symbol = self.store.symbol(seq);
-                sums.add_late(seq, symbol);
-                if seq < *columns_end && system.open() > 0 {
-                    system.learn(seq, symbol);
+                rows.sums.add_late(seq, symbol);
+                if seq < rows.columns_end && rows.system.open() > 0 {
+                    rows.system.learn(seq, symbol);
                     self.solve();
                 }
             }
@@ -265,9 +268,8 @@ impl Reception {
 
     fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
         let places = self.store.places();
-        let Solver::Rows { sums, system, columns_end, row, symbol } = &mut self.solver else {
-            unreachable!("the profile has lanes")
-        };
+        let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
+        let RowSolver { sums, system, columns_end, row, symbol } = &mut **rows;
         let end = header.first + u64::from(header.count);
         let lost = |states: &[State], seq: u64| states[(seq % places) as usize] == State::Lost;
         if self.missing == 0
@@ -338,7 +340,8 @@ impl Reception {
 
     /// Takes over what the equations determine by now.
     fn solve(&mut self) {
-        let Solver::Rows { sums, system, .. } = &mut self.solver else { return };
+        let Solver::Rows(rows) = &mut self.solver else { return };
+        let RowSolver { sums, system, .. } = &mut **rows;
         let (places, stream_id) = (self.store.places(), self.parameters.stream_id);
         let (store, states, rebuilt) = (&mut self.store, &mut self.states, &mut self.rebuilt);
         let symbol_len = self.parameters.symbol_len();

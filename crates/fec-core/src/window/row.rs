@@ -68,13 +68,14 @@ impl SplitMix64 {
 
     /// A number below `bound`, by the high half of a product.
     fn below(&mut self, bound: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(bound) >> 32) as u32
+        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
 /// The coefficients of a row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
+    number: u64,
     /// The first column covered.
     pub(super) first: u64,
     /// Number of columns covered.
@@ -97,6 +98,7 @@ impl Row {
     /// `profile` is one whose rows have lanes.
     pub(super) fn generate(&mut self, profile: Profile, number: u64, first: u64, count: u32) {
         let mut random = SplitMix64(number);
+        self.number = number;
         self.first = first;
         self.count = count;
         self.lanes = lanes(profile);
@@ -106,6 +108,11 @@ impl Row {
             Profile::Bounded => self.bounded(number, &mut random),
             _ => self.classic(&mut random),
         }
+    }
+
+    /// Whether this is the row with these numbers.
+    pub(super) fn is(&self, number: u64, first: u64, count: u32) -> bool {
+        (self.number, self.first, self.count) == (number, first, count)
     }
 
     /// One sum of each lane, and taps whose ages are spread evenly over the logarithm.

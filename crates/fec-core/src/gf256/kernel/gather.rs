@@ -53,17 +53,26 @@ impl Walk {
     }
 }
 
+/// The sources of a sum, by the power of the factor that multiplies them.
+type Classes<'a, 's> = &'a [&'a [&'s [u8]]];
+type Sum = unsafe fn(Classes<'_, '_>, &[u8], &mut [u8], Walk) -> usize;
+type Add = unsafe fn(&mut [u8], &[u8], Walk) -> usize;
+type Spread = unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize;
+type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
+
 /// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
 /// too short panic.
 pub(super) struct Functions {
     /// `dst = Σ table^i · Σ classes[i]`, over the whole vectors of `dst`; returns the bytes done.
-    pub(super) sum: unsafe fn(&[&[&[u8]]], &[u8], &mut [u8], Walk) -> usize,
+    pub(super) sum: Sum,
     /// `dst += src`, over whole vectors.
-    pub(super) add: unsafe fn(&mut [u8], &[u8], Walk) -> usize,
+    pub(super) add: Add,
     /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`, over whole vectors.
-    pub(super) spread: unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize,
+    pub(super) spread: Spread,
     /// `dst += Σ table[i] · src[i]`, over whole vectors.
-    pub(super) add_products: unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize,
+    pub(super) add_products: AddProducts,
+    /// Asks for the lines of a row.
+    pub(super) prefetch: fn(&[u8]),
 }
 
 impl Backend {
@@ -91,6 +100,11 @@ impl Backend {
     /// The sum as the fastest walk of this backend computes it.
     pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
         self.sum(WALK, classes, factor, dst);
+    }
+
+    /// Asks for a row that will be read soon.
+    pub(crate) fn prefetch(self, row: &[u8]) {
+        (self.0.gather.prefetch)(row);
     }
 
     /// Adds `src` to `dst`.
@@ -383,7 +397,11 @@ macro_rules! gather {
                 at
             }
 
-            super::gather::Functions { sum, add, spread, add_products }
+            fn prefetch_row(row: &[u8]) {
+                (0..row.len()).step_by(64).for_each(|at| prefetch(row, at));
+            }
+
+            super::gather::Functions { sum, add, spread, add_products, prefetch: prefetch_row }
         };
     };
 }
