@@ -342,3 +342,29 @@ fn slow_streams_are_flushed() {
         assert!(output.gaps.is_empty());
     }
 }
+
+/// An acknowledgement shrinks the windows of later rows, in whole blocks, and never makes them wrong.
+#[test]
+fn acknowledged_packets_are_not_covered_any_more() {
+    let settings = settings(Profile::Bounded, 960, MOST);
+    let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    let mut noise = Noise(10);
+    for seq in 0..4000 {
+        let mut line = Vec::new();
+        encoder.push(&payload(seq, MOST), &mut |p: &[u8]| line.push(p.to_vec())).unwrap();
+        for packet in &line {
+            if let Body::Repair { first, count, .. } = packet::parse(packet).unwrap().1 {
+                assert!(first + u64::from(count) == seq + 1 && first + 480 > seq, "{first} at {seq}");
+            }
+            if !noise.chance(0.03) {
+                decoder.receive(packet);
+            }
+        }
+        output.drain(&mut decoder, MOST);
+        encoder.acknowledge(decoder.pending().map_or(seq, |pending| pending.start));
+        encoder.acknowledge(3);
+    }
+    assert!(output.gaps.is_empty() && output.rebuilt > 80);
+}

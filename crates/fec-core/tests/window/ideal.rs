@@ -9,6 +9,7 @@ const COUNT: u64 = 40_000;
 
 /// Says of each transmission whether it is lost.
 type Trace = Box<dyn FnMut() -> bool>;
+type Case = (&'static str, fn() -> Trace);
 
 fn both(trace: impl Fn() -> Trace) -> [Outcome; 2] {
     [Generator::Ideal, Generator::Profile].map(|generator| {
@@ -39,7 +40,7 @@ fn p99(outcome: &Outcome) -> f64 {
 
 #[test]
 fn residual_loss_and_delay() {
-    let traces: [(&str, fn() -> Trace); 7] = [
+    let traces: [Case; 7] = [
         ("r 5", || random(0.05)),
         ("r 10", || random(0.10)),
         ("r 12", || random(0.12)),
