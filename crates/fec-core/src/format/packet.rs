@@ -118,7 +118,8 @@ impl Parameters {
                 match self.profile {
                     Profile::Bounded | Profile::Classic => {
                         // Small blocks in a large window would need more memory for sums than for packets.
-                        block > self.window.div_ceil(2) || (block < 48 && self.window.div_ceil(block) > 8)
+                        block > self.window.div_ceil(2)
+                            || (block < 48 && self.window.div_ceil(block.max(1)) > 8)
                     }
                     Profile::ClassicBlocks => block > self.window,
                     Profile::Blocks => block > 255,
