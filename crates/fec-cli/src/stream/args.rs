@@ -43,7 +43,7 @@ pub(crate) struct Send {
     /// Use this network interface
     #[arg(long, value_name = "NAME", requires = "stream")]
     pub(crate) interface: Option<String>,
-    /// Multicast packets cross at most this many routers less one
+    /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
     #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "stream", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub(crate) ttl: u32,
 }
