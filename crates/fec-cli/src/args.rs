@@ -147,7 +147,7 @@ pub(crate) struct Encode {
 
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
-    /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://[ADDRESS]:PORT;
+    /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
     /// `-` is standard input [default with --stream: standard input]
     #[arg(required_unless_present = "stream", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,

@@ -34,7 +34,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "N", value_parser = rate_limit, requires = "stream")]
     pub(crate) mbps: Option<f64>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
-    /// burst:N[,START], trace:FILE, reorder:N, dup:P and seed:N
+    /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
     #[arg(long, value_name = "LIST", value_parser = Impairment::parse, requires = "stream")]
     pub(crate) impair: Option<Impairment>,
     /// The number of the stream, in hexadecimal [default: a random one]
