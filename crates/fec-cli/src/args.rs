@@ -1,6 +1,7 @@
 //! The command line as clap sees it. Help, completions and the manual page come from here.
 
 use crate::progress::Mode;
+use crate::stream;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ Exit codes:
   0    all that was asked is true (decode may have mended: it says so)
   1    verify: damaged, missing or conflicting shards; the payload can still be restored
   2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
-  3    the payload cannot be restored whole (also with --partial)
+  3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
   4    input or output error; the input changed while it was read
   5    not what the root promises: not a codeword, another root, a single shard that fails
   6    refused: a limit, or a version, flag or critical field that this build does not know
@@ -57,17 +58,17 @@ pub(crate) struct Common {
     /// Do not wait until outputs are on the disk
     #[arg(long, global = true)]
     pub(crate) no_sync: bool,
-    /// Most bytes for the buffers of sets and groups; larger ones are refused [default: 96MiB, and
-    /// 48MiB for a container's group]
+    /// Most bytes for the buffers of sets, groups and windows; larger ones are refused [default: 96MiB,
+    /// 48MiB for a container's group, and 64MiB for the window of a live stream]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Protect a file or a pipe: write shard files or a container, print the root
+    /// Protect a file or a pipe: write shard files or a container, print the root; or send a live stream
     Encode(Encode),
-    /// Restore the payload from shard files or a container
+    /// Restore the payload from shard files, a container or a live stream
     Decode(Decode),
     /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
     Verify(Verify),
@@ -93,12 +94,13 @@ impl Command {
         let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
         match self {
             Command::Encode(args) => {
-                let is_pipe = || is_stdout(&args.input) || !args.input.is_file();
+                let is_pipe = || args.live.stream || is_stdout(&args.input) || !args.input.is_file();
                 args.output.as_ref().map_or_else(is_pipe, is_stdout)
             }
             Command::Decode(args) => {
                 let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
-                args.output.as_ref().map_or_else(|| args.inputs.iter().any(is_pipe), is_stdout)
+                let reads_pipe = || args.inputs.is_empty() || args.inputs.iter().any(is_pipe);
+                args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
             _ => false,
         }
@@ -107,11 +109,12 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Encode {
-    /// The file to protect; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// The file to protect; `-` is standard input [default with --stream: standard input]
+    #[arg(value_name = "FILE", default_value = "-", required_unless_present = "stream")]
     pub(crate) input: PathBuf,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
-    /// standard output [default: FILE.shards/ for a file, standard output for a pipe]
+    /// standard output; with --stream also udp://HOST:PORT [default: FILE.shards/ for a file, standard output
+    /// for a pipe and a stream]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
@@ -138,12 +141,15 @@ pub(crate) struct Encode {
     /// Replace what exists
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) live: stream::args::Send,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
-    /// Shard files, folders of shard files, or one container; `-` is standard input
-    #[arg(required = true, value_name = "PATH")]
+    /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
+    /// `-` is standard input [default with --stream: standard input]
+    #[arg(required_unless_present = "stream", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
     /// in the current folder; for X.fec X; for standard input standard output]
@@ -161,6 +167,8 @@ pub(crate) struct Decode {
     /// Replace an existing output
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) live: stream::args::Receive,
 }
 
 #[derive(Debug, Args)]

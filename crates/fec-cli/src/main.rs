@@ -16,6 +16,7 @@ mod manual;
 mod progress;
 mod restore;
 mod settings;
+mod stream;
 mod sys;
 mod verify;
 

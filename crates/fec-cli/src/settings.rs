@@ -6,6 +6,7 @@ use crate::progress::{Mode, Progress};
 use crate::sys::output::Policy;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fec_core::params::CONTAINER_GROUP_BYTES;
+use fec_core::window::WINDOW_LIMIT;
 use serde::Serialize;
 
 /// The version of every JSON object that fec prints; it changes when a field changes its meaning.
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) max_memory: u64,
     /// The most bytes that a container's group may have.
     pub(crate) max_group: u64,
+    /// The most bytes that the window of a live stream may have.
+    pub(crate) max_window: u64,
     progress: Mode,
 }
 
@@ -53,6 +56,7 @@ impl Settings {
             sync: !common.no_sync,
             max_memory: common.max_memory.unwrap_or(96 << 20),
             max_group: common.max_memory.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
+            max_window: common.max_memory.unwrap_or(WINDOW_LIMIT),
             progress: common.progress,
         })
     }
@@ -63,6 +67,12 @@ impl Settings {
 
     pub(crate) fn progress(&self, action: &'static str, total: Option<u64>) -> Progress {
         Progress::new(self.progress, self.quiet, action, total)
+    }
+
+    /// Progress of a live stream, only as lines of JSON: its sender and receiver often share a terminal, and two bars
+    /// would write over one another.
+    pub(crate) fn live_progress(&self, action: &'static str) -> Progress {
+        Progress::new(self.progress, true, action, None)
     }
 
     /// Prints the final word of a command: JSON on standard output (or standard error when that

@@ -1,4 +1,4 @@
-//! The codec of `fec`: Reed-Solomon sets, Merkle roots and strict formats, without I/O, clock or
+//! The codec of `fec`: Reed-Solomon sets, Merkle roots, strict formats and live streams, without I/O, clock or
 //! threads of its own.
 //!
 //! ```text
@@ -10,6 +10,8 @@
 //!                                              ▼
 //!            format: shard files and containers, written and read strictly
 //! ```
+//!
+//! Live streams are apart from all that: [`window`] makes and reads packets over a sliding window.
 //!
 //! | term | meaning |
 //! |---|---|
@@ -31,3 +33,4 @@ pub mod observe;
 pub mod params;
 pub mod set;
 pub mod spread;
+pub mod window;

@@ -248,7 +248,7 @@ fn is_container(path: &Path, file: &std::fs::File, len: u64) -> Result<bool> {
 }
 
 /// Copies a pipe to an unnamed temporary file.
-pub(crate) fn spool(path: &Path, mut input: std::fs::File) -> Result<std::fs::File> {
+pub(crate) fn spool(path: &Path, mut input: impl io::Read) -> Result<std::fs::File> {
     use std::io::Seek;
     let fail = |e: io::Error| Failure::io("spool", path, &e);
     let mut file = tempfile::tempfile().map_err(fail)?;

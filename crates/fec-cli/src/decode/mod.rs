@@ -1,5 +1,6 @@
 //! `fec decode`: from shard files or a container back to the payload.
 
+mod live;
 mod report;
 mod stream;
 
@@ -10,6 +11,9 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, say, show, show_bytes};
 use crate::restore::{Nowhere, Outcome, Restorer, Sink, SpareDecoders};
 use crate::settings::Settings;
+use crate::stream::address::Address;
+use crate::stream::detect;
+use crate::stream::receive::Source;
 use crate::sys::cleanup::parent;
 use crate::sys::output::{self, FileOut, Policy};
 use fec_core::digest::Digest;
@@ -17,7 +21,7 @@ use fec_core::set::PlanCache;
 use report::Report;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -34,13 +38,29 @@ enum Target {
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
+    if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
+        return decoding.live(decoding.live_source()?);
+    }
     match classify(&args.inputs)? {
-        Inputs::Shards(paths) => decoding.shards(&paths),
+        Inputs::Shards(paths) => {
+            decoding.not_live(&paths[0])?;
+            decoding.shards(&paths)
+        }
         Inputs::Container(path, file) => {
+            if detect::file(&file).map_err(|e| Failure::io("read", &path, &e))? {
+                return decoding.live(Source::Bytes { path, head: Vec::new(), input: file });
+            }
+            decoding.not_live(&path)?;
             let target = decoding.container_target(&path)?;
             decoding.container(&path, &file, &target)
         }
         Inputs::Stream(path, file) => {
+            let (head, is_live) = detect::pipe(&file).map_err(|e| Failure::io("read", &path, &e))?;
+            if is_live {
+                return decoding.live(Source::Bytes { path, head, input: file });
+            }
+            decoding.not_live(&path)?;
+            let file = io::Cursor::new(head).chain(file);
             let target = decoding.container_target(&path)?;
             let to_stdout = !matches!(target, Target::File(_));
             // A root must be proved before bytes go out, and a partial result needs all that is left.

@@ -21,7 +21,7 @@ use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, SetDecoder};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -141,7 +141,7 @@ struct Foreign {
 
 impl Decoding<'_> {
     /// Decodes a pipe as it comes.
-    pub(super) fn stream(&self, path: &Path, file: File, target: &Target) -> Result<Exit> {
+    pub(super) fn stream(&self, path: &Path, input: impl Read, target: &Target) -> Result<Exit> {
         let out = match target {
             Target::File(path) => Out::File(FileOut::create(path, self.policy)?),
             _ => Out::Sequential(open_sequential(target)?),
@@ -166,7 +166,7 @@ impl Decoding<'_> {
             foreign: Foreign::default(),
         };
         let progress = self.settings.progress("decode", None);
-        scan(&file, path, self.settings.max_group, &progress, |at, found| receiver.on(at, found))?;
+        scan(input, path, self.settings.max_group, &progress, |at, found| receiver.on(at, found))?;
         progress.finish();
         receiver.end()
     }

@@ -6,6 +6,7 @@ mod shards;
 use crate::args;
 use crate::failure::{Exit, Failure, Result, hex, say, show};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::stream;
 use crate::sys::cleanup::parent;
 use crate::sys::output::{self, FileOut};
 use crate::sys::source::Source;
@@ -66,6 +67,16 @@ enum Input {
 }
 
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
+    if args.live.stream {
+        let (input, output) = (args.input.as_path(), args.output.as_deref());
+        return stream::send::run(&stream::send::Job {
+            input,
+            output,
+            force: args.force,
+            options: &args.live,
+            settings,
+        });
+    }
     let started = Instant::now();
     let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
     let code = Code::new(k.into(), m.into()).map_err(|e| {

@@ -2,6 +2,7 @@
 
 pub mod container;
 pub mod meta;
+pub mod packet;
 pub mod scan;
 pub mod shard_file;
 

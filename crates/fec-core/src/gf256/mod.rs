@@ -12,7 +12,7 @@ pub mod kernel;
 pub const POLYNOMIAL: u16 = 0x11D;
 
 /// `EXP[i]` is 2^i. It runs over two periods, so that the sum of two logarithms needs no reduction.
-const EXP: [u8; 510] = {
+pub(crate) const EXP: [u8; 510] = {
     let mut exp = [0; 510];
     let mut power = 1u16;
     let mut i = 0;

@@ -28,6 +28,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: |coefficient, table| table.copy_from_slice(&MATRICES[usize::from(coefficient)]),
     run,
     run_program,
+    gather: GATHER,
 };
 
 /// Bytes of one bit matrix.
@@ -60,6 +61,8 @@ super::walk::walk! {
 }
 
 super::butterfly::butterfly! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
+
+super::gather::gather! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
 
 type Vector = __m512i;
 

@@ -21,6 +21,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512_gfni;
 mod butterfly;
+mod gather;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -35,6 +36,7 @@ mod walk;
 mod x86;
 
 pub(crate) use aligned::{AlignedBytes, LINE};
+pub use gather::Walk;
 pub use program::Operations;
 pub(crate) use program::{BLOCK, Program, Skews, tail_layers};
 
@@ -76,6 +78,8 @@ struct Kernel {
     run: unsafe fn(Matrix<'_>, &mut [Rows<'_, '_, '_, '_>]),
     /// Applies a program with the tables of its coefficients to all sets. Sound under the same condition.
     run_program: unsafe fn(&Program, &[u8], &mut [Rows<'_, '_, '_, '_>]),
+    /// The loops of the stream code.
+    gather: gather::Functions,
 }
 
 /// A CPU feature that a kernel needs.

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::aarch64::{
-    uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8, vst1q_u8,
+    uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vld1q_u8_x4, vqtbl1q_u8, vshrq_n_u8, vst1q_u8,
 };
 use std::arch::{asm, is_aarch64_feature_detected};
 
@@ -25,11 +25,14 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: nibble::pack,
     run,
     run_program,
+    gather: GATHER,
 };
 
 super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
 
 super::butterfly::butterfly! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN }
+
+super::gather::gather! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
 
 type Vector = uint8x16_t;
 
@@ -121,4 +124,13 @@ fn load_vector(bytes: &[u8; 16]) -> uint8x16_t {
 fn store_vector(bytes: &mut [u8; 16], vector: uint8x16_t, _stream: bool) {
     // SAFETY: the reference vouches for 16 bytes that are ours to write; the store needs no alignment.
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
+}
+
+/// Four vectors by one instruction.
+#[inline]
+#[target_feature(enable = "neon")]
+fn load_four(bytes: &[[u8; 16]; 4]) -> [uint8x16_t; 4] {
+    // SAFETY: the reference vouches for 64 readable bytes; the load needs no alignment.
+    let four = unsafe { vld1q_u8_x4(bytes.as_ptr().cast()) };
+    [four.0, four.1, four.2, four.3]
 }

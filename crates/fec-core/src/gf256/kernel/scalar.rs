@@ -13,6 +13,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: |coefficient, table| table[0] = coefficient,
     run,
     run_program,
+    gather: GATHER,
 };
 
 /// Rows are cut into chunks of this many bytes, so that sources are still in the nearest cache for the next
@@ -39,6 +40,8 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
 }
 
 super::butterfly::butterfly! { width: 64, table_len: 1 }
+
+super::gather::gather! { width: 64, table_len: 1 }
 
 type Vector = [u8; 64];
 

@@ -25,11 +25,14 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: nibble::pack,
     run,
     run_program,
+    gather: GATHER,
 };
 
 super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
 super::butterfly::butterfly! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
+
+super::gather::gather! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
 
 type Vector = __m128i;
 

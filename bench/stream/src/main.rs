@@ -1,0 +1,245 @@
+//! fec's packet code against its classic form and against Reed-Solomon blocks: all contenders of a table take
+//! turns in one process, on one core, over the same payloads; medians of ratios of many rounds.
+//!
+//! fec's side makes and reads whole packets, checksums and copies included. The block code of the crate
+//! `reed-solomon-simd` only computes its repair symbols, once as it is and once with a CRC32C over each
+//! packet, which a packet format needs.
+
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, Settings};
+use std::hint::black_box;
+use std::time::Instant;
+
+const PAYLOAD: u16 = 1350;
+const SYMBOL: usize = 1356;
+const BLOCK: usize = 240;
+const REPAIR: usize = 40;
+
+/// SplitMix64.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
+    }
+}
+
+fn settings(profile: Profile, window: u32) -> Settings {
+    Settings {
+        stream_id: 1,
+        window,
+        block: BLOCK as u16,
+        payload: PAYLOAD,
+        profile,
+        ratio: Ratio::new(1, 6).expect("a ratio"),
+        limit: 128 << 20,
+    }
+}
+
+/// A contender and its times, in nanoseconds for each source packet.
+struct Contender<'a> {
+    name: String,
+    packets: usize,
+    run: Box<dyn FnMut() + 'a>,
+    times: Vec<f64>,
+}
+
+impl<'a> Contender<'a> {
+    fn new(name: impl Into<String>, packets: usize, run: impl FnMut() + 'a) -> Contender<'a> {
+        Contender { name: name.into(), packets, run: Box::new(run), times: Vec::new() }
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
+fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    for round in 0..=rounds {
+        for nth in 0..contenders.len() {
+            let at = (nth + round) % contenders.len();
+            let contender = &mut contenders[at];
+            let began = Instant::now();
+            (contender.run)();
+            let time = began.elapsed().as_secs_f64() * 1e9 / contender.packets as f64;
+            if round > 0 {
+                contender.times.push(time);
+            }
+        }
+    }
+    println!("\n### {title}\n\n| | MB/s of payload | the first is so many times as fast |\n|---|---|---|");
+    for contender in &contenders {
+        let speed = f64::from(PAYLOAD) * 1e3 / median(contender.times.iter().copied());
+        let ratio =
+            median(contender.times.iter().zip(&contenders[0].times).map(|(other, first)| other / first));
+        println!("| {} | {speed:.0} | {ratio:.2} |", contender.name);
+    }
+}
+
+fn encoder<'a>(name: &str, settings: Settings, payloads: &'a [Vec<u8>], packets: usize) -> Contender<'a> {
+    let mut encoder = Encoder::new(&settings, Backend::best()).expect("settings");
+    let mut at = 0;
+    let mut push = move || {
+        encoder.push(&payloads[at], &mut |packet| drop(black_box(packet))).expect("a payload");
+        at = (at + 1) % payloads.len();
+    };
+    (0..settings.window + 2 * BLOCK as u32).for_each(|_| push());
+    Contender::new(name, packets, move || (0..packets).for_each(|_| push()))
+}
+
+fn block_encoder<'a>(payloads: &'a [Vec<u8>], packets: usize, checksums: bool) -> Contender<'a> {
+    let mut encoder = reed_solomon_simd::ReedSolomonEncoder::new(BLOCK, REPAIR, SYMBOL).expect("an encoder");
+    let mut symbol = vec![0; SYMBOL];
+    let mut at = 0;
+    let name =
+        if checksums { "reed-solomon-simd 240+40, CRC of packets" } else { "reed-solomon-simd 240+40" };
+    Contender::new(name, packets, move || {
+        for _ in 0..packets / BLOCK {
+            for _ in 0..BLOCK {
+                symbol[2..2 + usize::from(PAYLOAD)].copy_from_slice(&payloads[at]);
+                if checksums {
+                    black_box(crc32c::crc32c(&symbol));
+                }
+                encoder.add_original_shard(&symbol).expect("a shard");
+                at = (at + 1) % payloads.len();
+            }
+            for repair in encoder.encode().expect("it encodes").recovery_iter() {
+                if checksums {
+                    black_box(crc32c::crc32c(repair));
+                }
+                black_box(repair);
+            }
+        }
+    })
+}
+
+fn encode(rounds: usize) {
+    let mut noise = Noise(1);
+    let payloads: Vec<Vec<u8>> =
+        (0..480).map(|_| (0..PAYLOAD).map(|_| noise.next() as u8).collect()).collect();
+    let packets = 100 * BLOCK;
+    let mut contenders = vec![
+        encoder("bounded, 6000", settings(Profile::Bounded, 6000), &payloads, packets),
+        encoder("classic-blocks, 240", settings(Profile::ClassicBlocks, 240), &payloads, packets),
+        encoder("classic, 6000", settings(Profile::Classic, 6000), &payloads, packets / 10),
+        encoder("blocks, 240", settings(Profile::Blocks, 240), &payloads, packets),
+        encoder("blocks, 6000", settings(Profile::Blocks, 6000), &payloads, packets),
+    ];
+    for checksums in [false, true] {
+        contenders.push(block_encoder(&payloads, packets, checksums));
+    }
+    race("encode, 1350 B, one repair packet for six", rounds, contenders);
+    let windows = [500, 1000, 2000, 6000, 15_000, 30_000, 60_000].map(|window| {
+        encoder(&format!("bounded, {window}"), settings(Profile::Bounded, window), &payloads, packets)
+    });
+    race("encode by window", rounds, windows.into_iter().collect());
+}
+
+/// The packets of a stream that arrive.
+fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8>> {
+    let mut encoder = Encoder::new(&settings(profile, window), Backend::best()).expect("settings");
+    let (mut noise, mut line, mut packets) = (Noise(2), Noise(3), Vec::new());
+    for _ in 0..count {
+        let payload: Vec<u8> = (0..PAYLOAD).map(|_| noise.next() as u8).collect();
+        let mut emit = |packet: &[u8]| {
+            if !line.chance(loss) {
+                packets.push(packet.to_vec());
+            }
+        };
+        encoder.push(&payload, &mut emit).expect("a payload");
+    }
+    packets
+}
+
+/// Decodes one stream, a part in each round.
+fn decoder<'a>(name: String, packets: &'a [Vec<u8>], count: usize, rounds: usize) -> Contender<'a> {
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut parts = packets.chunks(packets.len().div_ceil(rounds + 1));
+    Contender::new(name, count, move || {
+        for packet in parts.next().expect("a part for each round") {
+            decoder.receive(packet);
+            while let Some(event) = decoder.next() {
+                if let Event::Packet { payload, .. } = event {
+                    black_box(payload);
+                }
+            }
+        }
+    })
+}
+
+/// Blocks with the originals that arrive, and as many repair symbols as are lost.
+struct Blocks {
+    symbols: Vec<Vec<u8>>,
+    /// For each block what arrives: originals and repair symbols.
+    arrived: Vec<(Vec<usize>, Vec<usize>)>,
+}
+
+fn block_decoder<'a>(blocks: &'a Blocks, repairs: &'a [Vec<u8>], count: usize) -> Contender<'a> {
+    let mut decoder = reed_solomon_simd::ReedSolomonDecoder::new(BLOCK, REPAIR, SYMBOL).expect("a decoder");
+    Contender::new("reed-solomon-simd 240+40", count, move || {
+        for (originals, recovery) in &blocks.arrived {
+            if originals.len() == BLOCK {
+                continue;
+            }
+            for &i in originals {
+                decoder.add_original_shard(i, &blocks.symbols[i]).expect("a shard");
+            }
+            for &i in recovery {
+                decoder.add_recovery_shard(i, &repairs[i]).expect("a shard");
+            }
+            let decoded = decoder.decode().expect("enough is there");
+            decoded.restored_original_iter().for_each(|symbol| drop(black_box(symbol)));
+        }
+    })
+}
+
+fn decode(rounds: usize) {
+    let mut noise = Noise(4);
+    let symbols: Vec<Vec<u8>> =
+        (0..BLOCK).map(|_| (0..SYMBOL).map(|_| noise.next() as u8).collect()).collect();
+    let repairs = reed_solomon_simd::encode(BLOCK, REPAIR, &symbols).expect("it encodes");
+    for loss in [0.01, 0.05, 0.10, 0.13, 0.14] {
+        let count = 100 * BLOCK;
+        let packets = arrived(Profile::Bounded, 6000, count * (rounds + 1), loss);
+        let blocks = arrived(Profile::Blocks, 6000, count * (rounds + 1), loss);
+        let mut line = Noise(5);
+        let arrived = (0..count / BLOCK)
+            .map(|_| {
+                let originals: Vec<usize> = (0..BLOCK).filter(|_| !line.chance(loss)).collect();
+                // A block that lost too much is decoded as if it had not: the time is what counts.
+                let originals =
+                    if originals.len() < BLOCK - REPAIR { (REPAIR..BLOCK).collect() } else { originals };
+                let recovery = (0..BLOCK - originals.len()).collect();
+                (originals, recovery)
+            })
+            .collect();
+        let rival = Blocks { symbols: symbols.clone(), arrived };
+        let contenders = vec![
+            decoder("bounded, 6000".into(), &packets, count, rounds),
+            decoder("blocks, 6000".into(), &blocks, count, rounds),
+            block_decoder(&rival, &repairs, count),
+        ];
+        race(&format!("decode at {:.0} % loss", loss * 100.0), rounds, contenders);
+    }
+}
+
+fn main() {
+    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(7);
+    let part = std::env::args().nth(2);
+    if part.as_deref() != Some("decode") {
+        encode(rounds);
+    }
+    if part.as_deref() != Some("encode") {
+        decode(rounds);
+    }
+}

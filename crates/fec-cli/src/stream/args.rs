@@ -1,0 +1,192 @@
+//! The options of live streams, as clap sees them.
+
+use super::impair::Impairment;
+use super::udp::Interface;
+use clap::{Args, ValueEnum};
+use fec_core::window::{Profile, Ratio};
+
+/// What `encode --stream` takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Live streams")]
+pub(crate) struct Send {
+    /// Send a live stream of packets, with repair packets among them, instead of making shards
+    #[arg(long, conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "hash", "root_file"])]
+    pub(crate) stream: bool,
+    /// Repair packets for source packets
+    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "stream")]
+    pub(crate) rate: Ratio,
+    /// Source packets that a repair packet covers, up to 65536
+    #[arg(long, value_name = "PACKETS", default_value_t = 6000, requires = "stream")]
+    pub(crate) window: u32,
+    /// Steps in which the window moves; or packets of an independent block or set
+    #[arg(long, value_name = "PACKETS", default_value_t = 240, requires = "stream")]
+    pub(crate) block: u16,
+    /// Payload bytes of a packet; 42 to 58 bytes are added
+    #[arg(long, value_name = "BYTES", default_value_t = 1350, requires = "stream")]
+    pub(crate) packet: u16,
+    /// What was read waits no longer for a full packet, and a packet no longer for a repair packet
+    #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
+    pub(crate) flush_ms: u32,
+    /// How repair packets are made
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded, requires = "stream")]
+    pub(crate) profile: Kind,
+    /// Send no more than this many million bits a second, headers of UDP and IP not counted
+    #[arg(long, value_name = "N", value_parser = rate_limit, requires = "stream")]
+    pub(crate) mbps: Option<f64>,
+    /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
+    /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
+    #[arg(long, value_name = "LIST", value_parser = Impairment::parse, requires = "stream")]
+    pub(crate) impair: Option<Impairment>,
+    /// The number of the stream, in hexadecimal [default: a random one]
+    #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "stream")]
+    pub(crate) stream_id: Option<u64>,
+    /// Use this network interface
+    #[arg(long, value_name = "NAME", requires = "stream")]
+    pub(crate) interface: Option<String>,
+    /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
+    #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "stream", value_parser = clap::value_parser!(u32).range(0..=255))]
+    pub(crate) ttl: u32,
+}
+
+/// What `decode` takes for a stream.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Live streams")]
+pub(crate) struct Receive {
+    /// Receive a live stream; without this, a stream is known by its first packets, and by udp://
+    #[arg(long, conflicts_with_all = ["root", "partial", "early"])]
+    pub(crate) stream: bool,
+    /// Give a lost packet up this long after a later one came [default: when no repair packet covers it any more]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
+    pub(crate) deadline_ms: Option<u32>,
+    /// Give a lost packet up when so many later ones were sent
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) deadline_packets: Option<u32>,
+    /// What stands for packets that are lost for good: nothing, zeros, or the end [default: skip]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) gap: Option<Gap>,
+    /// End when the stream is silent for so long; 0 waits for ever [default: 10000 for UDP, 0 for a pipe]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(..=86_400_000))]
+    pub(crate) idle_ms: Option<u32>,
+    /// Print statistics every second on standard error
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) stats: Option<Stats>,
+    /// Receive the stream with this number, in hexadecimal [default: the first one that comes]
+    #[arg(long, value_name = "HEX", value_parser = stream_id)]
+    pub(crate) stream_id: Option<u64>,
+    /// Use this network interface
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
+}
+
+impl Receive {
+    /// The first option that only a stream has, if one was given: for inputs that turn out to be none.
+    pub(crate) fn only_for_streams(&self) -> Option<&'static str> {
+        let given = [
+            (self.stream, "--stream"),
+            (self.deadline_ms.is_some(), "--deadline-ms"),
+            (self.deadline_packets.is_some(), "--deadline-packets"),
+            (self.gap.is_some(), "--gap"),
+            (self.idle_ms.is_some(), "--idle-ms"),
+            (self.stats.is_some(), "--stats"),
+            (self.stream_id.is_some(), "--stream-id"),
+            (self.interface.is_some(), "--interface"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+
+    pub(super) fn interface(&self) -> Interface {
+        Interface { name: self.interface.clone(), hops: 1 }
+    }
+}
+
+impl Send {
+    pub(super) fn interface(&self) -> Interface {
+        Interface { name: self.interface.clone(), hops: self.ttl }
+    }
+}
+
+/// The profiles, with a word on each.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Kind {
+    /// Protects the whole window with constant work for each packet
+    Bounded,
+    /// As Siamese: the whole window, work grows with it
+    Classic,
+    /// As Siamese over independent blocks: less work, and a burst of a block's repair packets kills it
+    ClassicBlocks,
+    /// Independent Reed-Solomon sets, interleaved over the window
+    Blocks,
+}
+
+impl From<Kind> for Profile {
+    fn from(kind: Kind) -> Profile {
+        match kind {
+            Kind::Bounded => Profile::Bounded,
+            Kind::Classic => Profile::Classic,
+            Kind::ClassicBlocks => Profile::ClassicBlocks,
+            Kind::Blocks => Profile::Blocks,
+        }
+    }
+}
+
+/// What becomes of a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Gap {
+    /// Go on behind it
+    Skip,
+    /// Write zeros, a full packet's for each
+    Zero,
+    /// Stop
+    Fail,
+}
+
+/// How running statistics are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stats {
+    /// A line of words
+    Text,
+    /// A JSON object
+    Json,
+}
+
+/// `1/6`: one repair packet for six source packets.
+fn ratio(text: &str) -> Result<Ratio, String> {
+    let parsed = text.split_once('/').and_then(|(repair, source)| {
+        let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+        Ratio::new(number(repair)?, number(source)?)
+    });
+    parsed
+        .ok_or_else(|| "write R/S, repair packets for source packets, each 1 to 65535, as in 1/6".to_owned())
+}
+
+fn stream_id(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let id = u64::from_str_radix(text, 16).ok().filter(|_| digits);
+    id.ok_or_else(|| "a stream's number has 1 to 16 hexadecimal digits".to_owned())
+}
+
+fn rate_limit(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok();
+    rate.filter(|r| (0.001..=1e6).contains(r))
+        .ok_or_else(|| "a rate is a number from 0.001 to 1000000, in million bits a second".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_strictly() {
+        assert_eq!(ratio("1/6"), Ok(Ratio::new(1, 6).unwrap()));
+        for bad in ["", "1", "0/6", "1/0", "1/6/2", "-1/6", "+1/6", "17%", "65536/1"] {
+            assert!(ratio(bad).is_err(), "{bad}");
+        }
+        assert_eq!(stream_id("00ff"), Ok(255));
+        for bad in ["", "+1", "x", "11111111111111111"] {
+            assert!(stream_id(bad).is_err(), "{bad}");
+        }
+        for bad in ["0", "-1", "nan", "inf", "x", "1e9"] {
+            assert!(rate_limit(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Models of loss: which packets a channel loses, the same ones each time. A model is told of nothing but that another
+//! packet comes, so it serves commands and measurements alike.
+
+use std::path::{Path, PathBuf};
+
+/// The largest trace file, in bytes.
+const MAX_TRACE: u64 = 64 << 20;
+/// Where a burst starts if nothing else is said: the packets before it have passed.
+const BURST_START: u64 = 1000;
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Loss {
+    /// Each packet on its own, with this probability.
+    Random(f64),
+    /// Gilbert-Elliott: this loss on the average, in bursts of this mean length, in packets.
+    Bursts {
+        /// Mean loss, 0 ≤ p < 1.
+        mean: f64,
+        /// Mean length of a burst, at least 1.
+        length: f64,
+    },
+    /// This many packets in a row, once, from packet `start` on.
+    Once {
+        /// Packets of the burst.
+        packets: u64,
+        /// The first of them, counted from 0.
+        start: u64,
+    },
+    /// A file of `0` (passes) and `1` (is lost), one for each packet, from the start again at its end.
+    Trace(PathBuf),
+}
+
+impl Loss {
+    /// Reads `random:0.1`, `ge:0.05,50`, `burst:300`, `burst:300,5000` or `trace:FILE`.
+    pub(crate) fn parse(text: &str) -> Result<Loss, String> {
+        let (kind, value) = text.split_once(':').ok_or("a loss model is KIND:VALUE, as in random:0.05")?;
+        match kind {
+            "random" => Ok(Loss::Random(probability(value)?)),
+            "ge" => {
+                let (mean, length) = value.split_once(',').ok_or("write ge:LOSS,BURST, as in ge:0.05,50")?;
+                let mean = probability(mean)?;
+                let length: f64 = length.parse().map_err(|_| format!("{length} is not a number"))?;
+                // From the good state a burst begins with mean / (length · (1 − mean)), a probability.
+                if !(1.0..=1e9).contains(&length) || mean > length / (length + 1.0) {
+                    return Err(
+                        "a burst has 1 packet at least, and losses above L/(L+1) need longer ones".into()
+                    );
+                }
+                Ok(Loss::Bursts { mean, length })
+            }
+            "burst" => {
+                let (packets, start) = value.split_once(',').map_or((value, None), |(p, s)| (p, Some(s)));
+                let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is not a number"));
+                let start = start.map_or(Ok(BURST_START), number)?;
+                Ok(Loss::Once { packets: number(packets)?, start })
+            }
+            "trace" => Ok(Loss::Trace(value.into())),
+            _ => Err(format!("{kind}: not one of random, ge, burst, trace")),
+        }
+    }
+
+    /// The model at work.
+    ///
+    /// # Errors
+    /// A trace file that cannot be read, is too large, or is none.
+    pub(crate) fn start(&self, seed: u64) -> Result<LossModel, String> {
+        let state = match self {
+            Loss::Random(p) => State::Random(*p),
+            Loss::Bursts { mean, length } => State::Bursts {
+                begin: mean / (length * (1.0 - mean)),
+                end: 1.0 / length,
+                // The chain starts in its steady state, drawn with the first packet.
+                bad: None,
+                mean: *mean,
+            },
+            Loss::Once { packets, start } => {
+                State::Once { first: *start, behind: start.saturating_add(*packets), at: 0 }
+            }
+            Loss::Trace(path) => State::Trace { lost: read_trace(path)?, at: 0 },
+        };
+        Ok(LossModel { state, random: Random::new(seed) })
+    }
+}
+
+pub(super) fn probability(text: &str) -> Result<f64, String> {
+    let p: Option<f64> = text.parse().ok();
+    p.filter(|p| (0.0..1.0).contains(p)).ok_or_else(|| format!("{text}: a share is at least 0 and below 1"))
+}
+
+fn read_trace(path: &Path) -> Result<Vec<bool>, String> {
+    use std::io::Read;
+    let show = crate::failure::show(path);
+    let fail = |e: std::io::Error| format!("read {show}: {e}");
+    let mut text = Vec::new();
+    let file = std::fs::File::open(path).map_err(fail)?;
+    file.take(MAX_TRACE + 1).read_to_end(&mut text).map_err(fail)?;
+    if text.len() as u64 > MAX_TRACE {
+        return Err(format!("read {show}: a trace has at most {MAX_TRACE} bytes"));
+    }
+    let mut lost = Vec::new();
+    for byte in text {
+        match byte {
+            b'0' => lost.push(false),
+            b'1' => lost.push(true),
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => return Err(format!("read {show}: a trace is made of 0 (passes) and 1 (is lost)")),
+        }
+    }
+    if lost.is_empty() {
+        return Err(format!("read {show}: the trace is empty"));
+    }
+    Ok(lost)
+}
+
+/// Says of one packet after the other whether it is lost.
+#[derive(Debug)]
+pub(crate) struct LossModel {
+    state: State,
+    random: Random,
+}
+
+#[derive(Debug)]
+enum State {
+    Random(f64),
+    Bursts { begin: f64, end: f64, bad: Option<bool>, mean: f64 },
+    Once { first: u64, behind: u64, at: u64 },
+    Trace { lost: Vec<bool>, at: usize },
+}
+
+impl LossModel {
+    /// Whether the next packet is lost.
+    pub(crate) fn next_is_lost(&mut self) -> bool {
+        match &mut self.state {
+            State::Random(p) => self.random.below(*p),
+            State::Bursts { begin, end, bad, mean } => {
+                let now = match bad {
+                    None => self.random.below(*mean),
+                    Some(true) => !self.random.below(*end),
+                    Some(false) => self.random.below(*begin),
+                };
+                *bad = Some(now);
+                now
+            }
+            State::Once { first, behind, at } => {
+                let lost = (*first..*behind).contains(at);
+                *at += 1;
+                lost
+            }
+            State::Trace { lost, at } => {
+                let now = lost[*at];
+                *at = (*at + 1) % lost.len();
+                now
+            }
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and the same on every machine.
+#[derive(Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ x >> 31
+    }
+
+    /// True with probability `p`.
+    pub(super) fn below(&mut self, p: f64) -> bool {
+        ((self.next() >> 11) as f64) < p * (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str, packets: usize) -> Vec<bool> {
+        let mut model = Loss::parse(text).unwrap().start(7).unwrap();
+        (0..packets).map(|_| model.next_is_lost()).collect()
+    }
+
+    fn share(lost: &[bool]) -> f64 {
+        lost.iter().filter(|l| **l).count() as f64 / lost.len() as f64
+    }
+
+    #[test]
+    fn models_lose_what_they_say() {
+        assert!((share(&pattern("random:0.1", 400_000)) - 0.1).abs() < 0.003);
+        assert_eq!(share(&pattern("random:0", 1000)), 0.0);
+        for (mean, length) in [(0.05, 50.0), (0.1, 20.0), (0.3, 1.0)] {
+            let lost = pattern(&format!("ge:{mean},{length}"), 2_000_000);
+            assert!((share(&lost) / mean - 1.0).abs() < 0.1, "{mean} {}", share(&lost));
+            let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count();
+            let mean_burst = lost.iter().filter(|l| **l).count() as f64 / bursts as f64;
+            assert!((mean_burst / length - 1.0).abs() < 0.1, "{length} {mean_burst}");
+        }
+        let lost = pattern("burst:300,500", 2000);
+        assert!((0..2000).all(|i| lost[i] == (500..800).contains(&i)));
+        assert_eq!(share(&pattern("burst:300", 3000)), 0.1);
+    }
+
+    #[test]
+    fn traces_repeat() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "001\n1 0\n").unwrap();
+        let text = format!("trace:{}", file.path().display());
+        assert_eq!(pattern(&text, 7), [false, false, true, true, false, false, false]);
+        for bad in ["", "0a1", "\n"] {
+            std::fs::write(file.path(), bad).unwrap();
+            assert!(Loss::parse(&text).unwrap().start(1).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Live streams through the binary: pipes, files and loopback UDP, with loss, damage and hostile bytes.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod damage;
+mod hostile;
+mod network;
+mod pipes;
+
+use common::{Arena, LIMIT, Random, code, expect, finish, payload, text};
+use serde_json::Value;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// What stands between frames.
+const DELIMITER: [u8; 2] = [0xFE, 0xFD];
+
+/// `encode --stream` with these options, of `input` in a pipe.
+#[track_caller]
+fn send(arena: &Arena, options: &[&str], input: &[u8]) -> Vec<u8> {
+    let args = ["encode", "--stream", "-q"].iter().chain(options);
+    let output = arena.pipe(args, input);
+    expect(&output, 0);
+    output.stdout
+}
+
+/// `decode --stream` with these options, of `stream` in a pipe.
+#[track_caller]
+fn receive(arena: &Arena, options: &[&str], stream: &[u8]) -> Output {
+    arena.pipe(["decode", "--stream"].iter().chain(options), stream)
+}
+
+/// The object of --json, which goes to standard error when standard output carries the payload.
+#[track_caller]
+fn report(output: &Output) -> Value {
+    let said = text(&output.stderr);
+    let line =
+        said.lines().find(|line| line.starts_with("{\"schema_version\"")).unwrap_or_else(|| panic!("{said}"));
+    serde_json::from_str(line).expect("it is JSON")
+}
+
+/// The frames of a stream, each with the delimiter behind it.
+fn frames(stream: &[u8]) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut rest = &stream[2..];
+    while let Some(at) = rest.windows(2).position(|w| w == DELIMITER) {
+        frames.push(rest[..at + 2].to_vec());
+        rest = &rest[at + 2..];
+    }
+    frames
+}
+
+/// The type of a packet in its frame: 0 source, 1 repair, 2 mark. Good for packets that have no delimiter in their
+/// first bytes.
+fn kind(frame: &[u8]) -> u8 {
+    frame[1 + 5]
+}
+
+/// A stream of these frames.
+fn joined<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    let mut stream = DELIMITER.to_vec();
+    frames.into_iter().for_each(|frame| stream.extend_from_slice(frame));
+    stream
+}
+
+/// The payload without some of its packets of `len` bytes.
+fn without(payload: &[u8], len: usize, lost: impl Fn(usize) -> bool) -> Vec<u8> {
+    payload.chunks(len).enumerate().filter(|(i, _)| !lost(*i)).flat_map(|(_, chunk)| chunk).copied().collect()
+}

@@ -1,0 +1,182 @@
+//! Streams over UDP on the loopback interface.
+
+use super::*;
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStderr};
+
+/// A receiver that listens.
+struct Listening {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    /// Where to send to.
+    address: String,
+}
+
+impl Listening {
+    fn start(arena: &Arena, place: &str, options: &[&str]) -> Listening {
+        let mut child = arena.spawn(["decode", place].into_iter().chain(options.iter().copied()));
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let address = match line.trim().strip_prefix("receiving on ") {
+            Some(address) => address.to_owned(),
+            None => serde_json::from_str::<Value>(&line).unwrap()["address"].as_str().unwrap().to_owned(),
+        };
+        Listening { child, stderr, address }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    fn end(mut self) -> Output {
+        let mut output = finish(self.child, b"", LIMIT).expect("it ends in time");
+        self.stderr.read_to_end(&mut output.stderr).unwrap();
+        output
+    }
+}
+
+fn send_to(arena: &Arena, address: &str, options: &[&str], bytes: &[u8]) -> Output {
+    let args = ["encode", "--stream", "-o", address].into_iter().chain(options.iter().copied());
+    let output = arena.pipe(args, bytes);
+    expect(&output, 0);
+    output
+}
+
+#[test]
+fn loopback_with_loss_loses_nothing() {
+    let arena = Arena::new();
+    let bytes = payload(1, 8_000_000);
+    let impair = ["--mbps", "300", "--impair", "random:0.05,reorder:16,dup:0.01,seed:1"];
+    for (place, profile) in [
+        ("udp://127.0.0.1:0", "bounded"),
+        ("udp://[::1]:0", "bounded"),
+        ("udp://127.0.0.1:0", "classic"),
+        ("udp://127.0.0.1:0", "blocks"),
+    ] {
+        let receiver = Listening::start(&arena, place, &[]);
+        send_to(
+            &arena,
+            &receiver.address,
+            &[&impair[..], &["--profile", profile, "--window", "3000"]].concat(),
+            &bytes,
+        );
+        let output = receiver.end();
+        expect(&output, 0);
+        assert!(output.stdout == bytes, "{place} {profile}");
+    }
+}
+
+/// Without an address it listens on all of them, over IPv4 and IPv6.
+#[test]
+fn any_address_is_all_of_them() {
+    let arena = Arena::new();
+    let bytes = payload(2, 100_000);
+    for host in ["127.0.0.1", "[::1]"] {
+        let receiver = Listening::start(&arena, "udp://:0", &[]);
+        let port = receiver.address.rsplit(':').next().unwrap().to_owned();
+        send_to(&arena, &format!("udp://{host}:{port}"), &["--mbps", "100"], &bytes);
+        assert!(receiver.end().stdout == bytes, "{host}");
+    }
+}
+
+#[test]
+fn a_multicast_group_reaches_all_receivers() {
+    let arena = Arena::new();
+    let bytes = payload(3, 400_000);
+    let lo = ["--interface", "lo"];
+    // A port that is free now; the receivers share it.
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let group = format!("udp://239.255.77.7:{port}");
+    let receivers = [(); 2].map(|()| Listening::start(&arena, &group, &lo));
+    send_to(&arena, &group, &[&lo[..], &["--ttl", "0", "--mbps", "100"]].concat(), &bytes);
+    for receiver in receivers {
+        let output = receiver.end();
+        expect(&output, 0);
+        assert!(output.stdout == bytes);
+    }
+}
+
+#[test]
+fn places_that_are_not_there() {
+    let arena = Arena::new();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = format!("udp://{}", taken.local_addr().unwrap());
+    let said = arena.refuses(["decode", &taken], 4);
+    assert!(said.contains("another port"), "{said}");
+    let said = arena.refuses(["decode", "udp://127.0.0.1:0", "--interface", "none0"], 4);
+    assert!(said.contains("none0"), "{said}");
+    let said = arena.refuses(["decode", "udp://192.0.2.77:0"], 4);
+    assert!(said.contains("no address of this machine"), "{said}");
+}
+
+/// A packet of somebody else, noise, and an end that never comes.
+#[test]
+fn a_silent_network_is_the_end() {
+    let arena = Arena::new();
+    let receiver =
+        Listening::start(&arena, "udp://127.0.0.1:0", &["--idle-ms", "400", "--json", "--stats", "json"]);
+    let to = receiver.address.strip_prefix("udp://").unwrap().to_owned();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let bytes = payload(4, 20_000);
+    let stream = send(&arena, &["--stream-id", "1"], &bytes);
+    let other = send(&arena, &["--stream-id", "2"], b"other");
+    // Frames of packets without FE FD in them: one byte in front and two behind, and two more with a second run.
+    let packet = |frame: &[u8]| -> Option<Vec<u8>> {
+        let (first, rest) = (usize::from(frame[0]), &frame[1..frame.len() - 2]);
+        let packet = if first < 252 { rest.to_vec() } else { [&rest[..252], &rest[254..]].concat() };
+        (first == 252 || first == rest.len()).then_some(packet)
+    };
+    let sources: Vec<Vec<u8>> =
+        frames(&stream).iter().filter(|f| kind(f) == 0).filter_map(|f| packet(f)).collect();
+    assert_eq!(sources.len(), 15);
+    for source in &sources {
+        socket.send_to(source, &to).unwrap();
+        socket.send_to(b"noise", &to).unwrap();
+        socket.send_to(&[], &to).unwrap();
+        socket.send_to(&packet(&frames(&other)[0]).unwrap(), &to).unwrap();
+    }
+    let output = receiver.end();
+    expect(&output, 3);
+    assert!(output.stdout == bytes);
+    let report = report(&output);
+    assert_eq!(
+        (&report["ended"], &report["lost"], &report["foreign"]),
+        (&false.into(), &0.into(), &15.into())
+    );
+    assert!(report["damaged"].as_u64() >= Some(15), "{report}");
+}
+
+/// The last packets are lost beyond repair, and the marks of the end come: nobody waits ten seconds for more.
+#[test]
+fn an_end_with_gaps_is_an_end() {
+    let arena = Arena::new();
+    let bytes = payload(6, 200_000);
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &[]);
+    let started = Instant::now();
+    let options = ["--rate", "1/6", "--packet", "1000", "--mbps", "100", "--impair", "burst:150,60"];
+    send_to(&arena, &receiver.address, &options, &bytes);
+    let output = receiver.end();
+    expect(&output, 3);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(text(&output.stderr).contains("lost: packet"), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("its end did not come"), "{}", text(&output.stderr));
+}
+
+/// `cargo test --release -p fec-cli --test stream a_million_packets -- --ignored --nocapture`
+#[test]
+#[ignore = "takes a minute, and a machine that does nothing else"]
+fn a_million_packets() {
+    let arena = Arena::new();
+    let bytes = payload(5, 1_350_000_000);
+    arena.write("in", &bytes);
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &["-o", "out", "--json", "--stats", "json"]);
+    let impair = ["--mbps", "600", "--impair", "random:0.05,reorder:16,dup:0.01,seed:1", "in", "--json"];
+    let args = ["encode", "--stream", "-o", &receiver.address].into_iter().chain(impair);
+    let sent = arena.fec(args).output().expect("it starts");
+    expect(&sent, 0);
+    println!("{}", text(&sent.stdout));
+    let output = receiver.end();
+    println!("{}\n{}", text(&output.stdout), text(&output.stderr));
+    expect(&output, 0);
+    assert!(arena.read("out") == bytes);
+}

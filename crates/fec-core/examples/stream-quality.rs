@@ -1,0 +1,116 @@
+//! The packet code against the ideal random code, on coefficients alone and on the same loss traces.
+
+use fec_core::window::simulate::{Generator, Outcome, stream};
+use fec_core::window::{Profile, Ratio, Settings};
+
+/// SplitMix64: reproducible noise.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Gilbert-Elliott: loss in the bad state only.
+fn gilbert_elliott(seed: u64, loss: f64, burst: f64) -> impl FnMut() -> bool {
+    let mut noise = Noise(seed);
+    let (leave, enter) = (1.0 / burst, loss / burst / (1.0 - loss));
+    let mut bad = false;
+    move || {
+        let chance = if bad { leave } else { enter };
+        bad ^= noise.uniform() < chance;
+        bad
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        stream_id: 1,
+        window: 6000,
+        block: 240,
+        payload: 16,
+        profile: Profile::Bounded,
+        ratio: Ratio::new(1, 6).expect("a ratio"),
+        limit: 64 << 20,
+    }
+}
+
+fn percent(outcome: &Outcome, count: u64) -> f64 {
+    100.0 * outcome.lost.len() as f64 / count as f64
+}
+
+fn p99(outcome: &Outcome) -> u32 {
+    let mut delays = outcome.delays.clone();
+    delays.sort_unstable();
+    delays.get(delays.len() * 99 / 100).copied().unwrap_or(0)
+}
+
+fn main() {
+    let count: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200_000);
+    let (generators, settings) = ([Generator::Ideal, Generator::Profile], settings());
+    println!(
+        "| trace | lost %, ideal | bounded | delay p99, ideal | bounded | most open |\n|---|---|---|---|---|---|"
+    );
+    for loss in [0.01, 0.05, 0.10, 0.12, 0.13, 0.14] {
+        let [ideal, ours] = generators.map(|generator| {
+            let mut noise = Noise(7);
+            stream(generator, &settings, count, || noise.uniform() < loss).expect("settings")
+        });
+        row(&format!("r {}", loss * 100.0), &ideal, &ours, count);
+    }
+    for (loss, burst) in [(0.05, 50.0), (0.05, 150.0), (0.10, 20.0)] {
+        let [ideal, ours] = generators.map(|generator| {
+            stream(generator, &settings, count, gilbert_elliott(7, loss, burst)).expect("settings")
+        });
+        row(&format!("GE {}/{burst}", loss * 100.0), &ideal, &ours, count);
+    }
+    for burst in [41, 257, 500, 850, 990] {
+        let [ideal, ours] = generators.map(|generator| {
+            let mut at = 0;
+            let lost = || {
+                at += 1;
+                (9000..9000 + burst).contains(&at)
+            };
+            stream(generator, &settings, 24_000, lost).expect("settings")
+        });
+        row(&format!("burst of {burst}"), &ideal, &ours, 24_000);
+    }
+    println!("\n| lost | overhead mean, ideal | bounded | p99, ideal | bounded |\n|---|---|---|---|---|");
+    for (name, span, chance) in [("burst", 1.0, 1.1), ("a half", 2.0, 0.5), ("a tenth", 10.0, 0.1)] {
+        for lost in [1, 2, 5, 20, 50, 100, 250] {
+            let period = 7 * lost as u64 * span as u64 + 300;
+            let [ideal, ours] = generators.map(|generator| {
+                let (mut at, mut noise) = (0, Noise(11));
+                let trace = || {
+                    at += 1;
+                    let inside = (at % period) as f64 <= span * lost as f64;
+                    inside && noise.uniform() < chance
+                };
+                let mut overheads = stream(generator, &settings, count, trace).expect("settings").overheads;
+                overheads.sort_unstable();
+                let mean = f64::from(overheads.iter().sum::<u32>()) / overheads.len() as f64;
+                (mean, overheads[overheads.len() * 99 / 100])
+            });
+            println!("| {name} {lost} | {:.4} | {:.4} | {} | {} |", ideal.0, ours.0, ideal.1, ours.1);
+        }
+    }
+}
+
+fn row(name: &str, ideal: &Outcome, ours: &Outcome, count: u64) {
+    println!(
+        "| {name} | {:.3} | {:.3} | {} | {} | {} |",
+        percent(ideal, count),
+        percent(ours, count),
+        p99(ideal),
+        p99(ours),
+        ours.most_open
+    );
+}

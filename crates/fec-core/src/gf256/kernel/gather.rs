@@ -1,0 +1,408 @@
+//! Sums of many rows: the loops of the stream code, where a kernel's work is loads and additions.
+//!
+//! A [`sum`](Backend::sum) reads every source once, adds in registers, multiplies once and stores once. How
+//! many bytes of a row are taken at a time, and whether the next ones are asked for, is a [`Walk`]: which is
+//! fastest depends on the machine, so all of them are there to be measured. In each the loads of a step come
+//! first, then the additions, then the stores: compilers turn that into pairs of loads, which in-order cores
+//! need.
+//!
+//! The functions are a macro for the same reason as in `walk.rs`.
+
+// A function may only run on a CPU that has its features. Each method below holds one such call.
+#![allow(unsafe_code)]
+
+use super::{Backend, Kernel};
+use crate::gf256::PRODUCTS;
+
+/// Bytes ahead that a walk with prefetching asks for.
+pub(super) const AHEAD: usize = 256;
+/// Most sources that one pass of [`Backend::add_products`] takes.
+const PASS: usize = 16;
+/// The longest packed table of a coefficient.
+const MAX_TABLE: usize = 32;
+
+/// How a sum goes along its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Walk {
+    /// 64 bytes of each row at a time.
+    Line,
+    /// 64 bytes at a time, and the line 256 bytes ahead is asked for.
+    LinePrefetch,
+    /// 128 bytes at a time, with the same prefetch.
+    TwoLines,
+    /// 256 bytes at a time, with the same prefetch.
+    FourLines,
+    /// Four registers at a time, by one load where the instruction set has one (`ld1` of NEON).
+    FourRegisters,
+}
+
+impl Walk {
+    /// All of them.
+    pub const ALL: [Walk; 5] =
+        [Walk::Line, Walk::LinePrefetch, Walk::TwoLines, Walk::FourLines, Walk::FourRegisters];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Walk::Line => "64",
+            Walk::LinePrefetch => "64-prefetch",
+            Walk::TwoLines => "128",
+            Walk::FourLines => "256",
+            Walk::FourRegisters => "4-registers",
+        }
+    }
+}
+
+/// The sources of a sum, by the power of the factor that multiplies them.
+type Classes<'a, 's> = &'a [&'a [&'s [u8]]];
+type Sum = unsafe fn(Classes<'_, '_>, &[u8], &mut [u8], Walk) -> usize;
+type Add = unsafe fn(&mut [u8], &[u8], Walk) -> usize;
+type Spread = unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize;
+type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
+
+/// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
+/// too short panic.
+pub(super) struct Functions {
+    /// `dst = Σ table^i · Σ classes[i]`, over the whole vectors of `dst`; returns the bytes done.
+    pub(super) sum: Sum,
+    /// `dst += src`, over whole vectors.
+    pub(super) add: Add,
+    /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`, over whole vectors.
+    pub(super) spread: Spread,
+    /// `dst += Σ table[i] · src[i]`, over whole vectors.
+    pub(super) add_products: AddProducts,
+    /// Asks for the lines of a row.
+    pub(super) prefetch: fn(&[u8]),
+}
+
+impl Backend {
+    /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
+    ///
+    /// Rows may have any length and begin anywhere; sources are as long as `dst`, or longer, and what is beyond is
+    /// not read. Each source is read once, `dst` only written.
+    ///
+    /// # Panics
+    ///
+    /// When a source is shorter than `dst`.
+    pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        let (table, len) = self.table(factor);
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.0.gather.sum)(classes, &table[..len], dst, walk) };
+        let product = &PRODUCTS[usize::from(factor)];
+        for (i, byte) in dst.iter_mut().enumerate().skip(done) {
+            *byte = classes
+                .iter()
+                .rev()
+                .fold(0, |sum, class| class.iter().fold(product[usize::from(sum)], |sum, row| sum ^ row[i]));
+        }
+    }
+
+    /// The sum as the fastest walk of this backend computes it.
+    pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        self.sum(WALK, classes, factor, dst);
+    }
+
+    /// Asks for a row that will be read soon.
+    pub(crate) fn prefetch(self, row: &[u8]) {
+        (self.0.gather.prefetch)(row);
+    }
+
+    /// Adds `src` to `dst`.
+    ///
+    /// # Panics
+    ///
+    /// When `src` is shorter than `dst`.
+    pub fn add(self, walk: Walk, dst: &mut [u8], src: &[u8]) {
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.0.gather.add)(dst, src, walk) };
+        for (sum, byte) in dst.iter_mut().zip(src).skip(done) {
+            *sum ^= byte;
+        }
+    }
+
+    /// Adds `src` to the first of three rows, `src` times a factor to each of the others. `src` is read once.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn spread(self, dst: [&mut [u8]; 3], src: &[u8], factors: [u8; 2]) {
+        assert!(dst.iter().all(|row| row.len() == src.len()));
+        let [(first, len), (second, _)] = factors.map(|factor| self.table(factor));
+        let [a, b, c] = dst;
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.0.gather.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
+        for i in done..src.len() {
+            a[i] ^= src[i];
+            b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
+            c[i] ^= PRODUCTS[usize::from(factors[1])][usize::from(src[i])];
+        }
+    }
+
+    /// Adds to `dst` the sum of rows, each times a factor.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many factors as rows, or a row is shorter than `dst`.
+    pub fn add_products(self, dst: &mut [u8], src: &[&[u8]], factors: &[u8]) {
+        assert_eq!(src.len(), factors.len());
+        let table_len = self.0.table_len;
+        for (src, factors) in src.chunks(PASS).zip(factors.chunks(PASS)) {
+            let mut tables = [0; PASS * MAX_TABLE];
+            for (&factor, table) in factors.iter().zip(tables.chunks_exact_mut(table_len)) {
+                (self.0.pack)(factor, table);
+            }
+            let tables = &tables[..factors.len() * table_len];
+            // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+            let done = unsafe { (self.0.gather.add_products)(dst, src, tables) };
+            for (i, sum) in dst.iter_mut().enumerate().skip(done) {
+                for (row, &factor) in src.iter().zip(factors) {
+                    *sum ^= PRODUCTS[usize::from(factor)][usize::from(row[i])];
+                }
+            }
+        }
+    }
+
+    /// The packed table of a factor, and its length.
+    fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
+        let kernel: &Kernel = self.0;
+        let mut table = [0; MAX_TABLE];
+        (kernel.pack)(factor, &mut table[..kernel.table_len]);
+        (table, kernel.table_len)
+    }
+}
+
+/// The walk of the stream code.
+const WALK: Walk = Walk::FourLines;
+
+/// Defines `GATHER`, the [`Functions`] of a kernel.
+///
+/// The file provides, with the same `#[target_feature]`, the type `Vector`, `load_vector`, `store_vector`,
+/// `zero_vector`, `xor` and `product` as for programs, and a safe `prefetch`. With `four_loads: own` it also
+/// provides `load_four`.
+macro_rules! gather {
+    ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr) => {
+        super::gather::gather! { $(#[$features])* width: $width, table_len: $table_len, four_loads: own }
+
+        #[inline]
+        $(#[$features])*
+        fn load_four(bytes: &[[u8; $width]; 4]) -> [Vector; 4] {
+            let [a, b, c, d] = bytes;
+            [load_vector(a), load_vector(b), load_vector(c), load_vector(d)]
+        }
+    };
+    ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr, four_loads: own) => {
+        const GATHER: super::gather::Functions = {
+            $(#[$features])*
+            fn sum(
+                classes: &[&[&[u8]]], table: &[u8], dst: &mut [u8], walk: super::gather::Walk,
+            ) -> usize {
+                use super::gather::Walk;
+                let table = table.first_chunk().expect("a packed table");
+                let at = match walk {
+                    Walk::Line => sum_from::<{ 64 / $width }, false>(classes, table, dst, 0),
+                    Walk::LinePrefetch => sum_from::<{ 64 / $width }, true>(classes, table, dst, 0),
+                    Walk::TwoLines => sum_from::<{ 128 / $width }, true>(classes, table, dst, 0),
+                    Walk::FourLines => sum_from::<{ 256 / $width }, true>(classes, table, dst, 0),
+                    Walk::FourRegisters => sum_four(classes, table, dst),
+                };
+                sum_from::<1, false>(classes, table, dst, at)
+            }
+
+            /// Sums `N` vectors at a time, from byte `at` on; returns where fewer are left.
+            #[inline]
+            $(#[$features])*
+            fn sum_from<const N: usize, const PREFETCH: bool>(
+                classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8], mut at: usize,
+            ) -> usize {
+                while at + N * $width <= dst.len() {
+                    let mut sums = [zero_vector(); N];
+                    for (power, class) in classes.iter().enumerate().rev() {
+                        for row in *class {
+                            sums = add_row::<N, PREFETCH>(sums, row, at);
+                        }
+                        if power > 0 {
+                            for sum in &mut sums {
+                                *sum = product(*sum, table);
+                            }
+                        }
+                    }
+                    let out = dst[at..].as_chunks_mut::<$width>().0;
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        store_vector(out, sum, false);
+                    }
+                    at += N * $width;
+                }
+                at
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_row<const N: usize, const PREFETCH: bool>(
+                mut sums: [Vector; N], row: &[u8], at: usize,
+            ) -> [Vector; N] {
+                if PREFETCH {
+                    for line in (0..N * $width).step_by(64) {
+                        prefetch(row, at + super::gather::AHEAD + line);
+                    }
+                }
+                let bytes: &[[u8; $width]; N] =
+                    row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum");
+                let mut loaded = [zero_vector(); N];
+                for (vector, bytes) in loaded.iter_mut().zip(bytes) {
+                    *vector = load_vector(bytes);
+                }
+                for (sum, vector) in sums.iter_mut().zip(loaded) {
+                    *sum = xor(*sum, vector);
+                }
+                sums
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn sum_four(
+                classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8],
+            ) -> usize {
+                let (out, rest) = dst.as_chunks_mut::<{ 4 * $width }>();
+                let done = out.len() * 4 * $width;
+                let _ = rest;
+                for (i, out) in out.iter_mut().enumerate() {
+                    let at = i * 4 * $width;
+                    let mut sums = [zero_vector(); 4];
+                    for (power, class) in classes.iter().enumerate().rev() {
+                        for row in *class {
+                            sums = add_four(sums, row, at);
+                        }
+                        if power > 0 {
+                            for sum in &mut sums {
+                                *sum = product(*sum, table);
+                            }
+                        }
+                    }
+                    for (out, sum) in out.as_chunks_mut::<$width>().0.iter_mut().zip(sums) {
+                        store_vector(out, sum, false);
+                    }
+                }
+                done
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_four(mut sums: [Vector; 4], row: &[u8], at: usize) -> [Vector; 4] {
+                let bytes = row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum");
+                for (sum, vector) in sums.iter_mut().zip(load_four(bytes)) {
+                    *sum = xor(*sum, vector);
+                }
+                sums
+            }
+
+            $(#[$features])*
+            fn add(dst: &mut [u8], src: &[u8], walk: super::gather::Walk) -> usize {
+                use super::gather::Walk;
+                assert!(src.len() >= dst.len(), "the source is as long as the sum");
+                let at = match walk {
+                    Walk::Line => add_from::<{ 64 / $width }, false>(dst, src, 0),
+                    Walk::LinePrefetch => add_from::<{ 64 / $width }, true>(dst, src, 0),
+                    Walk::TwoLines => add_from::<{ 128 / $width }, true>(dst, src, 0),
+                    Walk::FourLines => add_from::<{ 256 / $width }, true>(dst, src, 0),
+                    Walk::FourRegisters => add_from_four(dst, src),
+                };
+                add_from::<1, false>(dst, src, at)
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_from<const N: usize, const PREFETCH: bool>(
+                dst: &mut [u8], src: &[u8], mut at: usize,
+            ) -> usize {
+                while at + N * $width <= dst.len() {
+                    let out: &mut [[u8; $width]; N] =
+                        dst[at..].as_chunks_mut().0.first_chunk_mut().expect("so many are left");
+                    let mut sums = [zero_vector(); N];
+                    for (sum, bytes) in sums.iter_mut().zip(out.iter()) {
+                        *sum = load_vector(bytes);
+                    }
+                    sums = add_row::<N, PREFETCH>(sums, src, at);
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        store_vector(out, sum, false);
+                    }
+                    at += N * $width;
+                }
+                at
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_from_four(dst: &mut [u8], src: &[u8]) -> usize {
+                let (out, _) = dst.as_chunks_mut::<$width>();
+                let (out, _) = out.as_chunks_mut::<4>();
+                let done = out.len() * 4 * $width;
+                for (i, out) in out.iter_mut().enumerate() {
+                    let sums = add_four(load_four(out), src, i * 4 * $width);
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        store_vector(out, sum, false);
+                    }
+                }
+                done
+            }
+
+            $(#[$features])*
+            fn spread(dst: [&mut [u8]; 3], src: &[u8], tables: [&[u8]; 2]) -> usize {
+                let tables: [&[u8; $table_len]; 2] =
+                    tables.map(|table| table.first_chunk().expect("a packed table"));
+                let (src, _) = src.as_chunks::<$width>();
+                let [a, b, c] = dst.map(|row| row.as_chunks_mut::<$width>().0);
+                for (((a, b), c), src) in a.iter_mut().zip(b).zip(c).zip(src) {
+                    let vector = load_vector(src);
+                    let one = xor(load_vector(a), vector);
+                    let two = xor(load_vector(b), product(vector, tables[0]));
+                    let three = xor(load_vector(c), product(vector, tables[1]));
+                    store_vector(a, one, false);
+                    store_vector(b, two, false);
+                    store_vector(c, three, false);
+                }
+                src.len() * $width
+            }
+
+            $(#[$features])*
+            fn add_products(dst: &mut [u8], src: &[&[u8]], tables: &[u8]) -> usize {
+                let tables = tables.as_chunks::<{ $table_len }>().0;
+                let at = add_products_from::<4>(dst, src, tables, 0);
+                add_products_from::<1>(dst, src, tables, at)
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_products_from<const N: usize>(
+                dst: &mut [u8], src: &[&[u8]], tables: &[[u8; $table_len]], mut at: usize,
+            ) -> usize {
+                while at + N * $width <= dst.len() {
+                    let out: &mut [[u8; $width]; N] =
+                        dst[at..].as_chunks_mut().0.first_chunk_mut().expect("so many are left");
+                    let mut sums = [zero_vector(); N];
+                    for (sum, bytes) in sums.iter_mut().zip(out.iter()) {
+                        *sum = load_vector(bytes);
+                    }
+                    for (row, table) in src.iter().zip(tables) {
+                        let bytes: &[[u8; $width]; N] =
+                            row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum");
+                        for (sum, bytes) in sums.iter_mut().zip(bytes) {
+                            *sum = xor(*sum, product(load_vector(bytes), table));
+                        }
+                    }
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        store_vector(out, sum, false);
+                    }
+                    at += N * $width;
+                }
+                at
+            }
+
+            fn prefetch_row(row: &[u8]) {
+                (0..row.len()).step_by(64).for_each(|at| prefetch(row, at));
+            }
+
+            super::gather::Functions { sum, add, spread, add_products, prefetch: prefetch_row }
+        };
+    };
+}
+pub(super) use gather;

@@ -1,0 +1,474 @@
+//! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
+
+use super::reception::{Reception, RowFate, State};
+use super::settings::WINDOW_LIMIT;
+use crate::format::packet::{self, Body, PacketError, Parameters, RowHeader};
+use crate::gf256::kernel::Backend;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Packets far beyond the newest one that must agree before the receiver follows them.
+const AGREE: usize = 16;
+
+/// When a payload is given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// In order: a payload waits for those before it until they are there or lost for good.
+    #[default]
+    InOrder,
+    /// At once, when it comes or is rebuilt. Gaps are named when they are final.
+    Immediate,
+}
+
+/// What a receiver allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bytes that the symbols of a window may take; streams that want more are not received. The decoder as
+    /// a whole takes up to three times as much, and 10 MiB for equations.
+    pub window_bytes: u64,
+    /// Most lost packets in equations at a time. More make a packet more work: it is in proportion to this
+    /// number times a row (1.5 coefficients for each, and the symbol), and in proportion to its square when
+    /// everything is rebuilt at once.
+    pub columns: u16,
+    /// When payloads are given out.
+    pub order: Order,
+}
+
+impl Default for Limits {
+    /// 64 MiB, 2048 lost packets, in order.
+    fn default() -> Limits {
+        Limits { window_bytes: WINDOW_LIMIT, columns: 2048, order: Order::InOrder }
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Received {
+    /// A source packet that was not there, a repair packet that tells something new, or a mark.
+    Accepted,
+    /// A repair packet that tells nothing new.
+    Redundant,
+    /// A source packet that is there already, with the same content.
+    Duplicate,
+    /// A source packet that is there already with other content, or a repair packet that contradicts what is
+    /// known. It was dropped.
+    Conflict,
+    /// A source packet whose number was named as lost, or that is older than anything remembered.
+    Late,
+    /// Far beyond the newest packet: kept until others agree.
+    Ahead,
+    /// A repair packet over packets that are lost for good, or from before this receiver joined.
+    Unusable,
+    /// A packet of another stream.
+    Foreign,
+    /// A packet of this stream with other parameters than those before.
+    Mismatch,
+    /// The stream's window takes more memory than the limits allow.
+    Refused {
+        /// Bytes of its symbols.
+        bytes: u64,
+    },
+    /// Not a packet that this build accepts.
+    Rejected(PacketError),
+}
+
+/// Something for the application.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A payload.
+    Packet {
+        /// Its number.
+        seq: u64,
+        /// Its bytes, valid until the decoder is used again.
+        payload: &'a [u8],
+        /// Whether it was lost and rebuilt.
+        rebuilt: bool,
+    },
+    /// Packets that are lost for good. Each is named once.
+    Gap {
+        /// The first.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+    /// The stream has ended, and everything before was given out.
+    End,
+}
+
+/// Counts since the decoder was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Source packets accepted.
+    pub received: u64,
+    /// Repair packets that were valid.
+    pub repairs: u64,
+    /// Of those, the ones that told something new.
+    pub useful_repairs: u64,
+    /// Of those, the ones that could not be used; see [`Received::Unusable`].
+    pub unusable_repairs: u64,
+    /// Packets that were rebuilt.
+    pub rebuilt: u64,
+    /// Packets named as lost.
+    pub lost: u64,
+    /// Source packets that were there already.
+    pub duplicates: u64,
+    /// Packets that contradicted others.
+    pub conflicts: u64,
+    /// Source packets that came too late.
+    pub late: u64,
+    /// Packets that were damaged.
+    pub damaged: u64,
+    /// Packets that were rejected for another reason: see [`PacketError`].
+    pub rejected: u64,
+    /// Packets of other streams, or with other parameters.
+    pub foreign: u64,
+    /// Rebuilt symbols whose checksum, length or padding was wrong: their packets stayed lost.
+    pub disbelieved: u64,
+    /// Times that the receiver followed the stream to a place far beyond.
+    pub jumps: u64,
+    /// Packets that were dropped because the caller did not ask for them in time.
+    pub overrun: u64,
+}
+
+/// Receives one stream.
+///
+/// After each [`receive`](Self::receive) the caller asks [`next`](Self::next) until it gives `None`. What it has
+/// not asked for may be dropped by the next packet, and is then counted in [`Statistics::overrun`].
+///
+/// # Guarantees
+///
+/// - Any bytes may be given to `receive`; none panic.
+/// - A payload that is given out has the checksum its sender computed over stream, number and bytes. A CRC keeps
+///   out accidents, not forgers.
+/// - Each number is given out at most once, or named in a gap once, not both; in order if so asked.
+/// - Memory and the work of one packet are bounded by [`Limits`].
+pub struct Decoder {
+    limits: Limits,
+    backend: Backend,
+    stream: Option<Stream>,
+    statistics: Statistics,
+}
+
+/// The stream that the decoder is locked to.
+struct Stream {
+    reception: Reception,
+    /// The next number to be given out or named.
+    next: u64,
+    /// Lost packets below this one are named as lost.
+    low: u64,
+    /// Packets that came or were rebuilt and may be given out out of order.
+    ready: VecDeque<u64>,
+    /// The number of packets, once a mark said so.
+    total: Option<u64>,
+    ended: bool,
+    /// Packets that wait until those before them were asked for.
+    waiting: VecDeque<Vec<u8>>,
+    /// Where the stream goes on after what is known was given out.
+    jump: Option<u64>,
+    /// Packets far beyond the newest.
+    aside: Vec<(u64, Vec<u8>)>,
+}
+
+impl Decoder {
+    /// A decoder that locks to the first stream it hears.
+    pub fn new(limits: Limits, backend: Backend) -> Decoder {
+        Decoder { limits, backend, stream: None, statistics: Statistics::default() }
+    }
+
+    /// Takes a packet: the whole of a datagram or frame.
+    pub fn receive(&mut self, packet: &[u8]) -> Received {
+        let (parameters, body) = match packet::parse(packet) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                match error {
+                    PacketError::Damaged => self.statistics.damaged += 1,
+                    _ => self.statistics.rejected += 1,
+                }
+                return Received::Rejected(error);
+            }
+        };
+        if let Err(refusal) = self.lock(&parameters, &body) {
+            return refusal;
+        }
+        while self.stream.as_ref().is_some_and(|stream| stream.jump.is_some() || !stream.waiting.is_empty()) {
+            match self.next() {
+                Some(Event::Packet { .. }) => self.statistics.overrun += 1,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.take(packet, &body)
+    }
+
+    /// Locks to the packet's stream, or says why not.
+    fn lock(&mut self, parameters: &Parameters, body: &Body<'_>) -> Result<(), Received> {
+        if let Some(stream) = &self.stream {
+            let known = &stream.reception.parameters;
+            if known == parameters {
+                return Ok(());
+            }
+            self.statistics.foreign += 1;
+            let same = known.stream_id == parameters.stream_id;
+            return Err(if same { Received::Mismatch } else { Received::Foreign });
+        }
+        let bytes = u64::from(parameters.window) * parameters.symbol_len() as u64;
+        if bytes > self.limits.window_bytes {
+            self.statistics.rejected += 1;
+            return Err(Received::Refused { bytes });
+        }
+        let block = u64::from(parameters.block);
+        let base = match *body {
+            Body::Source { seq, .. } => Some(seq).filter(|&seq| seq >= block),
+            Body::Repair { first, count, .. } => {
+                let end = first + u64::from(count);
+                Some(end).filter(|&end| end > block)
+            }
+            Body::Mark { sent, .. } => Some(sent).filter(|&sent| sent > block),
+        };
+        let base = base.unwrap_or(0);
+        let columns = usize::from(self.limits.columns);
+        self.stream = Some(Stream {
+            reception: Reception::new(self.backend, *parameters, columns, base),
+            next: base,
+            low: base,
+            ready: VecDeque::new(),
+            total: None,
+            ended: false,
+            waiting: VecDeque::new(),
+            jump: None,
+            aside: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Takes a packet of the stream.
+    fn take(&mut self, packet: &[u8], body: &Body<'_>) -> Received {
+        let immediate = self.limits.order == Order::Immediate;
+        let Some(stream) = &mut self.stream else { return Received::Foreign };
+        let statistics = &mut self.statistics;
+        let reception = &mut stream.reception;
+        let end = match *body {
+            Body::Source { seq, .. } => seq + 1,
+            Body::Repair { first, count, .. } => first + u64::from(count),
+            Body::Mark { sent, .. } => sent,
+        };
+        if end > reception.end + reception.span() {
+            return stream.keep_aside(packet, body, statistics);
+        }
+        stream.aside.clear();
+        if end > stream.next + reception.places() {
+            // It would take the place of a packet that was not given out yet.
+            stream.low = stream.low.max(reception.reach(end)).min(reception.end);
+            stream.waiting.push_back(packet.to_vec());
+            return Received::Accepted;
+        }
+        let received = match *body {
+            Body::Source { seq, payload, checksum } => {
+                if reception.remembers(seq) && reception.state(seq) != State::Lost {
+                    if reception.store.payload(seq) == payload {
+                        statistics.duplicates += 1;
+                        return Received::Duplicate;
+                    }
+                    statistics.conflicts += 1;
+                    return Received::Conflict;
+                }
+                if seq < reception.start() {
+                    statistics.late += 1;
+                    return Received::Late;
+                }
+                reception.source(seq, payload, checksum);
+                if seq < stream.next {
+                    // The caller did not want to wait for it, but it helps to rebuild others.
+                    statistics.late += 1;
+                    Received::Late
+                } else {
+                    statistics.received += 1;
+                    if immediate {
+                        stream.ready.push_back(seq);
+                    }
+                    Received::Accepted
+                }
+            }
+            Body::Repair { row, first, count, part, symbol } => {
+                statistics.repairs += 1;
+                match reception.repair(&RowHeader { row, first, count, part }, symbol) {
+                    RowFate::Useful => {
+                        statistics.useful_repairs += 1;
+                        Received::Accepted
+                    }
+                    RowFate::Redundant => Received::Redundant,
+                    RowFate::Unusable => {
+                        statistics.unusable_repairs += 1;
+                        Received::Unusable
+                    }
+                    RowFate::Contradiction => {
+                        statistics.conflicts += 1;
+                        Received::Conflict
+                    }
+                }
+            }
+            Body::Mark { sent, end } => {
+                reception.advance(sent);
+                if end {
+                    stream.total.get_or_insert(sent);
+                }
+                Received::Accepted
+            }
+        };
+        stream.low = stream.low.max(stream.reception.start());
+        let next = stream.next;
+        for seq in stream.reception.rebuilt.drain(..).filter(|&seq| seq >= next) {
+            statistics.rebuilt += 1;
+            if immediate {
+                stream.ready.push_back(seq);
+            }
+        }
+        statistics.disbelieved += std::mem::take(&mut stream.reception.disbelieved);
+        received
+    }
+
+    /// The next payload, gap or end, if there is one by now.
+    #[allow(clippy::should_implement_trait, reason = "an event borrows the decoder")]
+    pub fn next(&mut self) -> Option<Event<'_>> {
+        loop {
+            match self.stream.as_mut()?.step(self.limits.order, &mut self.statistics) {
+                Step::Packet(seq) => {
+                    let reception = &self.stream.as_ref()?.reception;
+                    let rebuilt = reception.state(seq) == State::Rebuilt;
+                    return Some(Event::Packet { seq, payload: reception.store.payload(seq), rebuilt });
+                }
+                Step::Gap(first, count) => {
+                    self.statistics.lost += count;
+                    return Some(Event::Gap { first, count });
+                }
+                Step::End => return Some(Event::End),
+                Step::Take(packet) => {
+                    // It was parsed when it came.
+                    if let Ok((_, body)) = packet::parse(&packet) {
+                        self.take(&packet, &body);
+                    }
+                }
+                Step::Nothing => return None,
+            }
+        }
+    }
+
+    /// Gives up waiting for lost packets below `seq`: they are named as lost, and what waited behind them is given
+    /// out. With `u64::MAX` for everything, at the end of the input. They stay in the equations.
+    pub fn give_up_before(&mut self, seq: u64) {
+        if let Some(stream) = &mut self.stream {
+            stream.low = stream.low.max(seq.min(stream.reception.end));
+            if let Some(total) = stream.total
+                && seq >= total
+                && total > stream.reception.end
+            {
+                stream.jump.get_or_insert(total);
+            }
+        }
+    }
+
+    /// The numbers that are neither given out nor named yet: from the one waited for to the newest heard of. `None`
+    /// when there are none.
+    pub fn pending(&self) -> Option<Range<u64>> {
+        let stream = self.stream.as_ref()?;
+        Some(stream.next..stream.reception.end).filter(|range| !range.is_empty())
+    }
+
+    /// What the packets of the stream say of it. `None` before the first one.
+    pub fn parameters(&self) -> Option<&Parameters> {
+        Some(&self.stream.as_ref()?.reception.parameters)
+    }
+
+    /// Lets go of the stream, with everything that was not given out: the next valid packet decides which stream is
+    /// received. For when nothing has come for a while. The statistics go on.
+    pub fn unlock(&mut self) {
+        self.stream = None;
+    }
+
+    /// Counts since the decoder was made.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+}
+
+/// What [`Decoder::next`] does next.
+enum Step {
+    Packet(u64),
+    Gap(u64, u64),
+    End,
+    Take(Vec<u8>),
+    Nothing,
+}
+
+impl Stream {
+    fn step(&mut self, order: Order, statistics: &mut Statistics) -> Step {
+        while let Some(seq) = self.ready.pop_front() {
+            if self.reception.remembers(seq) && self.reception.state(seq) != State::Lost {
+                return Step::Packet(seq);
+            }
+            statistics.overrun += 1;
+        }
+        while self.next < self.reception.end {
+            let seq = self.next;
+            if self.known(seq) {
+                self.next += 1;
+                if order == Order::InOrder {
+                    return Step::Packet(seq);
+                }
+            } else if seq < self.low || self.jump.is_some() {
+                let until = if self.jump.is_some() { self.reception.end } else { self.low };
+                while self.next < until && !self.known(self.next) {
+                    self.next += 1;
+                }
+                return Step::Gap(seq, self.next - seq);
+            } else {
+                return self.waiting_packet();
+            }
+        }
+        if let Some(base) = self.jump.take() {
+            let first = std::mem::replace(&mut self.next, base);
+            self.reception.rebase(base);
+            self.low = base;
+            return Step::Gap(first, base - first);
+        }
+        match self.waiting_packet() {
+            Step::Nothing if self.total == Some(self.next) && !self.ended => {
+                self.ended = true;
+                Step::End
+            }
+            step => step,
+        }
+    }
+
+    /// Whether a packet at or after `next` is there. What was given up and rebuilt later was named already, or
+    /// will not be.
+    fn known(&self, seq: u64) -> bool {
+        self.reception.state(seq) != State::Lost
+    }
+
+    fn waiting_packet(&mut self) -> Step {
+        self.waiting.pop_front().map_or(Step::Nothing, Step::Take)
+    }
+
+    /// Keeps a packet far beyond the newest one, and follows when enough of them agree.
+    fn keep_aside(&mut self, packet: &[u8], body: &Body<'_>, statistics: &mut Statistics) -> Received {
+        let &Body::Source { seq, .. } = body else {
+            if let Body::Mark { sent, end: true } = *body {
+                self.total.get_or_insert(sent);
+            }
+            return Received::Ahead;
+        };
+        let span = self.reception.span();
+        self.aside.retain(|&(other, _)| other != seq && other.abs_diff(seq) < span);
+        self.aside.push((seq, packet.to_vec()));
+        if self.aside.len() == AGREE {
+            statistics.jumps += 1;
+            self.aside.sort_unstable_by_key(|&(seq, _)| seq);
+            self.jump = self.aside.first().map(|&(seq, _)| seq);
+            self.waiting.extend(self.aside.drain(..).map(|(_, packet)| packet));
+        }
+        Received::Ahead
+    }
+}

@@ -1,0 +1,372 @@
+//! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
+
+use super::row::{CLASSES, Row, lanes};
+use super::sets::{Deal, SetSolver};
+use super::store::Store;
+use super::sums::Sums;
+use super::system::{Inserted, System};
+use crate::format::packet::{self, Parameters, Profile, RowHeader};
+use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
+
+/// What is known of a source packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Lost,
+    Received,
+    Rebuilt,
+}
+
+/// What became of a repair packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowFate {
+    /// It tells something.
+    Useful,
+    /// It tells nothing new.
+    Redundant,
+    /// It contradicts what is known.
+    Contradiction,
+    /// It covers packets that the equations cannot have.
+    Unusable,
+}
+
+/// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them.
+const LATE_BLOCKS: u64 = 2;
+
+/// The window of one stream.
+pub(super) struct Reception {
+    pub(super) parameters: Parameters,
+    backend: Backend,
+    pub(super) store: Store,
+    states: Vec<State>,
+    /// One past the newest packet heard of.
+    pub(super) end: u64,
+    /// No later row covers packets below this one.
+    start: u64,
+    /// Rows that begin below this packet cannot be used.
+    floor: u64,
+    /// Lost packets from `start` on.
+    missing: u64,
+    solver: Solver,
+    /// Packets that were rebuilt and that nobody asked for yet.
+    pub(super) rebuilt: Vec<u64>,
+    /// Rebuilt symbols that were not what a sender makes.
+    pub(super) disbelieved: u64,
+}
+
+enum Solver {
+    Rows(Box<RowSolver>),
+    Sets(SetSolver),
+}
+
+/// Solves rows of lanes and taps.
+struct RowSolver {
+    sums: Sums,
+    system: System,
+    /// Lost packets below this one are columns of the system.
+    columns_end: u64,
+    row: Row,
+    /// Scratch: a row's symbol in whole lines.
+    symbol: AlignedBytes,
+}
+
+impl Reception {
+    /// A stream that is received from packet `base` on.
+    pub(super) fn new(backend: Backend, parameters: Parameters, columns: usize, base: u64) -> Reception {
+        let Parameters { profile, window, block, .. } = parameters;
+        let symbol_len = parameters.symbol_len();
+        let padded = symbol_len.next_multiple_of(LINE);
+        // Room for the window, and for rows that come late.
+        let slack = LATE_BLOCKS * u64::from(block) + LINE as u64;
+        let (places, reach) = match profile {
+            Profile::Bounded | Profile::Classic => (u64::from(window), window),
+            Profile::ClassicBlocks => (2 * u64::from(block), u32::from(block)),
+            Profile::Blocks => (2 * u64::from(window), window),
+        };
+        let solver = match profile {
+            Profile::Blocks => Solver::Sets(SetSolver::new(backend, symbol_len)),
+            _ => Solver::Rows(Box::new(RowSolver {
+                sums: Sums::new(backend, lanes(profile), block, reach, padded),
+                system: System::new(backend, columns.min(reach as usize).max(1), padded),
+                columns_end: base,
+                row: Row::default(),
+                symbol: AlignedBytes::zeroed(padded),
+            })),
+        };
+        let places = places + slack;
+        Reception {
+            parameters,
+            backend,
+            store: Store::new(places, symbol_len),
+            states: vec![State::Lost; places as usize],
+            end: base,
+            start: base,
+            floor: base,
+            missing: 0,
+            solver,
+            rebuilt: Vec::new(),
+            disbelieved: 0,
+        }
+    }
+
+    /// Begins anew at packet `base`, past all others.
+    pub(super) fn rebase(&mut self, base: u64) {
+        (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
+        if let Solver::Rows(rows) = &mut self.solver {
+            rows.system.clear();
+            rows.columns_end = base;
+        }
+    }
+
+    /// Number of places: packets that far below `end` are forgotten.
+    pub(super) fn places(&self) -> u64 {
+        self.store.places()
+    }
+
+    /// What is known of a packet that was heard of and is not forgotten.
+    pub(super) fn state(&self, seq: u64) -> State {
+        debug_assert!(seq < self.end && seq + self.places() >= self.end);
+        self.states[(seq % self.places()) as usize]
+    }
+
+    /// Whether a packet's state is still known.
+    pub(super) fn remembers(&self, seq: u64) -> bool {
+        seq < self.end && seq + self.places() >= self.end
+    }
+
+    fn set_state(&mut self, seq: u64, state: State) {
+        let place = (seq % self.places()) as usize;
+        self.states[place] = state;
+    }
+
+    /// The first packet that later rows may cover, as far as the numbers of source packets tell.
+    pub(super) fn reach(&self, end: u64) -> u64 {
+        let Parameters { profile, window, block, .. } = self.parameters;
+        match profile {
+            Profile::Bounded | Profile::Classic => end.saturating_sub(u64::from(window)),
+            Profile::ClassicBlocks => last_two(end, u64::from(block)),
+            Profile::Blocks => last_two(end, u64::from(window)),
+        }
+    }
+
+    /// The first packet that is not lost for good.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// How far a packet may lie beyond the newest one.
+    pub(super) fn span(&self) -> u64 {
+        match self.parameters.profile {
+            Profile::ClassicBlocks => u64::from(self.parameters.block),
+            _ => u64::from(self.parameters.window),
+        }
+    }
+
+    /// Hears of all packets below `end`, which is at most [`span`](Self::span) beyond those heard of.
+    pub(super) fn advance(&mut self, end: u64) {
+        if end <= self.end {
+            return;
+        }
+        self.leave(self.reach(end));
+        for seq in self.end..end {
+            self.set_state(seq, State::Lost);
+        }
+        self.missing += end - self.end;
+        self.end = end;
+    }
+
+    /// Gives up what is lost below `start`.
+    fn leave(&mut self, start: u64) {
+        if start <= self.start {
+            return;
+        }
+        if self.missing > 0 {
+            let lost =
+                (self.start..start.min(self.end)).filter(|&seq| self.state(seq) == State::Lost).count();
+            self.missing -= lost as u64;
+        }
+        self.start = start;
+        if let Solver::Rows(rows) = &mut self.solver {
+            rows.system.give_up_before(start);
+        }
+    }
+
+    /// Takes a source packet that is not known and not older than [`start`](Self::start).
+    pub(super) fn source(&mut self, seq: u64, payload: &[u8], checksum: u32) {
+        self.advance(seq + 1);
+        self.store.put(seq, payload, checksum);
+        self.set_state(seq, State::Received);
+        self.missing -= 1;
+        match &mut self.solver {
+            Solver::Rows(rows) => {
+                let symbol = self.store.symbol(seq);
+                rows.sums.add_late(seq, symbol);
+                if seq < rows.columns_end && rows.system.open() > 0 {
+                    rows.system.learn(seq, symbol);
+                    self.solve();
+                }
+            }
+            Solver::Sets(solver) => {
+                if let Some((first, set)) = solver.set_of(seq) {
+                    self.solve_set(first, set);
+                }
+            }
+        }
+    }
+
+    /// Takes a repair packet whose numbers fit the parameters and reach no further than [`span`](Self::span) beyond
+    /// the packets heard of.
+    pub(super) fn repair(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
+        let end = header.first + u64::from(header.count);
+        if header.first < self.floor || header.first + self.places() < self.end {
+            return RowFate::Unusable;
+        }
+        self.advance(end);
+        match self.parameters.profile {
+            Profile::Blocks => self.set_row(header, bytes),
+            profile => {
+                if matches!(profile, Profile::Bounded | Profile::Classic) {
+                    self.leave(header.first);
+                }
+                self.lane_row(header, bytes)
+            }
+        }
+    }
+
+    fn set_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
+        if self.missing == 0 || header.first < self.start {
+            return RowFate::Redundant;
+        }
+        let deal = Deal::new(header.count, self.parameters.block);
+        let (states, places) = (&self.states, self.store.places());
+        let known = |seq: u64| states[(seq % places) as usize] != State::Lost;
+        let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
+        match solver.take(header.first, deal, header.part, bytes, known) {
+            Some(set) => {
+                self.solve_set(header.first, set);
+                RowFate::Useful
+            }
+            None => RowFate::Redundant,
+        }
+    }
+
+    fn solve_set(&mut self, first: u64, set: u32) {
+        let (states, places) = (&self.states, self.store.places());
+        let known = |seq: u64| states[(seq % places) as usize] != State::Lost;
+        let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
+        for (seq, symbol) in solver.solve(first, set, &self.store, known) {
+            let symbol = &symbol[..self.parameters.symbol_len()];
+            if packet::open_symbol(self.parameters.stream_id, seq, symbol).is_some() {
+                self.store.put_symbol(seq, symbol);
+                self.states[(seq % places) as usize] = State::Rebuilt;
+                self.missing -= 1;
+                self.rebuilt.push(seq);
+            } else {
+                self.disbelieved += 1;
+            }
+        }
+    }
+
+    fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
+        let places = self.store.places();
+        let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
+        let RowSolver { sums, system, columns_end, row, symbol } = &mut **rows;
+        let end = header.first + u64::from(header.count);
+        let lost = |states: &[State], seq: u64| states[(seq % places) as usize] == State::Lost;
+        if self.missing == 0
+            || (system.open() == 0
+                && !((*columns_end).max(self.start)..end).any(|seq| lost(&self.states, seq)))
+        {
+            return RowFate::Redundant;
+        }
+        // A row may come after the first one of a later beginning, if nothing was given up in between.
+        let given_up = (header.first..self.start).any(|seq| lost(&self.states, seq));
+        if header.first < sums.oldest()
+            || given_up
+            || sums.end() > end + LATE_BLOCKS * u64::from(self.parameters.block)
+        {
+            return RowFate::Unusable;
+        }
+        let mut given_up = None;
+        for seq in (*columns_end).max(self.start)..end {
+            if lost(&self.states, seq) {
+                given_up = system.push_column(seq).or(given_up);
+            }
+        }
+        *columns_end = end.max(*columns_end);
+        if let Some(given_up) = given_up {
+            self.floor = given_up + 1;
+            self.leave(self.floor);
+            return RowFate::Unusable;
+        }
+        sums.leave(header.first.max(sums.start()));
+        while sums.end() < end {
+            let seq = sums.end();
+            let known = !lost(&self.states, seq);
+            sums.push(known.then(|| self.store.symbol(seq)));
+        }
+
+        row.generate(self.parameters.profile, header.row, header.first, header.count);
+        symbol[..bytes.len()].copy_from_slice(bytes);
+        let mut classes: [Vec<&[u8]>; CLASSES] = row.room();
+        classes[0].push(symbol);
+        sums.select(row, &mut classes);
+        let mut open_taps: Vec<(u64, u8)> = Vec::new();
+        let symbols = self.store.from(header.first);
+        for &(column, class) in &row.taps {
+            if lost(&self.states, column) {
+                open_taps.push((column, class));
+            } else {
+                classes[usize::from(class)].push(symbols.symbol(column));
+            }
+        }
+        let coefficient = row.coefficients(&mut open_taps);
+        let (backend, store, states, sums_end) = (self.backend, &self.store, &self.states, sums.end());
+        let inserted = system.insert(coefficient, |payload| {
+            backend.gather(&classes.each_ref().map(|class| &class[..]), row.factor, payload);
+            // What the sums have beyond a row that came late.
+            for seq in (end..sums_end).filter(|&seq| !lost(states, seq)) {
+                backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);
+            }
+        });
+        match inserted {
+            Inserted::Useful => {
+                self.solve();
+                RowFate::Useful
+            }
+            Inserted::Redundant => RowFate::Redundant,
+            Inserted::Contradiction => RowFate::Contradiction,
+        }
+    }
+
+    /// Takes over what the equations determine by now.
+    fn solve(&mut self) {
+        let Solver::Rows(rows) = &mut self.solver else { return };
+        let RowSolver { sums, system, .. } = &mut **rows;
+        let (places, stream_id) = (self.store.places(), self.parameters.stream_id);
+        let (store, states, rebuilt) = (&mut self.store, &mut self.states, &mut self.rebuilt);
+        let symbol_len = self.parameters.symbol_len();
+        let before = rebuilt.len();
+        system.solve(|seq, symbol| {
+            let symbol = &symbol[..symbol_len];
+            if packet::open_symbol(stream_id, seq, symbol).is_none() {
+                self.disbelieved += 1;
+                return false;
+            }
+            store.put_symbol(seq, symbol);
+            states[(seq % places) as usize] = State::Rebuilt;
+            self.missing -= 1;
+            rebuilt.push(seq);
+            true
+        });
+        // The system solves the newest first.
+        rebuilt[before..].reverse();
+        for &seq in &rebuilt[before..] {
+            sums.add_late(seq, store.symbol(seq));
+        }
+    }
+}
+
+/// The beginning of the unit before the one that holds the packet before `end`.
+fn last_two(end: u64, unit: u64) -> u64 {
+    (end.saturating_sub(1) / unit).saturating_sub(1) * unit
+}

@@ -1,0 +1,141 @@
+//! What a code could do at best: decoding simulated on coefficients alone, without a byte of payload.
+//!
+//! A loss trace says of each transmission whether it arrives. The simulation sends a stream of one of the
+//! [`Generator`]s through it and solves the same equations as the [`Decoder`](super::Decoder). With
+//! [`Generator::Ideal`] the coefficients are random elements of the field: no code with the same windows does
+//! better than that but by chance, so it is what the others are compared with.
+
+use super::row::Row;
+use super::settings::{Settings, SettingsError};
+use super::system::{Inserted, System};
+use crate::format::packet::Profile;
+use crate::gf256::kernel::Backend;
+
+/// Where coefficients come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// Uniformly random elements of GF(2^8).
+    Ideal,
+    /// The rows of the profile, which is [`Profile::Bounded`] or [`Profile::Classic`].
+    Profile,
+}
+
+/// What came of a simulated stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Numbers of the source packets that were not recovered.
+    pub lost: Vec<u64>,
+    /// For each source packet that was lost and recovered, how many source packets were sent from it on until it was
+    /// there.
+    pub delays: Vec<u32>,
+    /// Most lost packets that were in equations at a time.
+    pub most_open: usize,
+    /// For each time that everything lost had been recovered: how many rows had come in vain since the time before.
+    pub overheads: Vec<u32>,
+}
+
+/// A sender and a receiver of coefficients.
+struct Simulation {
+    generator: Generator,
+    profile: Profile,
+    system: System,
+    row: Row,
+    rows: u64,
+    /// Lost packets that no equation has met yet.
+    fresh: Vec<u64>,
+    /// Rows that told nothing new.
+    vain: u32,
+}
+
+impl Simulation {
+    fn new(generator: Generator, profile: Profile, columns: usize) -> Simulation {
+        let system = System::new(Backend::best(), columns, 0);
+        Simulation { generator, profile, system, row: Row::default(), rows: 0, fresh: Vec::new(), vain: 0 }
+    }
+
+    /// The next row, over columns `first..end`; `lost` says whether a column is. Returns what was recovered.
+    fn row(&mut self, first: u64, end: u64, arrives: bool, lost: impl Fn(u64) -> bool) -> Vec<u64> {
+        let number = self.rows;
+        self.rows += 1;
+        self.system.give_up_before(first);
+        if !arrives {
+            return Vec::new();
+        }
+        for seq in self.fresh.drain(..).filter(|&seq| seq >= first) {
+            self.system.push_column(seq);
+        }
+        if self.system.open() == 0 {
+            return Vec::new();
+        }
+        let inserted = match self.generator {
+            Generator::Ideal => self.system.insert(|column| random_byte(number, column), |_| {}),
+            Generator::Profile => {
+                self.row.generate(self.profile, number, first, (end - first) as u32);
+                let mut open_taps = self.row.taps.clone();
+                open_taps.retain(|&(column, _)| lost(column));
+                self.system.insert(self.row.coefficients(&mut open_taps), |_| {})
+            }
+        };
+        self.vain += u32::from(inserted != Inserted::Useful);
+        let mut recovered = Vec::new();
+        if inserted == Inserted::Useful {
+            self.system.solve(|seq, _| {
+                recovered.push(seq);
+                true
+            });
+        }
+        recovered
+    }
+}
+
+/// Sends `count` source packets and the repair packets between them over a line; `lost` is asked once for each
+/// transmission, in order. Columns that the last row does not recover count as lost.
+///
+/// # Errors
+///
+/// Those of [`Settings::parameters`].
+pub fn stream(
+    generator: Generator,
+    settings: &Settings,
+    count: u64,
+    mut lost: impl FnMut() -> bool,
+) -> Result<Outcome, SettingsError> {
+    let parameters = settings.parameters()?;
+    let (window, block) = (u64::from(parameters.window), u64::from(parameters.block));
+    let mut simulation = Simulation::new(generator, parameters.profile, window.min(2048) as usize);
+    let mut states = vec![false; count as usize];
+    let mut outcome = Outcome::default();
+    let (mut owed, mut start) = (0, 0);
+    for seq in 0..count {
+        if lost() {
+            states[seq as usize] = true;
+            simulation.fresh.push(seq);
+        }
+        let end = seq + 1;
+        start = start.max(end.saturating_sub(window).div_ceil(block) * block);
+        owed += u32::from(settings.ratio.repair());
+        while owed >= u32::from(settings.ratio.source()) {
+            owed -= u32::from(settings.ratio.source());
+            let arrives = !lost();
+            let recovered = simulation.row(start, end, arrives, |column| states[column as usize]);
+            if !recovered.is_empty() && simulation.system.open() == 0 {
+                outcome.overheads.push(std::mem::take(&mut simulation.vain));
+            }
+            for recovered in recovered {
+                states[recovered as usize] = false;
+                outcome.delays.push((end - recovered) as u32);
+            }
+            outcome.most_open = outcome.most_open.max(simulation.system.open());
+        }
+    }
+    outcome.lost = (0..count).filter(|&seq| states[seq as usize]).collect();
+    Ok(outcome)
+}
+
+/// A random coefficient of a column in a row.
+fn random_byte(row: u64, column: u64) -> u8 {
+    let z = (row << 32 ^ column).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (z ^ z >> 31) as u8
+}

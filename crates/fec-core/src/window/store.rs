@@ -1,0 +1,103 @@
+//! The symbols of a window: one place for each source packet, by its number modulo the number of places.
+
+use crate::format::packet::{HEADER, SYMBOL_OVERHEAD};
+use crate::gf256::kernel::{AlignedBytes, LINE};
+
+/// A ring of symbols.
+///
+/// Symbols begin on cache lines and are padded with zeros to whole ones. The line in front of each has room for a
+/// packet's header, so that a packet whose payload has full length can be sent from here. Places stand an odd
+/// number of lines apart, so that they do not compete for the same places of a cache.
+#[derive(Debug)]
+pub(super) struct Store {
+    bytes: AlignedBytes,
+    places: u64,
+    stride: usize,
+    symbol_len: usize,
+}
+
+impl Store {
+    /// Room for `places` symbols of `symbol_len` bytes.
+    pub(super) fn new(places: u64, symbol_len: usize) -> Store {
+        let stride = ((LINE + symbol_len).div_ceil(LINE) | 1) * LINE;
+        let len = usize::try_from(places).ok().and_then(|places| places.checked_mul(stride));
+        let bytes = AlignedBytes::zeroed(len.expect("the window's memory was checked"));
+        Store { bytes, places, stride, symbol_len }
+    }
+
+    /// Number of places.
+    pub(super) fn places(&self) -> u64 {
+        self.places
+    }
+
+    fn at(&self, seq: u64) -> usize {
+        (seq % self.places) as usize * self.stride + LINE
+    }
+
+    /// The symbol in the place of packet `seq`, padded to whole lines.
+    pub(super) fn symbol(&self, seq: u64) -> &[u8] {
+        &self.bytes[self.at(seq)..][..self.symbol_len.next_multiple_of(LINE)]
+    }
+
+    /// The symbols of packets from `first` on, for when many are asked for.
+    pub(super) fn from(&self, first: u64) -> From<'_> {
+        From { store: self, first, place: first % self.places }
+    }
+
+    /// The payload in the place of packet `seq`. A symbol must stand there.
+    pub(super) fn payload(&self, seq: u64) -> &[u8] {
+        let symbol = self.symbol(seq);
+        &symbol[2..][..usize::from(u16::from_le_bytes([symbol[0], symbol[1]]))]
+    }
+
+    /// Puts the symbol of a payload in its place.
+    pub(super) fn put(&mut self, seq: u64, payload: &[u8], checksum: u32) {
+        let at = self.at(seq);
+        let symbol = &mut self.bytes[at..][..self.symbol_len];
+        let (len, rest) = symbol.split_at_mut(2);
+        len.copy_from_slice(&(payload.len() as u16).to_le_bytes());
+        let (room, sum) = rest.split_at_mut(rest.len() - 4);
+        let (bytes, padding) = room.split_at_mut(payload.len());
+        bytes.copy_from_slice(payload);
+        padding.fill(0);
+        sum.copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Puts a symbol, or the beginning of a padded one, in its place.
+    pub(super) fn put_symbol(&mut self, seq: u64, symbol: &[u8]) {
+        let at = self.at(seq);
+        self.bytes[at..][..self.symbol_len].copy_from_slice(&symbol[..self.symbol_len]);
+    }
+
+    /// The header and the symbol in the place of packet `seq`, without a gap: a packet, if its payload has full
+    /// length.
+    pub(super) fn packet(&mut self, seq: u64, header: &[u8; HEADER]) -> &[u8] {
+        let at = self.at(seq) - HEADER;
+        let packet = &mut self.bytes[at..][..HEADER + self.symbol_len];
+        packet[..HEADER].copy_from_slice(header);
+        packet
+    }
+
+    /// Bytes of a payload of full length.
+    pub(super) fn full_payload(&self) -> usize {
+        self.symbol_len - SYMBOL_OVERHEAD
+    }
+}
+
+/// The symbols from some packet on: finding one takes no division.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    store: &'a Store,
+    first: u64,
+    place: u64,
+}
+
+impl<'a> From<'a> {
+    /// The symbol in the place of packet `seq`, which lies less than the number of places after the first.
+    pub(super) fn symbol(&self, seq: u64) -> &'a [u8] {
+        let place = self.place + (seq - self.first);
+        let place = if place < self.store.places { place } else { place - self.store.places };
+        let at = place as usize * self.store.stride + LINE;
+        &self.store.bytes[at..][..self.store.symbol_len.next_multiple_of(LINE)]
+    }
+}

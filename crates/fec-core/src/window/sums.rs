@@ -1,0 +1,167 @@
+//! The lane sums of a window that slides (format specification, section 14).
+//!
+//! Every column that is added goes into three sums of its lane. The window's beginning moves in blocks: what
+//! each block added is kept, and taken away in one go when the block leaves, so no column is read twice.
+//!
+//! The record of a block takes no work while it grows: at its beginning it is a copy of the total, at its end
+//! the total is added, and the difference remains.
+
+use super::row::{CLASSES, Row, SUMS, column_values, lane_of};
+use crate::gf256::kernel::{AlignedBytes, Backend, LINE, Walk};
+
+/// The sums of the columns from `start` to `end` that were added.
+#[derive(Debug)]
+pub(super) struct Sums {
+    backend: Backend,
+    lanes: usize,
+    block: u64,
+    /// Bytes of a sum.
+    len: usize,
+    /// Bytes of all sums.
+    all: usize,
+    total: AlignedBytes,
+    /// The records of blocks, each in the place of its number modulo `places`. That of the block which `end` lies
+    /// in is the total at the block's beginning.
+    records: AlignedBytes,
+    places: u64,
+    /// The first column of the oldest record that is still there: `start`, or one block less.
+    oldest: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Sums {
+    /// Sums over windows of up to `window` columns, whose beginnings are multiples of `block`, with symbols of
+    /// `symbol_len` bytes. They begin at column 0.
+    pub(super) fn new(backend: Backend, lanes: usize, block: u16, window: u32, symbol_len: usize) -> Sums {
+        let len = (symbol_len.div_ceil(LINE) | 1) * LINE;
+        let all = lanes * SUMS * len;
+        let places = u64::from(window.div_ceil(u32::from(block))) + 2;
+        Sums {
+            backend,
+            lanes,
+            block: u64::from(block),
+            len,
+            all,
+            total: AlignedBytes::zeroed(all),
+            records: AlignedBytes::zeroed(all * places as usize),
+            places,
+            oldest: 0,
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// The first column of the window.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The first column of the widest window that [`select`](Self::select) serves: one block may have left.
+    pub(super) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// The column that comes next.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Begins anew at column `start`, a multiple of the block.
+    pub(super) fn reset(&mut self, start: u64) {
+        self.total.fill(0);
+        (self.oldest, self.start, self.end) = (start, start, start);
+        self.record(start / self.block).fill(0);
+    }
+
+    /// Goes on to the next column, and adds its symbol if there is one.
+    ///
+    /// The window must not be full: the caller moves its beginning first.
+    pub(super) fn push(&mut self, symbol: Option<&[u8]>) {
+        if let Some(symbol) = symbol {
+            spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol);
+        }
+        self.end += 1;
+        if self.end.is_multiple_of(self.block) {
+            let block = self.end / self.block;
+            let (at, all, backend) = (self.record_at(block - 1), self.all, self.backend);
+            backend.add(Walk::FourLines, &mut self.records[at..at + all], &self.total);
+            let at = self.record_at(block);
+            self.records[at..at + all].copy_from_slice(&self.total);
+        }
+    }
+
+    /// Adds a column that was passed over.
+    pub(super) fn add_late(&mut self, column: u64, symbol: &[u8]) {
+        if !(self.start..self.end).contains(&column) {
+            return;
+        }
+        spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol);
+        let (block, current) = (column / self.block, self.end / self.block);
+        if block != current {
+            for block in [block, current] {
+                let (at, all) = (self.record_at(block), self.all);
+                let record = &mut self.records[at..at + all];
+                spread(self.backend, record, self.lanes, self.len, column, symbol);
+            }
+        }
+    }
+
+    /// Moves the window's beginning to `start`, a multiple of the block and not before where it is.
+    pub(super) fn leave(&mut self, start: u64) {
+        if start > self.end {
+            return self.reset(start);
+        }
+        while self.start < start {
+            let (all, backend) = (self.all, self.backend);
+            let (left, current) =
+                (self.record_at(self.start / self.block), self.record_at(self.end / self.block));
+            backend.add(Walk::FourLines, &mut self.total, &self.records[left..left + all]);
+            // What left is no part of the total at the beginning of the current block either.
+            if left < current {
+                let (left_part, rest) = self.records.split_at_mut(current);
+                backend.add(Walk::FourLines, &mut rest[..all], &left_part[left..left + all]);
+            } else {
+                let (rest, left_part) = self.records.split_at_mut(left);
+                backend.add(Walk::FourLines, &mut rest[current..current + all], &left_part[..all]);
+            }
+            self.oldest = self.start;
+            self.start += self.block;
+        }
+    }
+
+    /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
+    /// [`oldest`](Self::oldest).
+    pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut [Vec<&'a [u8]>; CLASSES]) {
+        let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
+        for sums in [Some(&self.total[..]), left].into_iter().flatten() {
+            let lanes = sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate();
+            for (lane, sums) in lanes {
+                for (class, mask) in classes.iter_mut().zip(row.masks(lane)) {
+                    let chosen =
+                        sums.chunks_exact(self.len).enumerate().filter(|(sum, _)| mask >> sum & 1 == 1);
+                    class.extend(chosen.map(|(_, sum)| sum));
+                }
+            }
+        }
+    }
+
+    fn record_at(&self, block: u64) -> usize {
+        (block % self.places) as usize * self.all
+    }
+
+    fn record(&mut self, block: u64) -> &mut [u8] {
+        let at = self.record_at(block);
+        &mut self.records[at..][..self.all]
+    }
+}
+
+/// Adds the symbol of a column to the three sums of its lane.
+fn spread(backend: Backend, sums: &mut [u8], lanes: usize, len: usize, column: u64, symbol: &[u8]) {
+    let [_, second_value, third_value] = column_values(lanes, column);
+    let lane = &mut sums[lane_of(lanes, column) * SUMS * len..][..SUMS * len];
+    let (first, rest) = lane.split_at_mut(len);
+    let (second, third) = rest.split_at_mut(len);
+    let dst = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
+    backend.spread(dst, symbol, [second_value, third_value]);
+}

@@ -1,0 +1,370 @@
+//! What lines and strangers do to packets. No wrong byte comes out: [`Output::drain`] compares each payload.
+
+use super::common::{Noise, Output, packets, payload, receive, settings};
+use fec_core::format::packet::{self, Body, HEADER, PacketError, RowHeader};
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received};
+
+const MOST: u16 = 64;
+
+fn slices(packets: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
+    packets.iter().map(|packet| &packet[..])
+}
+
+/// Sequence number of a source packet.
+fn source_seq(packet: &[u8]) -> Option<u64> {
+    match packet::parse(packet).unwrap().1 {
+        Body::Source { seq, .. } => Some(seq),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_backend_makes_the_same_packets() {
+    for profile in Profile::ALL {
+        let settings = settings(profile, 500, 133);
+        let expected = packets(&settings, Backend::by_name("scalar").unwrap(), 1300);
+        for backend in Backend::available() {
+            assert!(packets(&settings, backend, 1300) == expected, "{profile:?} {backend:?}");
+        }
+    }
+}
+
+#[test]
+fn reordered_and_repeated() {
+    for profile in Profile::ALL {
+        let mut noise = Noise(5);
+        let sent = packets(&settings(profile, 960, MOST), Backend::best(), 6000);
+        let mut line: Vec<(usize, &[u8])> = Vec::new();
+        for (i, packet) in slices(&sent).enumerate() {
+            if !noise.chance(0.04) {
+                line.push((i + noise.below(17), packet));
+            }
+            if noise.chance(0.05) {
+                line.push((i + noise.below(40), packet));
+            }
+        }
+        line.sort_by_key(|(at, _)| *at);
+        for order in [Order::InOrder, Order::Immediate] {
+            let arrived = line.iter().map(|(_, packet)| *packet);
+            let (output, decoder) = receive(arrived, Backend::best(), order, MOST);
+            output.assert_complete(6000, order);
+            assert_eq!(output.lost(), 0, "{profile:?} {order:?}");
+            assert!(decoder.statistics().duplicates > 100);
+            assert_eq!(decoder.statistics().conflicts, 0);
+        }
+    }
+}
+
+#[test]
+fn damaged_packets_are_erasures() {
+    for profile in Profile::ALL {
+        let mut noise = Noise(6);
+        let mut sent = packets(&settings(profile, 960, MOST), Backend::best(), 4000);
+        let mut hit = 0;
+        for packet in &mut sent {
+            if noise.chance(0.03) {
+                hit += 1;
+                match noise.below(4) {
+                    0 => packet.truncate(noise.below(packet.len())),
+                    1 => packet.extend([0; 3]),
+                    _ => {
+                        let at = noise.below(packet.len());
+                        packet[at] ^= 1 << noise.below(8);
+                    }
+                }
+            }
+        }
+        let (output, decoder) = receive(slices(&sent), Backend::best(), Order::InOrder, MOST);
+        output.assert_complete(4000, Order::InOrder);
+        assert_eq!(output.lost(), 0, "{profile:?}");
+        let statistics = decoder.statistics();
+        assert_eq!(statistics.damaged + statistics.rejected, hit);
+    }
+}
+
+#[test]
+fn an_outage_is_named_and_the_stream_goes_on() {
+    let sent = packets(&settings(Profile::Bounded, 6000, MOST), Backend::best(), 20_000);
+    let first = sent.iter().position(|packet| source_seq(packet) == Some(5000)).unwrap();
+    for outage in [2000, 5000, 9000] {
+        let arrived = sent.iter().enumerate().filter(|(i, _)| !(first..first + outage).contains(i));
+        let (output, _) = receive(arrived.map(|(_, p)| &p[..]), Backend::best(), Order::InOrder, MOST);
+        output.assert_complete(20_000, Order::InOrder);
+        let lost: Vec<u64> = slices(&sent[first..first + outage]).filter_map(source_seq).collect();
+        assert_eq!(output.gaps, [(5000, lost.len() as u64)], "outage of {outage}");
+    }
+}
+
+/// After an outage that cannot be mended everything is given out again within a window.
+#[test]
+fn later_packets_flow_within_one_window() {
+    let window = 960;
+    let sent = packets(&settings(Profile::Bounded, window, MOST), Backend::best(), 5000);
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    for packet in &sent {
+        let seq = source_seq(packet);
+        if seq.is_some_and(|seq| (1000..1400).contains(&seq)) {
+            continue;
+        }
+        decoder.receive(packet);
+        output.drain(&mut decoder, MOST);
+        if seq.is_some_and(|seq| seq == 1400 + u64::from(window)) {
+            assert_eq!(output.gaps, [(1000, 400)]);
+            assert_eq!(output.delivered.last(), Some(&(1400 + u64::from(window))));
+        }
+    }
+}
+
+#[test]
+fn joining_in_the_middle() {
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 960, MOST), Backend::best(), 6000);
+        let from = sent.iter().position(|packet| source_seq(packet) == Some(2500)).unwrap();
+        let mut noise = Noise(8);
+        let arrived = slices(&sent).enumerate().filter(|(i, _)| {
+            // From 5000 on, past the windows that reach back to before it joined, it has losses to repair.
+            *i == from || (*i > from && (*i < 5000 || !noise.chance(0.03)))
+        });
+        let (output, decoder) = receive(arrived.map(|(_, p)| p), Backend::best(), Order::InOrder, MOST);
+        assert!(output.delivered.iter().copied().eq(2500..6000), "{profile:?}");
+        assert_eq!((output.lost(), output.ended), (0, true));
+        assert!(decoder.statistics().rebuilt > 20);
+    }
+}
+
+#[test]
+fn strangers_are_ignored_until_unlocked() {
+    let ours = packets(&settings(Profile::Bounded, 480, MOST), Backend::best(), 1000);
+    let mut other = settings(Profile::Bounded, 480, MOST);
+    other.stream_id ^= 1;
+    let theirs = packets(&other, Backend::best(), 1000);
+    let mut changed = settings(Profile::Bounded, 480, MOST);
+    changed.window = 481;
+    let mismatched = packets(&changed, Backend::best(), 10);
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    for (a, b) in ours.iter().zip(&theirs) {
+        decoder.receive(a);
+        assert_eq!(decoder.receive(b), Received::Foreign);
+        assert_eq!(decoder.receive(&mismatched[0]), Received::Mismatch);
+        output.drain(&mut decoder, MOST);
+    }
+    output.assert_complete(1000, Order::InOrder);
+    decoder.unlock();
+    assert_eq!(decoder.receive(&theirs[0]), Received::Accepted);
+    assert_eq!(decoder.parameters().unwrap().stream_id, other.stream_id);
+}
+
+/// A valid packet with other content than the one that came first.
+#[test]
+fn conflicts_are_counted_and_the_first_wins() {
+    let settings = settings(Profile::Bounded, 480, MOST);
+    let parameters = settings.parameters().unwrap();
+    let sent = packets(&settings, Backend::best(), 100);
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&sent[0]);
+    let mut forged = Vec::new();
+    let sum = packet::payload_checksum(settings.stream_id, 0, b"other");
+    packet::write_source(&mut forged, &parameters, 0, b"other", sum);
+    assert_eq!(decoder.receive(&forged), Received::Conflict);
+    assert_eq!(decoder.receive(&sent[0]), Received::Duplicate);
+    assert!(matches!(
+        decoder.next(),
+        Some(Event::Packet { seq: 0, payload: bytes, rebuilt: false }) if bytes == payload(0, MOST)
+    ));
+}
+
+/// Repair packets with valid checksums and wrong symbols: what is rebuilt from them is not believed.
+#[test]
+fn wrong_rebuilds_become_gaps() {
+    for profile in Profile::ALL {
+        let settings = settings(profile, 480, MOST);
+        let parameters = settings.parameters().unwrap();
+        let mut sent = packets(&settings, Backend::best(), 3000);
+        let mut forged = 0;
+        for packet in &mut sent {
+            let parsed = packet::parse(packet).unwrap().1;
+            if let Body::Repair { row, first, count, part, symbol } = parsed
+                && (row / 80).is_multiple_of(2)
+            {
+                let mut symbol = symbol.to_vec();
+                symbol[9] ^= 0x40;
+                packet::write_repair(packet, &parameters, &RowHeader { row, first, count, part }, &symbol);
+                forged += 1;
+            }
+        }
+        assert!(forged > 200);
+        let mut noise = Noise(9);
+        let arrived = slices(&sent).filter(|_| !noise.chance(0.02));
+        let (output, decoder) = receive(arrived, Backend::best(), Order::InOrder, MOST);
+        output.assert_complete(3000, Order::InOrder);
+        assert!(decoder.statistics().disbelieved > 0, "{profile:?}");
+    }
+}
+
+/// A packet far ahead moves nothing; sixteen that agree do.
+#[test]
+fn jumps_need_agreement() {
+    let settings = settings(Profile::Bounded, 480, MOST);
+    let parameters = settings.parameters().unwrap();
+    let source = |seq: u64| {
+        let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
+        let sum = packet::payload_checksum(settings.stream_id, seq, &bytes);
+        packet::write_source(&mut out, &parameters, seq, &bytes, sum);
+        out
+    };
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    for seq in 0..100 {
+        decoder.receive(&source(seq));
+        assert_eq!(decoder.receive(&source((1 << 40) + 7 * seq)), Received::Ahead);
+        output.drain(&mut decoder, MOST);
+    }
+    assert_eq!(output.delivered.len(), 100);
+    for seq in 0..16 {
+        assert_eq!(decoder.receive(&source((1 << 50) + seq)), Received::Ahead);
+        output.drain(&mut decoder, MOST);
+    }
+    assert_eq!(output.gaps, [(100, (1 << 50) - 100)]);
+    assert_eq!(output.delivered.len(), 116);
+    assert_eq!(decoder.statistics().jumps, 1);
+}
+
+/// Any bytes, and any mixture of streams, parameters, replays and forgeries: nothing panics, and nobody gets a
+/// number twice.
+#[test]
+fn anything_at_all() {
+    for seed in 0..60 {
+        let mut noise = Noise(seed);
+        let mut pool: Vec<Vec<u8>> = Vec::new();
+        for profile in Profile::ALL {
+            let mut chosen = settings(profile, [1, 2, 7, 48, 500][noise.below(5)], MOST);
+            chosen.block = [1, 3, 48, 240][noise.below(4)];
+            pool.extend(packets(&chosen, Backend::best(), noise.below(900) as u64));
+        }
+        let first = noise.below(pool.len());
+        let order = [Order::InOrder, Order::Immediate][noise.below(2)];
+        let columns = [1, 5, 2048][noise.below(3)];
+        let mut decoder = Decoder::new(Limits { order, columns, ..Limits::default() }, Backend::best());
+        decoder.receive(&pool[first]);
+        let parameters = *decoder.parameters().unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..3000 {
+            let mut bytes = pool[noise.below(pool.len())].clone();
+            if noise.chance(0.3) {
+                let number = [noise.below(2000) as u64, noise.next() >> noise.below(64)][noise.below(2)] >> 1;
+                let symbol = vec![noise.next() as u8; parameters.symbol_len()];
+                let (first, count) = (number - number % 240, noise.next() as u32 % 600);
+                let row = RowHeader { row: number, first, count, part: noise.below(90) as u32 };
+                match noise.below(3) {
+                    0 => packet::write_repair(&mut bytes, &parameters, &row, &symbol),
+                    1 => bytes = packet::mark(&parameters, number, noise.chance(0.1)).to_vec(),
+                    _ => {
+                        let body = payload(number, MOST);
+                        let sum = packet::payload_checksum(parameters.stream_id, number, &body);
+                        packet::write_source(&mut bytes, &parameters, number, &body, sum);
+                    }
+                }
+            } else if noise.chance(0.2) {
+                let (at, len) = (noise.below(bytes.len()), bytes.len());
+                bytes[at] = noise.next() as u8;
+                bytes.truncate(len - noise.below(2) * noise.below(len));
+            }
+            decoder.receive(&bytes);
+            if noise.chance(0.02) {
+                decoder.give_up_before(noise.below(2000) as u64);
+            }
+            while noise.chance(0.97)
+                && let Some(event) = decoder.next()
+            {
+                match event {
+                    Event::Packet { seq, .. } => assert!(seen.insert(seq), "{seq} twice"),
+                    Event::Gap { first, count } => assert!(count > 0 && first < packet::MAX_SEQ),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_are_parsed_strictly() {
+    let sent = packets(&settings(Profile::Bounded, 480, MOST), Backend::best(), 30);
+    for packet in &sent {
+        for len in 0..packet.len() {
+            assert!(packet::parse(&packet[..len]).is_err());
+        }
+        for at in 0..packet.len() {
+            let mut changed = packet.clone();
+            changed[at] ^= 0x10;
+            assert!(packet::parse(&changed).is_err(), "byte {at}");
+        }
+    }
+    let patched = |at: usize, value: u8| {
+        let mut changed = sent[0].clone();
+        changed[at] = value;
+        packet::parse(&changed).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(patched(0, 0), PacketError::Magic);
+    assert_eq!(patched(4, 2), PacketError::Version(2));
+    assert_eq!(patched(5, 3), PacketError::Type(3));
+    assert_eq!(patched(6, 1), PacketError::Authentication(1));
+    assert_eq!(patched(HEADER + 3, 0xAA), PacketError::Damaged);
+}
+
+#[test]
+fn slow_streams_are_flushed() {
+    for profile in [Profile::Bounded, Profile::Classic, Profile::ClassicBlocks] {
+        let settings = settings(profile, 480, MOST);
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        let mut output = Output::default();
+        for seq in 0..2000 {
+            let mut line = Vec::new();
+            encoder.push(&payload(seq, MOST), &mut |p: &[u8]| line.push(p.to_vec())).unwrap();
+            if seq % 7 == 3 {
+                line.remove(0);
+            }
+            if seq % 3 == 0 {
+                encoder.flush(&mut |p: &[u8]| line.push(p.to_vec()));
+                encoder.keep_alive(&mut |p: &[u8]| line.push(p.to_vec()));
+            }
+            for packet in &line {
+                decoder.receive(packet);
+            }
+            output.drain(&mut decoder, MOST);
+            if seq % 3 == 0 {
+                assert!(output.delivered.len() as u64 + 3 > seq, "{profile:?} {seq}");
+            }
+        }
+        assert!(output.gaps.is_empty());
+    }
+}
+
+/// An acknowledgement shrinks the windows of later rows, in whole blocks, and never makes them wrong.
+#[test]
+fn acknowledged_packets_are_not_covered_any_more() {
+    let settings = settings(Profile::Bounded, 960, MOST);
+    let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    let mut noise = Noise(10);
+    for seq in 0..4000 {
+        let mut line = Vec::new();
+        encoder.push(&payload(seq, MOST), &mut |p: &[u8]| line.push(p.to_vec())).unwrap();
+        for packet in &line {
+            if let Body::Repair { first, count, .. } = packet::parse(packet).unwrap().1 {
+                assert!(first + u64::from(count) == seq + 1 && first + 480 > seq, "{first} at {seq}");
+            }
+            if !noise.chance(0.03) {
+                decoder.receive(packet);
+            }
+        }
+        output.drain(&mut decoder, MOST);
+        encoder.acknowledge(decoder.pending().map_or(seq, |pending| pending.start));
+        encoder.acknowledge(3);
+    }
+    assert!(output.gaps.is_empty() && output.rebuilt > 80);
+}

@@ -1,0 +1,99 @@
+//! Against the ideal random code on the same losses; `examples/stream-quality.rs` runs longer traces.
+
+use super::common::{Noise, Output, packets, settings};
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::simulate::{Generator, Outcome, stream};
+use fec_core::window::{Decoder, Limits, Profile};
+
+const COUNT: u64 = 40_000;
+
+/// Says of each transmission whether it is lost.
+type Trace = Box<dyn FnMut() -> bool>;
+type Case = (&'static str, fn() -> Trace);
+
+fn both(trace: impl Fn() -> Trace) -> [Outcome; 2] {
+    [Generator::Ideal, Generator::Profile].map(|generator| {
+        let settings = settings(Profile::Bounded, 6000, 16);
+        stream(generator, &settings, COUNT, trace()).unwrap()
+    })
+}
+
+fn random(loss: f64) -> Trace {
+    let mut noise = Noise(7);
+    Box::new(move || noise.chance(loss))
+}
+
+/// Gilbert-Elliott with losses in the bad state only.
+fn gilbert_elliott(loss: f64, burst: f64) -> Trace {
+    let (mut noise, mut bad) = (Noise(7), false);
+    Box::new(move || {
+        bad ^= noise.chance(if bad { 1.0 / burst } else { loss / burst / (1.0 - loss) });
+        bad
+    })
+}
+
+fn p99(outcome: &Outcome) -> f64 {
+    let mut delays = outcome.delays.clone();
+    delays.sort_unstable();
+    f64::from(delays[delays.len() * 99 / 100])
+}
+
+#[test]
+fn residual_loss_and_delay() {
+    let traces: [Case; 7] = [
+        ("r 5", || random(0.05)),
+        ("r 10", || random(0.10)),
+        ("r 12", || random(0.12)),
+        ("r 13", || random(0.13)),
+        ("GE 5/50", || gilbert_elliott(0.05, 50.0)),
+        ("GE 5/150", || gilbert_elliott(0.05, 150.0)),
+        ("GE 10/20", || gilbert_elliott(0.10, 20.0)),
+    ];
+    for (name, trace) in traces {
+        let [ideal, ours] = both(trace);
+        let limit = ideal.lost.len() as f64 + COUNT as f64 * 0.0001;
+        assert!(ours.lost.len() as f64 <= limit, "{name}: {} of {}", ours.lost.len(), ideal.lost.len());
+        assert!(p99(&ours) <= 1.05 * p99(&ideal), "{name}: {} to {}", p99(&ours), p99(&ideal));
+    }
+}
+
+#[test]
+fn rows_in_vain() {
+    for losses in [1, 2, 5, 20, 50, 100, 250] {
+        let [_, ours] = both(|| {
+            let (mut at, period) = (0, 7 * losses + 300);
+            Box::new(move || {
+                at += 1;
+                at % period < losses
+            })
+        });
+        let mut vain = ours.overheads;
+        vain.sort_unstable();
+        let mean = f64::from(vain.iter().sum::<u32>()) / vain.len() as f64;
+        assert!(mean <= 0.025, "bursts of {losses}: {mean}");
+        assert!(vain[vain.len() * 99 / 100] <= 1, "bursts of {losses}");
+    }
+}
+
+/// The decoder recovers what the simulation says that can be recovered: it loses no equation on the way.
+#[test]
+fn the_decoder_recovers_what_the_equations_allow() {
+    let settings = settings(Profile::Bounded, 960, 16);
+    let packets = packets(&settings, Backend::best(), COUNT);
+    for loss in [0.10, 0.13, 0.14, 0.15] {
+        let simulated = stream(Generator::Profile, &settings, COUNT, random(loss)).unwrap();
+        let (mut decoder, mut output) = (Decoder::new(Limits::default(), Backend::best()), Output::default());
+        let mut lost = random(loss);
+        for packet in packets.iter().take((COUNT + COUNT / 6) as usize) {
+            if !lost() {
+                decoder.receive(packet);
+                output.drain(&mut decoder, 16);
+            }
+        }
+        decoder.give_up_before(u64::MAX);
+        output.drain(&mut decoder, 16);
+        let gaps: Vec<u64> = output.gaps.iter().flat_map(|&(first, count)| first..first + count).collect();
+        assert_eq!(gaps, simulated.lost, "{loss}");
+        assert!(output.rebuilt > 0, "{loss}: {}", output.rebuilt);
+    }
+}
