@@ -26,7 +26,11 @@ pub(crate) struct Settings {
     pub(crate) max_memory: u64,
     /// The most bytes that a container's group may have.
     pub(crate) max_group: u64,
-    progress: Mode,
+    pub(crate) progress: Mode,
+    /// Whether the backend was asked for by name.
+    pub(crate) backend_asked: bool,
+    /// The threads that were asked for, if any.
+    pub(crate) threads_asked: Option<usize>,
 }
 
 impl Settings {
@@ -54,6 +58,8 @@ impl Settings {
             max_memory: common.max_memory.unwrap_or(96 << 20),
             max_group: common.max_memory.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
             progress: common.progress,
+            backend_asked: common.backend.is_some(),
+            threads_asked: common.threads.map(usize::from),
         })
     }
 
