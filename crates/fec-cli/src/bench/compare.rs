@@ -111,7 +111,9 @@ impl Comparison {
             unmatched: 0,
             median_ratio: None,
             worst: 0.0,
-            differences: differences.map(|((name, a), (_, b))| format!("{name}: {a} then, {b} now")).collect(),
+            differences: differences
+                .map(|((name, a), (_, b))| format!("{name}: {a} then, {b} now"))
+                .collect(),
             gate: None,
         };
         let (old, new) = (figures(then), figures(now));
@@ -157,7 +159,8 @@ impl Comparison {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let ratio = self.median_ratio.map_or("no figure in common".to_owned(), |r| format!("median ratio {r:.3}"));
+        let ratio =
+            self.median_ratio.map_or("no figure in common".to_owned(), |r| format!("median ratio {r:.3}"));
         let mut lines = vec![format!(
             "compared with {}: {ratio}, {} slower, {} faster, {} the same within the noise, {} without a partner",
             self.with, self.slower, self.faster, self.same, self.unmatched

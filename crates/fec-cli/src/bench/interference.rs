@@ -95,7 +95,13 @@ impl Stat {
         // The name, in parentheses, may hold anything; the times are fields 14 to 17 of the line.
         let own: Vec<f64> =
             own.rsplit_once(')')?.1.split_whitespace().skip(11).take(4).flat_map(str::parse).collect();
-        Some(Stat { cpus: cpus as f64, all: busy + idle + iowait + steal, busy, steal, own: own.iter().sum() })
+        Some(Stat {
+            cpus: cpus as f64,
+            all: busy + idle + iowait + steal,
+            busy,
+            steal,
+            own: own.iter().sum(),
+        })
     }
 
     /// The share of steal, and the CPUs that others used.
@@ -109,7 +115,8 @@ impl Stat {
 impl Interference {
     /// One line, and one more for each thing that may have moved figures.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let percent = |share: Option<f64>| share.map_or("unknown".to_owned(), |s| format!("{:.1} %", s * 100.0));
+        let percent =
+            |share: Option<f64>| share.map_or("unknown".to_owned(), |s| format!("{:.1} %", s * 100.0));
         let mut lines = vec![format!(
             "run-queue wait {}, steal {}, other processes {} CPUs, {} of {} slices discarded",
             percent(self.run_queue_wait),
@@ -119,7 +126,9 @@ impl Interference {
             self.slices
         )];
         if self.run_queue_wait.is_some_and(|share| share > 0.05) {
-            lines.push("interference: another task ran on the same core; disturbed slices were discarded".into());
+            lines.push(
+                "interference: another task ran on the same core; disturbed slices were discarded".into(),
+            );
         }
         if self.steal.is_some_and(|share| share > 0.01) {
             lines.push("interference: the hypervisor took time away, which slices cannot see".into());

@@ -45,8 +45,28 @@ pub(crate) struct Caches {
 
 /// The features that matter here, in the words of x86 and of ARM.
 const FLAGS: [&str; 22] = [
-    "ssse3", "sse4_1", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512vbmi", "gfni", "vaes", "vpclmulqdq", "sha_ni",
-    "hypervisor", "asimd", "pmull", "aes", "sha1", "sha2", "sha3", "crc32", "sve", "sve2", "atomics",
+    "ssse3",
+    "sse4_1",
+    "avx2",
+    "avx512f",
+    "avx512bw",
+    "avx512vl",
+    "avx512vbmi",
+    "gfni",
+    "vaes",
+    "vpclmulqdq",
+    "sha_ni",
+    "hypervisor",
+    "asimd",
+    "pmull",
+    "aes",
+    "sha1",
+    "sha2",
+    "sha3",
+    "crc32",
+    "sve",
+    "sve2",
+    "atomics",
 ];
 
 impl Machine {
@@ -148,7 +168,14 @@ fn emulator(info: &str) -> Option<String> {
 
 /// The sizes that the system tells; under emulation it tells another machine's.
 fn caches(emulated: bool) -> Caches {
-    let small = Caches { l1_bytes: 32 << 10, l1_ways: 4, l2_bytes: 512 << 10, l2_ways: 16, l3_bytes: None, known: false };
+    let small = Caches {
+        l1_bytes: 32 << 10,
+        l1_ways: 4,
+        l2_bytes: 512 << 10,
+        l2_ways: 16,
+        l3_bytes: None,
+        known: false,
+    };
     let mut found = [None; 4];
     for index in 0..8 {
         let read = |name: &str| line(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}"));

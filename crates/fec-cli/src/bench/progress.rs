@@ -45,7 +45,8 @@ impl Progress {
         let elapsed = self.started.elapsed();
         // Whichever is shorter: what is left of the planned time, or what the figures so far promise.
         let planned = self.planned.saturating_sub(elapsed);
-        let promised = if done > 0 { elapsed / done as u32 * of.saturating_sub(done) as u32 } else { planned };
+        let promised =
+            if done > 0 { elapsed / done as u32 * of.saturating_sub(done) as u32 } else { planned };
         let left = planned.min(promised);
         match &self.show {
             Show::Nothing => {}

@@ -1,4 +1,6 @@
 use crate::args::Format;
 use crate::failure::{Exit, Result};
 use crate::settings::Settings;
-pub(super) fn run(_settings: &Settings, _format: Format) -> Result<Exit> { Ok(Exit::Done) }
+pub(super) fn run(_settings: &Settings, _format: Format) -> Result<Exit> {
+    Ok(Exit::Done)
+}

@@ -59,7 +59,11 @@ impl Hierarchy {
         };
         for (level, shape) in [("L1", l1), ("L2", l2)] {
             let set = shape.ways * LINE;
-            if shape.ways == 0 || shape.bytes == 0 || !shape.bytes.is_multiple_of(set) || shape.bytes > 1 << 30 {
+            if shape.ways == 0
+                || shape.bytes == 0
+                || !shape.bytes.is_multiple_of(set)
+                || shape.bytes > 1 << 30
+            {
                 let message = format!("--model {text}: {level} is no whole number of sets, or above 1 GiB");
                 return Err(Failure::usage(message).help("its bytes are a multiple of 64 times its ways"));
             }
@@ -79,7 +83,10 @@ impl Hierarchy {
         let parsed = match parts[..] {
             [l1, ways1, l2, ways2] => {
                 let cache = |bytes: &str, ways: &str| {
-                    Some(Shape { bytes: crate::args::size(bytes).ok()?, ways: ways.parse().ok().filter(|w| *w <= 1024)? })
+                    Some(Shape {
+                        bytes: crate::args::size(bytes).ok()?,
+                        ways: ways.parse().ok().filter(|w| *w <= 1024)?,
+                    })
                 };
                 cache(l1, ways1).zip(cache(l2, ways2))
             }
@@ -96,7 +103,14 @@ impl Hierarchy {
 impl fmt::Display for Hierarchy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Hierarchy { name, l1, l2 } = self;
-        write!(f, "{name} (L1 {} KiB {}-way, L2 {} KiB {}-way, LRU)", l1.bytes >> 10, l1.ways, l2.bytes >> 10, l2.ways)
+        write!(
+            f,
+            "{name} (L1 {} KiB {}-way, L2 {} KiB {}-way, LRU)",
+            l1.bytes >> 10,
+            l1.ways,
+            l2.bytes >> 10,
+            l2.ways
+        )
     }
 }
 

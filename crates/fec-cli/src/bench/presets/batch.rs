@@ -7,9 +7,9 @@ use super::{Outcome, megabits};
 use crate::failure::{Failure, Result};
 use fec_core::block::{Code, Plan, Rows, ShardBuf};
 
-
 /// How many sets, and how long their shards are.
-const CASES: [(usize, usize); 7] = [(2, 64), (2, 256), (64, 64), (64, 128), (64, 256), (64, 1024), (16, 4096)];
+const CASES: [(usize, usize); 7] =
+    [(2, 64), (2, 256), (64, 64), (64, 128), (64, 256), (64, 1024), (16, 4096)];
 
 pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     let code = super::code(lab)?;
@@ -31,7 +31,8 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     for (operation, known, wanted) in patterns {
         for (sets, len) in CASES {
             let backend = lab.settings.backend;
-            let plan = Plan::new(code, backend, &known, &wanted).map_err(|e| Failure::usage(e.to_string()))?;
+            let plan =
+                Plan::new(code, backend, &known, &wanted).map_err(|e| Failure::usage(e.to_string()))?;
             let mut work = Sets::new(&plan, sets, len);
             let name = format!("{operation}, {sets} sets of {len} B");
             let [mut one, mut two, mut three] = std::array::from_fn(|_| work.twin());

@@ -73,7 +73,8 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
 /// A product added to a product, and both engines of each shape.
 fn cases(backend: Backend) -> Vec<Case> {
     let code = Code::new(2, 1).expect("three shards");
-    let plan = |code, known: &[u8], wanted: &[u8], engine| Plan::with_engine(code, backend, known, wanted, engine);
+    let plan =
+        |code, known: &[u8], wanted: &[u8], engine| Plan::with_engine(code, backend, known, wanted, engine);
     let product = plan(code, &[0, 1], &[2], Engine::Matrix).expect("a matrix serves any shards");
     let mut cases = vec![Case { operation: "product-add".to_owned(), plan: product }];
     for (k, m) in SHAPES {

@@ -147,7 +147,8 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             let setup = began.elapsed().as_secs_f64();
             // Filled even where there is no time left for the figure: decoding needs it.
             set.encode(&encoder, lent, &PhaseClock::default());
-            let rounds = measure(lab, &name, threads > 1, &mut |clock| Ok(set.encode(&encoder, lent, clock)))?;
+            let rounds =
+                measure(lab, &name, threads > 1, &mut |clock| Ok(set.encode(&encoder, lent, clock)))?;
             if let Some(rounds) = rounds {
                 let rounds = Rounds { setup, ..rounds };
                 fill_table(lab, &mut encode, hash, threads, &rounds, payload);
@@ -237,7 +238,14 @@ fn measure(lab: &mut Lab, name: &str, spread: bool, round: &mut Round) -> Result
 }
 
 /// The rows of one hash and thread count: phases in the order of the work, what is left, the whole, the set-up.
-fn fill_table(lab: &mut Lab, table: &mut Table, hash: HashKind, threads: usize, rounds: &Rounds, payload: u64) {
+fn fill_table(
+    lab: &mut Lab,
+    table: &mut Table,
+    hash: HashKind,
+    threads: usize,
+    rounds: &Rounds,
+    payload: u64,
+) {
     // In the order of the enum but for the second digest and tree.
     const ORDER: [(Phase, &str); 6] = [
         (Phase::Check, "check"),

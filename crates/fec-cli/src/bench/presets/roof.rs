@@ -29,7 +29,11 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             figure("gigabytes_per_second", "GB/s", 2),
         ]
     };
-    let mut table = Table::new("roof", "What the machine can do at best: GB/s of bytes read, written or hashed", columns());
+    let mut table = Table::new(
+        "roof",
+        "What the machine can do at best: GB/s of bytes read, written or hashed",
+        columns(),
+    );
     let all = lab.settings.threads;
     let levels = levels(lab);
     lab.plan(3 * levels.len() + 1 + if all > 1 { 3 } else { 0 } + 4 + 4);
@@ -60,7 +64,15 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
 }
 
 /// Measures one row; `bytes` of each call.
-fn row(lab: &mut Lab, table: &mut Table, what: &str, level: &str, threads: usize, bytes: usize, work: impl FnMut()) {
+fn row(
+    lab: &mut Lab,
+    table: &mut Table,
+    what: &str,
+    level: &str,
+    threads: usize,
+    bytes: usize,
+    work: impl FnMut(),
+) {
     let name = format!("{what} in {level}, {threads} threads");
     let Some(measured) = lab.measure(&name, threads > 1, work) else { return };
     let rate = bytes as f64 / measured.time.median / 1e9;
@@ -136,7 +148,8 @@ fn files(lab: &mut Lab, table: &mut Table) -> Result<()> {
     let mut outcome = Ok(());
     let mut write = |file: &File| {
         for at in (0..FILE).step_by(WRITE) {
-            outcome = std::mem::replace(&mut outcome, Ok(())).and_then(|()| file.write_all_at(&buffer, at as u64));
+            outcome =
+                std::mem::replace(&mut outcome, Ok(())).and_then(|()| file.write_all_at(&buffer, at as u64));
         }
     };
     write(&file);
@@ -157,7 +170,8 @@ fn files(lab: &mut Lab, table: &mut Table) -> Result<()> {
     let mut outcome = Ok(());
     row(lab, table, "file read", "page cache", 1, FILE, || {
         for at in (0..FILE).step_by(WRITE) {
-            outcome = std::mem::replace(&mut outcome, Ok(())).and_then(|()| read.read_exact_at(&mut buffer, at as u64));
+            outcome = std::mem::replace(&mut outcome, Ok(()))
+                .and_then(|()| read.read_exact_at(&mut buffer, at as u64));
         }
     });
     outcome.map_err(failed)

@@ -9,18 +9,8 @@ use super::{Outcome, estimated_cycles, megabits};
 use crate::failure::Result;
 use fec_core::block::{Code, Plan};
 
-const SHAPES: [(usize, usize); 10] = [
-    (4, 2),
-    (10, 4),
-    (17, 3),
-    (33, 67),
-    (50, 50),
-    (86, 14),
-    (100, 100),
-    (128, 128),
-    (200, 56),
-    (255, 1),
-];
+const SHAPES: [(usize, usize); 10] =
+    [(4, 2), (10, 4), (17, 3), (33, 67), (50, 50), (86, 14), (100, 100), (128, 128), (200, 56), (255, 1)];
 
 const LENGTHS: [usize; 5] = [64, 256, 2048, 16 << 10, 128 << 10];
 
@@ -51,7 +41,9 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         let plan = Plan::encode(Code::new(k, m).expect("at most 256 shards"), lab.settings.backend);
         let mut work = Work::new(&plan, len);
         let bytes = work.bytes();
-        let Some(measured) = lab.measure(&format!("{k} + {m} x {len} B"), false, || work.run()) else { continue };
+        let Some(measured) = lab.measure(&format!("{k} + {m} x {len} B"), false, || work.run()) else {
+            continue;
+        };
         let seconds = measured.time.median;
         let (misses, whole) = work.model(lab);
         let cells = [
@@ -67,6 +59,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         let counted = counters::cells(&measured.counts, bytes);
         table.row(cells.into_iter().chain(counted).chain(model::cells(&misses, whole)));
     }
-    let notes = vec!["a set that takes long is coded some columns at a time: the time is of those".to_owned()];
+    let notes =
+        vec!["a set that takes long is coded some columns at a time: the time is of those".to_owned()];
     Ok(Outcome { tables: vec![table], notes, verdict: None })
 }

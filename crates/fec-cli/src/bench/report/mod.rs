@@ -122,7 +122,11 @@ pub(crate) fn figure(name: &str, label: &str, digits: usize) -> Column {
 }
 
 impl Table {
-    pub(crate) fn new(name: &str, title: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Table {
+    pub(crate) fn new(
+        name: &str,
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = Column>,
+    ) -> Table {
         let columns = columns.into_iter().collect();
         Table { name: name.to_owned(), title: title.into(), columns, rows: Vec::new() }
     }

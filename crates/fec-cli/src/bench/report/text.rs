@@ -16,7 +16,8 @@ struct Grid {
 fn grid(table: &Table) -> Grid {
     let mut grid = Grid { head: Vec::new(), left: Vec::new(), rows: vec![Vec::new(); table.rows.len()] };
     for column in &table.columns {
-        let cells: Vec<&Cell> = table.rows.iter().map(|row| row.get(&column.name).unwrap_or(&Cell::Missing)).collect();
+        let cells: Vec<&Cell> =
+            table.rows.iter().map(|row| row.get(&column.name).unwrap_or(&Cell::Missing)).collect();
         if cells.iter().all(|cell| matches!(cell, Cell::Missing)) {
             continue;
         }
@@ -62,7 +63,10 @@ fn header(report: &Report) -> Vec<String> {
     let mut lines = vec![format!(
         "backend {}{}, {} thread{plural}; preset {}, {}",
         report.backend,
-        machine.emulated.as_ref().map_or(String::new(), |by| format!(" EMULATED by {by}: no speed here means anything")),
+        machine
+            .emulated
+            .as_ref()
+            .map_or(String::new(), |by| format!(" EMULATED by {by}: no speed here means anything")),
         report.threads,
         report.preset,
         machine.date
@@ -170,9 +174,12 @@ pub(super) fn markdown(report: &Report) -> String {
     for table in tables(report) {
         let grid = grid(table);
         out.push_str(&format!("\n\n### {}\n\n", table.title));
-        let row = |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "));
+        let row = |cells: &[String]| {
+            format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+        };
         out.push_str(&row(&grid.head));
-        let rule: Vec<String> = grid.left.iter().map(|left| if *left { "---" } else { "---:" }.to_owned()).collect();
+        let rule: Vec<String> =
+            grid.left.iter().map(|left| if *left { "---" } else { "---:" }.to_owned()).collect();
         out.push_str(&row(&rule));
         grid.rows.iter().for_each(|cells| out.push_str(&row(cells)));
     }
@@ -183,12 +190,15 @@ pub(super) fn markdown(report: &Report) -> String {
 /// For spreadsheets: one block for each table, `table` in front of every row, all columns, RFC 4180. The header
 /// is comment lines that begin with #.
 pub(super) fn csv(report: &Report) -> String {
-    let mut out: String = header(report).iter().chain(&footer(report)).map(|line| format!("# {line}\r\n")).collect();
+    let mut out: String =
+        header(report).iter().chain(&footer(report)).map(|line| format!("# {line}\r\n")).collect();
     for table in tables(report) {
         let measured: Vec<bool> = table
             .columns
             .iter()
-            .map(|column| table.rows.iter().any(|row| matches!(row.get(&column.name), Some(Cell::Measured(_)))))
+            .map(|column| {
+                table.rows.iter().any(|row| matches!(row.get(&column.name), Some(Cell::Measured(_))))
+            })
             .collect();
         let mut head = vec!["table".to_owned()];
         for (column, measured) in table.columns.iter().zip(&measured) {
@@ -231,7 +241,11 @@ fn csv_cells(cell: &Cell, measured: bool) -> Vec<String> {
 
 fn csv_row(cells: &[String]) -> String {
     let quoted = cells.iter().map(|cell| {
-        if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() }
+        if cell.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
     });
     format!("{}\r\n", quoted.collect::<Vec<_>>().join(","))
 }

@@ -37,8 +37,8 @@ mod x86;
 
 pub(crate) use aligned::{AlignedBytes, LINE};
 pub use program::Operations;
-pub use trace::{Access, AccessKind};
 pub(crate) use program::{BLOCK, Program, Skews, tail_layers};
+pub use trace::{Access, AccessKind};
 
 /// The kernels of this target architecture, fastest first. Scalar stands last and needs no feature.
 static KERNELS: &[&Kernel] = &[
@@ -70,6 +70,8 @@ struct Kernel {
     table_len: usize,
     /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
     step: Option<usize>,
+    /// Bytes of the vectors that programs run on.
+    vector: usize,
     /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.
     program_costs: (usize, usize),

@@ -22,6 +22,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
     step: Some(STEP),
+    vector: VECTOR,
     program_costs: (20, 4),
     pack: nibble::pack,
     run,

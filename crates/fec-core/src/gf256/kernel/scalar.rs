@@ -11,6 +11,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: 1,
     table_len: 1,
     step: None,
+    vector: VECTOR,
     program_costs: (12, 2),
     pack: |coefficient, table| table[0] = coefficient,
     run,
@@ -48,7 +49,8 @@ pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Vis
         let columns = || (start..row_len.min(start + CHUNK)).step_by(LINE);
         for (coefficients, out) in tables.chunks_exact(src.len()).zip(dst) {
             columns().for_each(|at| trace::write(visit, out, at, LINE, false));
-            for (&coefficient, row) in coefficients.iter().zip(src) {
+            for (i, &coefficient) in coefficients.iter().enumerate() {
+                let row = trace::row(visit, src, i);
                 for at in columns() {
                     trace::read(visit, row, at, LINE);
                     trace::read(visit, &PRODUCTS[usize::from(coefficient)], 0, 256);
