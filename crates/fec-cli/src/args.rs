@@ -50,6 +50,9 @@ pub(crate) struct Common {
     /// Print one JSON object at the end instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Tell on standard error where the time goes, stage by stage, and what holds the work back
+    #[arg(long = "where", global = true)]
+    pub(crate) locate: bool,
     /// Use this kernel; an error if this machine does not have it [default: the fastest it has]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) backend: Option<String>,
@@ -189,6 +192,8 @@ pub(crate) enum Preset {
     Batch,
     /// A sweep over k, m and the length of shards
     Sets,
+    /// Real files through encode, verify and decode: read, code, hash, write, sync
+    Files,
     /// What the machine can do at best: memory by cache level, hashes, writing to the page cache
     Roof,
     /// The cache model alone, beside a fixed number of rounds that an outside simulator can count
@@ -244,9 +249,6 @@ pub(crate) struct Bench {
     /// 32K,4,512K,16
     #[arg(long, value_name = "CACHES", default_value = "host")]
     pub(crate) model: String,
-    /// Also tell which resource holds the work back
-    #[arg(long = "where")]
-    pub(crate) locate: bool,
     /// Where `files` puts its files, in a temporary folder [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
@@ -260,7 +262,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "P%", value_parser = per_cent, requires = "compare")]
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts
-    #[arg(long, conflicts_with_all = ["save", "compare", "require_backend", "locate"])]
+    #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
     pub(crate) gates: bool,
 }
 

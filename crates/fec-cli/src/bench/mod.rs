@@ -18,9 +18,9 @@ mod machine;
 mod model;
 mod presets;
 mod progress;
-mod report;
+pub(crate) mod report;
 mod slices;
-mod stats;
+pub(crate) mod stats;
 
 use crate::args::{self, Format};
 use crate::failure::{Exit, Failure, Result};

@@ -82,6 +82,18 @@ impl Slices {
         self.slices.push(slice);
     }
 
+    /// Adds the slices of another account of the same work.
+    pub(crate) fn absorb(&mut self, other: Slices) {
+        self.slices.extend(other.slices);
+    }
+
+    /// Drops the first slice, which warmed things up, if it is not the only one.
+    pub(crate) fn forget_first(&mut self) {
+        if self.slices.len() > 1 {
+            self.slices.remove(0);
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slices.len()
     }

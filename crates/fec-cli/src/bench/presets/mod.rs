@@ -1,6 +1,7 @@
 //! What can be measured: one file for each preset.
 
 mod batch;
+mod files;
 mod kernels;
 mod model;
 mod reference;
@@ -34,6 +35,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Outcome> {
         Preset::Kernels => kernels::run(lab),
         Preset::Batch => batch::run(lab),
         Preset::Sets => sets::run(lab),
+        Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
     }

@@ -2,6 +2,8 @@
 
 mod text;
 
+pub(crate) use text::terminal_table;
+
 use super::compare::Comparison;
 use super::interference::Interference;
 use super::machine::Machine;

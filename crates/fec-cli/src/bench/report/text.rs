@@ -137,35 +137,42 @@ pub(super) fn terminal(report: &Report) -> String {
     let mut out = header(report).join("\n");
     out.push('\n');
     for table in tables(report) {
-        out.push_str(&format!("\n{}\n", table.title));
-        let grid = grid(table);
-        let width = |i: usize| {
-            let cells = grid.rows.iter().map(|row| row[i].chars().count());
-            cells.chain([grid.head[i].chars().count()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..grid.head.len()).map(width).collect();
-        let keys = table.columns.iter().take_while(|column| column.key).count().saturating_sub(1);
-        let mut above: Option<&Vec<String>> = None;
-        let mut line = |cells: &[String]| {
-            let padded = cells.iter().zip(&widths).zip(&grid.left).map(|((cell, &width), left)| {
-                if *left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            });
-            out.push_str(&format!("  {}", padded.collect::<Vec<_>>().join("  ")).trim_end().to_owned());
-            out.push('\n');
-        };
-        line(&grid.head);
-        for row in &grid.rows {
-            let same = above.map_or(0, |above| {
-                row.iter().zip(above).take(keys).take_while(|(cell, above)| cell == above).count()
-            });
-            let mut cells = row.clone();
-            cells[..same].fill(String::new());
-            line(&cells);
-            above = Some(row);
-        }
+        out.push('\n');
+        out.push_str(&terminal_table(table));
     }
     out.push_str(&format!("\n{}", footer(report).join("\n")));
     out.trim_end().to_owned()
+}
+
+/// One table for a terminal, with its title.
+pub(crate) fn terminal_table(table: &Table) -> String {
+    let mut out = format!("{}\n", table.title);
+    let grid = grid(table);
+    let width = |i: usize| {
+        let cells = grid.rows.iter().map(|row| row[i].chars().count());
+        cells.chain([grid.head[i].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..grid.head.len()).map(width).collect();
+    let keys = table.columns.iter().take_while(|column| column.key).count().saturating_sub(1);
+    let mut above: Option<&Vec<String>> = None;
+    let mut line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).zip(&grid.left).map(|((cell, &width), left)| {
+            if *left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        out.push_str(&format!("  {}", padded.collect::<Vec<_>>().join("  ")).trim_end().to_owned());
+        out.push('\n');
+    };
+    line(&grid.head);
+    for row in &grid.rows {
+        let same = above.map_or(0, |above| {
+            row.iter().zip(above).take(keys).take_while(|(cell, above)| cell == above).count()
+        });
+        let mut cells = row.clone();
+        cells[..same].fill(String::new());
+        line(&cells);
+        above = Some(row);
+    }
+    out
 }
 
 /// For a document.
