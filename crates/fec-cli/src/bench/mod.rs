@@ -71,7 +71,6 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         interference: lab.watch.end(),
         tables: outcome.tables,
         notes: outcome.notes,
-        verdict: outcome.verdict,
         comparison: None,
     };
     if let Some(path) = &args.save {

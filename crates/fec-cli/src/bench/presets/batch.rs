@@ -57,7 +57,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome { tables: vec![table], ..Outcome::default() })
+    Ok(Outcome { tables: vec![table], notes: Vec::new() })
 }
 
 /// A name, the known shards and the wanted ones.

@@ -133,7 +133,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     if fs::read(at("back")).ok() != fs::read(at("payload")).ok() && fs::exists(at("back")).unwrap_or(false) {
         return Err(Failure::new(Exit::Untrue, "bench: the file did not come back as it was"));
     }
-    Ok(Outcome { tables: vec![table, stages], notes, verdict: None })
+    Ok(Outcome { tables: vec![table, stages], notes })
 }
 
 /// Removes so many of the shard files.

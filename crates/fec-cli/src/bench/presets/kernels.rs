@@ -67,7 +67,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome { tables: vec![table], ..Outcome::default() })
+    Ok(Outcome { tables: vec![table], notes: Vec::new() })
 }
 
 /// A product added to a product, and both engines of each shape.

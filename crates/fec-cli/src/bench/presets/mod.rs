@@ -17,11 +17,9 @@ use clap::ValueEnum;
 use fec_core::block::Code;
 
 /// What a preset found.
-#[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) tables: Vec<Table>,
     pub(crate) notes: Vec<String>,
-    pub(crate) verdict: Option<String>,
 }
 
 /// Its name on the command line.

@@ -11,6 +11,7 @@ use super::super::slices::{Moment, Slice, Slices};
 use super::rows::fill;
 use super::{Outcome, estimated_cycles, megabits};
 use crate::failure::{Exit, Failure, Result};
+use crate::stages::{self, Observed};
 use crate::sys::threads::Threads;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
@@ -63,13 +64,15 @@ impl PhaseClock {
 }
 
 impl Observer for PhaseClock {
-    fn begin(&self, _: Phase) {
+    fn begin(&self, phase: Phase) {
+        Observed.begin(phase);
         self.state().began = Some(Moment::now());
     }
 
-    fn end(&self, phase: Phase, _: u64) {
+    fn end(&self, phase: Phase, bytes: u64) {
         let mut state = self.state();
         let Some(began) = state.began.take() else { return };
+        Observed.end(phase, bytes);
         *state.spent.entry(phase).or_default() += began.until_now();
         state.reports += 1;
     }
@@ -125,6 +128,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     lab.plan(2 * hashes.len() * threads.len());
     for hash in hashes {
         let group = geometry(lab, code, hash)?;
+        stages::tell_work(code, hash, lab.settings.backend);
         let payload = group.payload_len();
         let encoder = SetEncoder::new(code, hash, lab.settings.backend);
         let mut set = Set::new(&group);
@@ -176,7 +180,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         }
     }
     notes.push("Mb/s are payload bits; set-up is making the plan, once, and no part of the total".to_owned());
-    Ok(Outcome { tables: vec![encode, decode], notes, verdict: None })
+    Ok(Outcome { tables: vec![encode, decode], notes })
 }
 
 fn columns() -> Vec<Column> {

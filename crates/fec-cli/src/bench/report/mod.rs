@@ -37,8 +37,6 @@ pub(crate) struct Report {
     pub(crate) interference: Interference,
     pub(crate) tables: Vec<Table>,
     pub(crate) notes: Vec<String>,
-    /// One line: which resource holds the work back.
-    pub(crate) verdict: Option<String>,
     pub(crate) comparison: Option<Comparison>,
 }
 

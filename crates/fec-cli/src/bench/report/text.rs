@@ -116,7 +116,6 @@ fn footer(report: &Report) -> Vec<String> {
     } else if report.out_of_time {
         lines.push("the time was up: not all was measured; --budget gives more".to_owned());
     }
-    lines.extend(report.verdict.clone());
     if let Some(comparison) = &report.comparison {
         lines.extend(comparison.lines());
     }
