@@ -79,10 +79,19 @@ impl Machine {
         Machine {
             date: date(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())),
             host: line("/proc/sys/kernel/hostname"),
-            cpu: cpu_name(&info),
+            cpu: match &emulated {
+                Some(_) => format!("{} emulated on {}", std::env::consts::ARCH, cpu_name(&info)),
+                None => cpu_name(&info),
+            },
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            microcode: field(&info, "microcode").map(|m| microcode(m, virtual_machine)),
-            flags: FLAGS.into_iter().filter(|f| flags.contains(f)).map(str::to_owned).collect(),
+            microcode: field(&info, "microcode")
+                .filter(|_| emulated.is_none())
+                .map(|m| microcode(m, virtual_machine)),
+            flags: FLAGS
+                .into_iter()
+                .filter(|f| flags.contains(f) && emulated.is_none())
+                .map(str::to_owned)
+                .collect(),
             virtual_machine,
             caches: Machine::new_caches(),
             kernel: line("/proc/sys/kernel/osrelease"),

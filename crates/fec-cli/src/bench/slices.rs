@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn a_slice_in_which_something_else_ran_does_not_count() {
         let mut slices = Slices::new(2, false);
-        [slice(1000, 999), slice(5000, 1000), slice(1002, 1002), slice(1004, 1001)].map(|s| slices.add(s));
+        let taken = [slice(1000, 999), slice(5000, 1000), slice(1002, 1002), slice(1004, 1001)];
+        taken.into_iter().for_each(|slice| slices.add(slice));
         let summary = slices.summary().expect("there are clean ones");
         assert_eq!((summary.slices, summary.discarded, summary.on_core), (3, 1, false));
         assert!((summary.median - 501e-6).abs() < 1e-9, "{summary:?}");

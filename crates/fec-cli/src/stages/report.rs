@@ -207,8 +207,11 @@ mod tests {
     use fec_core::digest::HashKind;
     use fec_core::gf256::kernel::Backend;
 
-    /// One thread: milliseconds on the wall and on the core, and megabytes, of some stages.
-    fn told(stages: &[(Stage, u64, u64, u64)]) -> String {
+    /// Milliseconds on the wall and on the core, and megabytes, of a stage.
+    type Timed = (Stage, u64, u64, u64);
+
+    /// What one thread with these stages is told.
+    fn told(stages: &[Timed]) -> String {
         let mut thread = Thread { wall: Duration::ZERO, stages: Default::default() };
         for &(stage, wall, core, megabytes) in stages {
             let [wall, core] = [wall, core].map(Duration::from_millis);
@@ -233,7 +236,7 @@ mod tests {
     #[test]
     fn the_verdict_names_what_holds_the_work_back() {
         use Stage::{Code, Hash, Other, Read, Sync, Write};
-        let cases: [(&[(Stage, u64, u64, u64)], &str); 9] = [
+        let cases: [(&[Timed], &str); 9] = [
             (&[(Read, 900, 20, 100), (Code, 50, 50, 100), (Hash, 50, 50, 50)], "the input: 88 %"),
             (&[(Write, 900, 20, 100), (Code, 50, 50, 100)], "the output"),
             (&[(Sync, 500, 5, 0), (Code, 100, 100, 100), (Hash, 100, 100, 90)], "the disk"),

@@ -16,6 +16,9 @@ use crate::sys::cleanup::interrupted;
 use fec_core::gf256::kernel::Backend;
 use serde::Serialize;
 
+/// What is checked, how many there are, and how many are right.
+type Check = (&'static str, u64, fn(Backend) -> u64);
+
 /// How many of a kind were right.
 #[derive(Debug, Serialize)]
 struct Gate {
@@ -43,7 +46,7 @@ pub(super) fn run(settings: &Settings, format: Format) -> Result<Exit> {
     let mut gates = Vec::new();
     for backend in backends {
         let name = backend.name();
-        let checks: [(&str, u64, fn(Backend) -> u64); 3] = [
+        let checks: [Check; 3] = [
             ("products of two bytes", products::ALL, products::right),
             ("encode, erase, decode, re-encode", trips::ALL, trips::right),
             ("random sets, as reed-solomon-erasure 6.0 codes them", outside::ALL, outside::right),
@@ -116,7 +119,7 @@ impl Random {
 
     /// A number below `limit`.
     fn below(&mut self, limit: usize) -> usize {
-        (u64::from(self.next()) * limit as u64 >> 32) as usize
+        ((u64::from(self.next()) * limit as u64) >> 32) as usize
     }
 
     /// `count` different numbers below `limit`, ascending.

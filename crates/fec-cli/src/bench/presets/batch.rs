@@ -113,7 +113,9 @@ impl Sets {
     }
 
     fn batched(&mut self, plan: &Plan) {
-        let mut rows: Vec<(Vec<&[u8]>, Vec<&mut [u8]>)> =
+        /// Sources and destinations of one set.
+        type Set<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
+        let mut rows: Vec<Set> =
             self.all.iter_mut().map(|(src, dst)| (src.iter().collect(), dst.iter_mut().collect())).collect();
         let mut sets: Vec<Rows> = rows.iter_mut().map(|(src, dst)| (&src[..], &mut dst[..])).collect();
         plan.run_batch(&mut sets);

@@ -90,7 +90,7 @@ fn header(report: &Report) -> Vec<String> {
     let clocks = &machine.clocks;
     let mhz = |value: Option<f64>| value.map_or("unknown".to_owned(), |mhz| format!("{mhz:.0} MHz"));
     lines.push(format!(
-        "core clock {} (measured), {} {}, timer {} in steps of {:.0} ns, {:.0} ns a reading; governor {}, {}",
+        "core clock {}, {} {}, timer {} in steps of {:.0} ns, {:.0} ns a reading; governor {}, {}",
         mhz(clocks.core_mhz),
         clocks.ticks.as_deref().unwrap_or("tick counter"),
         mhz(clocks.ticks_mhz),
@@ -158,7 +158,7 @@ pub(crate) fn terminal_table(table: &Table) -> String {
         let padded = cells.iter().zip(&widths).zip(&grid.left).map(|((cell, &width), left)| {
             if *left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
-        out.push_str(&format!("  {}", padded.collect::<Vec<_>>().join("  ")).trim_end().to_owned());
+        out.push_str(format!("  {}", padded.collect::<Vec<_>>().join("  ")).trim_end());
         out.push('\n');
     };
     line(&grid.head);
