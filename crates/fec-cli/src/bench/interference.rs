@@ -127,7 +127,8 @@ impl Interference {
         )];
         if self.run_queue_wait.is_some_and(|share| share > 0.05) {
             lines.push(
-                "interference: another task ran on the same core; disturbed slices were discarded".into(),
+                "interference: another task ran on the same core; slices of one thread were discarded for it"
+                    .into(),
             );
         }
         if self.steal.is_some_and(|share| share > 0.01) {

@@ -2,7 +2,7 @@
 
 use super::super::lab::Lab;
 use super::super::report::{Table, figure, key};
-use super::rows::filled;
+use super::rows::{aligned, filled};
 use super::{Outcome, megabits};
 use crate::failure::{Failure, Result};
 use fec_core::block::{Code, Plan, Rows, ShardBuf};
@@ -90,7 +90,7 @@ impl Sets {
     }
 
     fn one((known, wanted, len): (usize, usize, usize)) -> (ShardBuf, ShardBuf) {
-        (filled(known, len), ShardBuf::new(wanted, len))
+        (filled(known, len), aligned(wanted, len))
     }
 
     /// Sets of the same shape, for another way.

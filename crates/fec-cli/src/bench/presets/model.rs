@@ -4,10 +4,10 @@
 use super::super::lab::Lab;
 use super::super::model;
 use super::super::report::{Table, figure, key};
-use super::rows::filled;
+use super::rows::{aligned, filled};
 use super::{Outcome, code};
 use crate::failure::Result;
-use fec_core::block::{Plan, ShardBuf};
+use fec_core::block::Plan;
 
 pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     let code = code(lab)?;
@@ -15,7 +15,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     let payload = lab.args.set_size.unwrap_or(1 << 20);
     let row_len = (payload.min(lab.settings.max_memory / 2) as usize).div_ceil(64 * code.k()) * 64;
     let src = filled(code.k(), row_len);
-    let mut dst = ShardBuf::new(code.m(), row_len);
+    let mut dst = aligned(code.m(), row_len);
     let src: Vec<&[u8]> = src.iter().collect();
     let misses = model::of_plan(&lab.model, &plan, &src, &dst.iter().collect::<Vec<_>>());
     let rounds = lab.args.rounds.unwrap_or(1);

@@ -8,7 +8,7 @@ use super::super::counters::{self, Counts};
 use super::super::lab::Lab;
 use super::super::report::{Cell, Column, Table, figure, key};
 use super::super::slices::{Moment, Slice, Slices};
-use super::rows::fill;
+use super::rows::{aligned, fill};
 use super::{Outcome, estimated_cycles, megabits};
 use crate::failure::{Exit, Failure, Result};
 use crate::stages::{self, Observed};
@@ -316,13 +316,13 @@ struct Set {
 impl Set {
     fn new(group: &GroupGeometry) -> Set {
         let shape = group.shape();
-        let mut originals = ShardBuf::new(shape.code.k(), shape.shard_len);
+        let mut originals = aligned(shape.code.k(), shape.shard_len);
         for (i, row) in originals.iter_mut().enumerate() {
             let (bytes, padding) = row.split_at_mut(group.shard_payload(0, i));
             fill(bytes, i as u64 + 1);
             padding.fill(0);
         }
-        let recovery = ShardBuf::new(shape.code.m(), shape.shard_len);
+        let recovery = aligned(shape.code.m(), shape.shard_len);
         Set { group: *group, originals, recovery, tree: Tree::new(), group_root: [0; 32] }
     }
 

@@ -12,9 +12,19 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
+/// Rows of zeros, each of which begins on a cache line: figures of rows that do not would be of something else.
+///
+/// # Panics
+/// If one does not.
+pub(super) fn aligned(rows: usize, len: usize) -> ShardBuf {
+    let buf = ShardBuf::new(rows, len);
+    assert!(buf.iter().all(|row| row.as_ptr().addr().is_multiple_of(64)), "rows begin on cache lines");
+    buf
+}
+
 /// Filled rows.
 pub(super) fn filled(rows: usize, len: usize) -> ShardBuf {
-    let mut buf = ShardBuf::new(rows, len);
+    let mut buf = aligned(rows, len);
     (1..).zip(buf.iter_mut()).for_each(|(seed, row)| fill(row, seed));
     buf
 }
@@ -32,11 +42,13 @@ pub(super) fn levels(lab: &Lab) -> [Level; 3] {
     let caches = super::super::machine::Machine::new_caches();
     // Halves: other things need a place too. Less than the rest of memory would be a cache again.
     let (l1, l2) = (caches.l1_bytes as usize / 2, caches.l2_bytes as usize / 2);
+    // Where sizes are not known, the core is small or emulated.
+    let memory = if caches.known { 12 << 20 } else { 4 << 20 };
     let most = (lab.settings.max_memory / 2) as usize;
     [
         Level { name: "L1", bytes: l1 },
         Level { name: "L2", bytes: l2 },
-        Level { name: "memory", bytes: (8 * l2).max(12 << 20).min(most) },
+        Level { name: "memory", bytes: (8 * l2).max(memory).min(most) },
     ]
 }
 
@@ -56,7 +68,7 @@ impl<'a> Work<'a> {
     /// Rows for `plan` of `row_len` bytes.
     pub(super) fn new(plan: &'a Plan, row_len: usize) -> Work<'a> {
         let src = filled(plan.known().len(), row_len);
-        let dst = ShardBuf::new(plan.wanted().len(), row_len);
+        let dst = aligned(plan.wanted().len(), row_len);
         let mut work = Work { plan, src, dst, width: 1024.min(row_len), at: 0 };
         // From a few columns: the whole may take seconds.
         work.run();
