@@ -129,14 +129,15 @@ fn a_slow_pipe_is_the_input() {
 
 #[test]
 fn a_slow_kernel_and_a_slow_hash_are_named() {
-    let (folder, _) = scratch("payload", &common::payload(1, 12 << 20));
+    let (folder, _) = scratch("payload", &common::payload(1, 48 << 20));
+    // To nowhere: a disk would be in the way.
     tries("the scalar kernel", || {
-        let args = ["encode", "payload", "-o", "a/", "-f", "-k", "20", "-m", "60", "--backend", "scalar"];
+        let args = ["encode", "payload", "-o", "/dev/null", "-k", "20", "-m", "20", "--backend", "scalar"];
         let output = run(folder.path(), args.iter().chain(&["-j", "1", "--no-sync", "--where", "--json"]));
         verdict_contains(&output, "the kernel (scalar)")
     });
     tries("SHA-256", || {
-        let args = ["encode", "payload", "-o", "b/", "-f", "-k", "30", "-m", "3", "--hash", "sha256"];
+        let args = ["encode", "payload", "-o", "/dev/null", "-k", "30", "-m", "3", "--hash", "sha256"];
         let output = run(folder.path(), args.iter().chain(&["-j", "1", "--no-sync", "--where", "--json"]));
         verdict_contains(&output, "the hash (sha256)")
     });

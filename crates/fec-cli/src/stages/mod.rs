@@ -78,6 +78,8 @@ pub(crate) struct Spent {
 pub(crate) struct Thread {
     /// From its first moment to its last, by one reading of the clock at each end.
     pub(crate) wall: Duration,
+    /// Time in a run queue: it could have run, and something else had the core. None where nobody tells.
+    pub(crate) queued: Option<Duration>,
     pub(crate) stages: [Spent; 8],
 }
 
@@ -99,6 +101,7 @@ fn ended() -> MutexGuard<'static, Vec<Thread>> {
 
 struct Running {
     began: Instant,
+    queued: Option<Duration>,
     stage: Stage,
     /// What the stage goes back to at the end of the codec's phase.
     outer: Stage,
@@ -108,6 +111,12 @@ struct Running {
 
 thread_local! {
     static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+}
+
+/// The calling thread's time in run queues so far.
+fn queued() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 fn now() -> (Instant, Duration) {
@@ -154,8 +163,16 @@ pub(crate) fn current() -> Stage {
 }
 
 fn begin_thread(stage: Stage) {
+    let queued = queued();
     let since = now();
-    RUNNING.set(Some(Running { began: since.0, stage, outer: stage, since, stages: Default::default() }));
+    RUNNING.set(Some(Running {
+        began: since.0,
+        queued,
+        stage,
+        outer: stage,
+        since,
+        stages: Default::default(),
+    }));
 }
 
 /// A thread that was started for a stage; it ends when this is dropped.
@@ -181,7 +198,9 @@ impl Drop for ThreadGuard {
 fn end_thread() {
     if let Some(mut running) = RUNNING.take() {
         running.change(Stage::Other);
-        ended().push(Thread { wall: running.began.elapsed(), stages: running.stages });
+        let wall = running.began.elapsed();
+        let queued = queued().zip(running.queued).map(|(now, then)| now.saturating_sub(then));
+        ended().push(Thread { wall, queued, stages: running.stages });
     }
 }
 

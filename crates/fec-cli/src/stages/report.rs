@@ -34,6 +34,8 @@ pub(crate) fn print(json: bool) {
 /// Sums over threads, by stage.
 struct Sums {
     stages: [Spent; 8],
+    /// Seconds of each stage in which something else had the core.
+    queued: [f64; 8],
     threads: usize,
     /// Seconds of the command, and of all threads together.
     wall: f64,
@@ -43,7 +45,14 @@ struct Sums {
 impl Sums {
     fn new(threads: &[Thread]) -> Sums {
         let mut stages = [Spent::default(); 8];
+        let mut queued = [0.0; 8];
         for thread in threads {
+            let share = queued_share(thread);
+            for stage in STAGES.into_iter().filter(|stage| *stage != Stage::Wait) {
+                // Computing needs nothing but a core.
+                let share = if COMPUTING.contains(&stage) { 1.0 } else { share };
+                queued[stage as usize] += off_core(thread.stages[stage as usize]) * share;
+            }
             for (sum, spent) in stages.iter_mut().zip(&thread.stages) {
                 sum.wall += spent.wall;
                 sum.core += spent.core;
@@ -53,6 +62,7 @@ impl Sums {
         let seconds = |thread: &Thread| thread.wall.as_secs_f64();
         Sums {
             stages,
+            queued,
             threads: threads.len(),
             wall: threads.iter().map(seconds).fold(0.0, f64::max),
             all: threads.iter().map(seconds).sum(),
@@ -61,6 +71,15 @@ impl Sums {
 
     fn of(&self, stage: Stage) -> Spent {
         self.stages[stage as usize]
+    }
+
+    /// The same if every thread had had a core whenever it could run.
+    fn undisturbed(&self) -> Sums {
+        let mut stages = self.stages;
+        for (spent, queued) in stages.iter_mut().zip(&self.queued) {
+            spent.wall = spent.wall.saturating_sub(Duration::from_secs_f64(*queued));
+        }
+        Sums { stages, queued: [0.0; 8], all: self.all - self.queued.iter().sum::<f64>(), ..*self }
     }
 
     /// Share of the time that threads did not spend waiting for each other.
@@ -78,6 +97,13 @@ fn rate(spent: Spent) -> Option<f64> {
 /// Time in a stage without a core.
 fn off_core(spent: Spent) -> f64 {
     spent.wall.saturating_sub(spent.core).as_secs_f64()
+}
+
+/// The share of a thread's time off a core, waiting for other threads left out, in which it could have run.
+fn queued_share(thread: &Thread) -> f64 {
+    let others = STAGES.into_iter().filter(|stage| *stage != Stage::Wait);
+    let off: f64 = others.map(|stage| off_core(thread.stages[stage as usize])).sum();
+    thread.queued.map_or(0.0, |queued| (queued.as_secs_f64() / off.max(1e-9)).min(1.0))
 }
 
 impl Where {
@@ -132,23 +158,30 @@ impl Where {
 /// A stage that reaches this share of its limit is held back by it.
 const NEAR: f64 = 0.6;
 
+/// The stages that need nothing but a core and memory.
+const COMPUTING: [Stage; 3] = [Stage::Code, Stage::Hash, Stage::Tree];
+
 /// A share of the time that is worth naming.
 const MUCH: f64 = 0.4;
 
 /// Which resource holds the work back; unknown where no measurement says so.
 fn verdict(sums: &Sums, limits: &Limits, work: Option<Work>) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let computing = [Stage::Code, Stage::Hash, Stage::Tree];
-    let (busy, robbed) = computing.iter().fold((0.0, 0.0), |(busy, robbed), stage| {
-        let spent = sums.of(*stage);
-        (busy + spent.wall.as_secs_f64(), robbed + off_core(spent))
-    });
+    let busy = sums.all - sums.of(Stage::Wait).wall.as_secs_f64();
+    let robbed: f64 = sums.queued.iter().sum();
+    if robbed > 0.2 * busy {
+        return format!(
+            "the processor: {} of the time other work had the core; without it, {}",
+            percent(robbed / busy),
+            verdict(&sums.undisturbed(), limits, work)
+        );
+    }
     let ranked = STAGES.iter().filter(|stage| **stage != Stage::Wait);
     let Some(top) = ranked.max_by(|a, b| sums.share(**a).total_cmp(&sums.share(**b))).copied() else {
         return "unknown: nothing was timed".to_owned();
     };
     let (share, spent) = (sums.share(top), sums.of(top));
-    let waiting = off_core(spent) / spent.wall.as_secs_f64().max(1e-9);
+    let waiting = (off_core(spent) - sums.queued[top as usize]).max(0.0) / spent.wall.as_secs_f64().max(1e-9);
     if top == Stage::Read && waiting > 0.5 && share > MUCH {
         return format!("the input: {} of the time is waiting for it", percent(share * waiting));
     }
@@ -157,12 +190,6 @@ fn verdict(sums: &Sums, limits: &Limits, work: Option<Work>) -> String {
     }
     if top == Stage::Sync {
         return format!("the disk: {} of the time is waiting until it has everything", percent(share));
-    }
-    if robbed > 0.2 * busy && busy > MUCH * (sums.all - sums.of(Stage::Wait).wall.as_secs_f64()) {
-        return format!(
-            "the processor: {} of the computing time other work had the core",
-            percent(robbed / busy)
-        );
     }
     let near = |limit: Option<f64>| rate(spent).zip(limit).map(|(rate, limit)| rate / limit);
     let (cached, memory) = match top {
@@ -212,7 +239,7 @@ mod tests {
 
     /// What one thread with these stages is told.
     fn told(stages: &[Timed]) -> String {
-        let mut thread = Thread { wall: Duration::ZERO, stages: Default::default() };
+        let mut thread = Thread { wall: Duration::ZERO, queued: None, stages: Default::default() };
         for &(stage, wall, core, megabytes) in stages {
             let [wall, core] = [wall, core].map(Duration::from_millis);
             thread.stages[stage as usize] = Spent { wall, core, bytes: megabytes * 1_000_000 };
@@ -236,14 +263,15 @@ mod tests {
     #[test]
     fn the_verdict_names_what_holds_the_work_back() {
         use Stage::{Code, Hash, Other, Read, Sync, Write};
-        let cases: [(&[Timed], &str); 9] = [
+        let cases: [(&[Timed], &str); 10] = [
             (&[(Read, 900, 20, 100), (Code, 50, 50, 100), (Hash, 50, 50, 50)], "the input: 88 %"),
             (&[(Write, 900, 20, 100), (Code, 50, 50, 100)], "the output"),
             (&[(Sync, 500, 5, 0), (Code, 100, 100, 100), (Hash, 100, 100, 90)], "the disk"),
             (&[(Code, 800, 800, 2800), (Hash, 100, 100, 90)], "the kernel (scalar): 89 %"),
             (&[(Hash, 800, 800, 750), (Code, 100, 100, 400)], "the hash (sha256): 89 %"),
             (&[(Code, 800, 800, 700), (Hash, 100, 100, 90)], "memory: the kernel (scalar)"),
-            (&[(Code, 800, 400, 1300), (Hash, 100, 60, 40)], "the processor: 49 %"),
+            (&[(Code, 800, 400, 1300), (Hash, 100, 60, 40)], "the processor: 49 % of the time"),
+            (&[(Code, 800, 400, 1300), (Hash, 100, 60, 40)], "without it, the kernel (scalar): 87 %"),
             (&[(Code, 800, 800, 100), (Hash, 100, 100, 90)], "unknown: the kernel"),
             (
                 &[(Other, 100, 100, 0), (Code, 100, 100, 390), (Hash, 100, 100, 90)],
