@@ -7,7 +7,7 @@
 #
 # L2 must agree within 1 % everywhere, L1 where the working set is that of a matrix with vectors. Where misses in L1
 # depend on more than the codec's accesses, they may differ by more, and the difference is printed: a transform's
-# blocks just fill a small L1 and compete with spilled registers (15 %); which products the scalar kernel looks up
+# blocks just fill a small L1 and compete with spilled registers (20 %); which products the scalar kernel looks up
 # depends on the data (8 %).
 #
 # On Debian, as root, it installs valgrind.
@@ -78,7 +78,7 @@ for backend in ${backends//,/ }; do
     esac
     check $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
     check $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
-    check 15 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+    check 20 1 --backend "$backend" -k 33 -m 67 --set-size 1M
 done
 [ "$failed" = 0 ] || { echo "check-model: the model is too far from cachegrind" >&2; exit 1; }
 echo "check-model: the model agrees with cachegrind"
