@@ -9,13 +9,15 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all that was asked is true (decode may have mended: it says so)
-  1    verify: damaged, missing or conflicting shards; the payload can still be restored
+  1    verify: damaged, missing or conflicting shards; the payload can still be restored;
+       bench --gate: slower than the saved result
   2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
   3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
   4    input or output error; the input changed while it was read
-  5    not what the root promises: not a codeword, another root, a single shard that fails
+  5    not what the root promises: not a codeword, another root, a single shard that fails;
+       bench --gates: a check failed
   6    refused: a limit, or a version, flag or critical field that this build does not know
-  130  interrupted; nothing partial is left";
+  130  interrupted; nothing partial is left (bench prints what it has)";
 
 /// Protects files and pipes against loss, corruption and tampering.
 ///
@@ -49,6 +51,9 @@ pub(crate) struct Common {
     /// Print one JSON object at the end instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Tell on standard error where the time goes, stage by stage, and what holds the work back
+    #[arg(long = "where", global = true)]
+    pub(crate) locate: bool,
     /// Use this kernel; an error if this machine does not have it [default: the fastest it has]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) backend: Option<String>,
@@ -72,7 +77,7 @@ pub(crate) enum Command {
     Decode(Decode),
     /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
     Verify(Verify),
-    /// Measure this machine: encode, digest, tree, check, decode, re-encode in memory
+    /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
     Completions {
@@ -184,23 +189,89 @@ pub(crate) struct Verify {
     pub(crate) deep: bool,
 }
 
+/// What `fec bench` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// One set through encode, digests and tree, and back: phase by phase, for hashes and thread counts
+    Reference,
+    /// Every backend: products, matrices and transforms on hot shapes, in each cache and in memory
+    Kernels,
+    /// Many short sets one by one and in batches, with one plan and with a plan for each
+    Batch,
+    /// A sweep over k, m and the length of shards
+    Sets,
+    /// Real files through encode, verify and decode: read, code, hash, write, sync
+    Files,
+    /// What the machine can do at best: memory by cache level, hashes, writing to the page cache
+    Roof,
+    /// The cache model alone, beside a fixed number of rounds that an outside simulator can count
+    Model,
+}
+
+/// How `fec bench` prints its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for a terminal
+    Table,
+    /// One JSON object
+    Json,
+    /// Comma-separated values, one block for each table
+    Csv,
+    /// Markdown
+    Markdown,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Hash function of digests and roots
-    #[arg(long, value_enum, default_value_t = Hash::Blake3)]
-    pub(crate) hash: Hash,
+    /// What to measure
+    #[arg(value_enum, default_value_t = Preset::Reference, value_name = "PRESET")]
+    pub(crate) preset: Preset,
+    /// How to print the result; --json is the same as --format json
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub(crate) format: Format,
+    /// Hash function of digests and roots [default: both, one after the other]
+    #[arg(long, value_enum)]
+    pub(crate) hash: Option<Hash>,
     /// Original shards of the set
     #[arg(short = 'k', long = "data", value_name = "K", default_value_t = 33)]
     pub(crate) data: u16,
     /// Recovery shards of the set
     #[arg(short = 'm', long = "recovery", value_name = "M", default_value_t = 67)]
     pub(crate) recovery: u16,
-    /// Payload bytes of the set
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
-    pub(crate) set_size: u64,
-    /// Rounds to measure; medians are printed
-    #[arg(long, value_name = "N", default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) rounds: u32,
+    /// Payload bytes of the set; of `files`: of the file
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) set_size: Option<u64>,
+    /// Take so many slices of each figure at most; of `model`: run so many rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) rounds: Option<u32>,
+    /// Finish within about this many seconds [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400), conflicts_with = "quick")]
+    pub(crate) budget: Option<u32>,
+    /// Finish within ten seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Fail, with exit code 2, unless this kernel is the one in use
+    #[arg(long, value_name = "NAME")]
+    pub(crate) require_backend: Option<String>,
+    /// The caches to model: cortex-a53, cortex-a55, cortex-a72, cortex-a76, host, or L1,WAYS,L2,WAYS as in
+    /// 32K,4,512K,16
+    #[arg(long, value_name = "CACHES", default_value = "host")]
+    pub(crate) model: String,
+    /// Where `files` puts its files, in a temporary folder [default: the current folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Also write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with a result that was saved before
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
+    /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise
+    #[arg(long, value_name = "P%", value_parser = per_cent, requires = "compare")]
+    pub(crate) gate: Option<f64>,
+    /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts
+    #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
+    pub(crate) gates: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -220,8 +291,17 @@ impl From<Hash> for HashKind {
     }
 }
 
+/// `5%` is 0.05.
+fn per_cent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').ok_or("write per cent, as in 5%")?;
+    match number.parse::<f64>() {
+        Ok(number) if (0.0..=1000.0).contains(&number) => Ok(number / 100.0),
+        _ => Err("per cent is a number like 5% or 2.5%, from 0 to 1000".into()),
+    }
+}
+
 /// `4M`, `4MiB`, `64K`, `1G` or a number of bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim_start().to_ascii_lowercase().as_str() {

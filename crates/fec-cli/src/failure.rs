@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) enum Exit {
     /// All that was asked is true.
     Done,
-    /// Verify found damage, and the payload can still be restored.
+    /// Verify found damage, and the payload can still be restored; or a benchmark found that it is slower.
     Mendable,
     /// The payload cannot be restored whole.
     Lost,
@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Io,
     /// Wrong use, or refused before any work.
     Usage,
+    /// A signal asked for the end, and what was done until then was printed.
+    Interrupted,
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Exit::Io => 4,
             Exit::Untrue => 5,
             Exit::Refused => 6,
+            Exit::Interrupted => 130,
         }
     }
 }

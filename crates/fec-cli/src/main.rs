@@ -16,6 +16,7 @@ mod manual;
 mod progress;
 mod restore;
 mod settings;
+mod stages;
 mod stream;
 mod sys;
 mod verify;
@@ -28,7 +29,14 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_logging(cli.common.verbose);
-    match run(&cli) {
+    if cli.common.locate {
+        stages::start();
+    }
+    let outcome = run(&cli);
+    if cli.common.locate && outcome.is_ok() {
+        stages::report::print(cli.common.json);
+    }
+    match outcome {
         Ok(exit) => exit.code().into(),
         Err(failure) if failure.broken_pipe => end_by_sigpipe(),
         Err(failure) => {

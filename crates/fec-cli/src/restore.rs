@@ -5,8 +5,8 @@ use crate::archive::{GroupEntry, Load, Records};
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::stages::{self, Observed, Stage};
 use crate::sys::threads::{Threads, share};
-use fec_core::observe::Unobserved;
 use fec_core::params::Shape;
 use fec_core::set::{PlanCache, SetDecoder, SetError};
 use fec_core::spread::Spread;
@@ -185,6 +185,7 @@ impl Restorer<'_> {
     ) -> Result<()> {
         let geometry = &group.geometry;
         let code = geometry.shape().code;
+        stages::tell_work(code, geometry.shape().hash, self.settings.backend);
         decoder.begin(geometry, &group.root, set);
         for index in 0..code.n() as u32 {
             if decoder.intact() == code.k() {
@@ -200,7 +201,7 @@ impl Restorer<'_> {
         }
         outcome.intact_records += decoder.intact() as u64;
         let mended = (0..code.k() as u32).any(|i| !decoder.is_intact(i));
-        let decoded = decoder.decode(self.plans, &inner, &Unobserved);
+        let decoded = decoder.decode(self.plans, &inner, &Observed);
         let ranges = (0..code.k()).filter_map(|i| {
             let len = geometry.shard_payload(set, i);
             (len > 0).then(|| (i as u32, group.start + geometry.shard_offset(set, i), len))
@@ -210,6 +211,7 @@ impl Restorer<'_> {
                 outcome.proved_sets += 1;
                 outcome.mended_sets += u64::from(mended);
                 for (index, start, len) in ranges {
+                    let _stage = stages::enter(Stage::Write, len as u64);
                     sink.put(start, &decoder.row(index)[..len])?;
                     outcome.by_codeword += len as u64;
                     self.advance(len);

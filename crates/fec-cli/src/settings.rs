@@ -29,7 +29,11 @@ pub(crate) struct Settings {
     pub(crate) max_group: u64,
     /// The most bytes that the window of a live stream may have.
     pub(crate) max_window: u64,
-    progress: Mode,
+    pub(crate) progress: Mode,
+    /// Whether the backend was asked for by name.
+    pub(crate) backend_asked: bool,
+    /// The threads that were asked for, if any.
+    pub(crate) threads_asked: Option<usize>,
 }
 
 impl Settings {
@@ -58,6 +62,8 @@ impl Settings {
             max_group: common.max_memory.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
             max_window: common.max_memory.unwrap_or(WINDOW_LIMIT),
             progress: common.progress,
+            backend_asked: common.backend.is_some(),
+            threads_asked: common.threads.map(usize::from),
         })
     }
 

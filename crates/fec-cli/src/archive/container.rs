@@ -6,12 +6,12 @@ use super::tally::Tally;
 use super::{Encoded, GroupEntry, Leftovers, Load, Records};
 use crate::failure::{Exit, Failure, Result, show};
 use crate::progress::Progress;
+use crate::stages::{self, Observed, Stage};
 use crate::sys::salvage::salvage;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader, record_head_len};
 use fec_core::merkle::Frontier;
-use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, MAX_GROUPS, Shape};
 use fec_core::set::SetDecoder;
 use std::collections::{HashMap, HashSet};
@@ -422,8 +422,10 @@ impl Records for Loader<'_> {
         };
         let Some(at) = tally.find(set, index) else { return Ok(Load::Missing) };
         let mut head = vec![0u8; tally.head_len()];
+        let stage = stages::enter(Stage::Read, (head.len() + decoder.slot(index).len()) as u64);
         let read = file.read_exact_at(&mut head, at);
         let read = read.and_then(|()| file.read_exact_at(decoder.slot(index), at + head.len() as u64));
+        drop(stage);
         match read {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Load::Missing),
             other => other?,
@@ -435,6 +437,6 @@ impl Records for Loader<'_> {
         }
         let Ok(header) = RecordHeader::parse(&head, self.max_group) else { return Ok(Load::Damaged) };
         let Some(proof) = header.proof(&head) else { return Ok(Load::Damaged) };
-        Ok(if decoder.check(index, &[proof], &Unobserved) { Load::Intact } else { Load::Damaged })
+        Ok(if decoder.check(index, &[proof], &Observed) { Load::Intact } else { Load::Damaged })
     }
 }

@@ -3,6 +3,7 @@
 use super::ranges::Ranges;
 use crate::failure::{Exit, Failure, Result, show};
 use crate::progress::Progress;
+use crate::stages::{self, Stage};
 use crate::sys::salvage::is_bad_place;
 use fec_core::error::FormatError;
 use fec_core::format::container::{HEADER_LEN, INDEX_MAGIC, Index, IndexHeader, RECORD_MAGIC, RecordHeader};
@@ -157,7 +158,10 @@ impl Window {
             if self.buffer.len() < room {
                 self.buffer.resize(room, 0);
             }
-            match input.read(&mut self.buffer[self.end..]) {
+            let stage = stages::enter(Stage::Read, 0);
+            let read = input.read(&mut self.buffer[self.end..]);
+            drop(stage);
+            match read {
                 Ok(0) => self.at_end = true,
                 Ok(n) => {
                     self.end += n;

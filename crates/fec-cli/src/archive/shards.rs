@@ -2,11 +2,11 @@
 
 use super::{Encoded, GroupEntry, Leftovers, Load, Records};
 use crate::failure::{Failure, Result, show};
+use crate::stages::{self, Observed, Stage};
 use crate::sys::salvage::is_bad_place;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
-use fec_core::observe::Unobserved;
 use fec_core::set::SetDecoder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -49,6 +49,7 @@ pub(crate) struct Gathered {
 
 /// Reads exactly the bytes at `at`; `None` when they are not all in the file.
 pub(crate) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<Option<()>> {
+    let _stage = stages::enter(Stage::Read, out.len() as u64);
     let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.len);
     if !inside {
         return Ok(None);
@@ -237,7 +238,7 @@ impl Member {
             if read_at(&self.file, at, decoder.slot(index))?.is_none() {
                 continue;
             }
-            if decoder.check(index, &proofs, &Unobserved) {
+            if decoder.check(index, &proofs, &Observed) {
                 return Ok(Load::Intact);
             }
             state = Load::Damaged;

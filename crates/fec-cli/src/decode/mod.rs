@@ -11,6 +11,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, say, show, show_bytes};
 use crate::restore::{Nowhere, Outcome, Restorer, Sink, SpareDecoders};
 use crate::settings::Settings;
+use crate::stages::{self, Stage};
 use crate::stream::address::Address;
 use crate::stream::detect;
 use crate::stream::receive::Source;
@@ -148,6 +149,7 @@ impl Decoding<'_> {
                 let keep = outcome.untrue.is_none() && (outcome.is_whole() || self.args.partial);
                 progress.finish();
                 if keep {
+                    let _stage = stages::enter(Stage::Sync, 0);
                     out.commit(len)?;
                 }
                 self.finish(encoded, target, outcome, leftovers, others, keep)

@@ -12,12 +12,12 @@ use crate::archive::scan::{Found, Taken, scan};
 use crate::archive::{Encoded, GroupEntry, Leftovers, Load, Records};
 use crate::failure::{Exit, Failure, Result, hex, show};
 use crate::restore::{Outcome, SpareDecoders};
+use crate::stages::Observed;
 use crate::sys::output::FileOut;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{Index, RecordHeader};
 use fec_core::merkle::Frontier;
-use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, SetDecoder};
 use std::fs::File;
@@ -95,7 +95,7 @@ impl Records for OpenGroup {
             let bytes = self.bytes.lock().unwrap_or_else(|e| e.into_inner());
             slot.copy_from_slice(&bytes[start..start + shape.shard_len]);
         }
-        let intact = decoder.check(index, &[&kept.proof], &Unobserved);
+        let intact = decoder.check(index, &[&kept.proof], &Observed);
         Ok(if intact { Load::Intact } else { Load::Damaged })
     }
 }

@@ -7,6 +7,7 @@
 use super::{Work, Written, read_full};
 use crate::failure::{Exit, Failure, Result};
 use crate::progress::Progress;
+use crate::stages::{self, Observed, Stage};
 use crate::sys::source::Source;
 use crate::sys::threads::Threads;
 use fec_core::block::ShardBuf;
@@ -14,7 +15,6 @@ use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};
 use fec_core::format::meta::Meta;
 use fec_core::merkle::{Frontier, Tree};
-use fec_core::observe::Unobserved;
 use fec_core::params::{ContainerLayout, GroupGeometry, MAX_GROUPS};
 use fec_core::set::SetEncoder;
 use std::fs::File;
@@ -34,6 +34,7 @@ pub(super) enum Payload<'a> {
 impl Payload<'_> {
     /// Fills `out` as far as there are bytes.
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let _stage = stages::enter(Stage::Read, out.len() as u64);
         match self {
             Payload::File { source, at } => {
                 let len = (source.len() - *at).min(out.len() as u64) as usize;
@@ -86,23 +87,26 @@ pub(super) fn write(
     let (free_tx, free_rx) = channel();
     let (full_tx, full_rx) = channel();
     let (coded_tx, coded_rx) = channel();
+    stages::tell_work(work.code, work.hash, work.settings.backend);
     let encoder = SetEncoder::new(work.code, work.hash, work.settings.backend);
     let threads = Threads(work.settings.threads);
     let (read, written) = std::thread::scope(|scope| {
         // Buffers come back from the writer; the second is made only when there is a second group.
         let reader = scope.spawn(move || {
+            let _thread = stages::thread(Stage::Other);
             let result = read_groups(layout, &mut payload, &free_rx, full_tx);
             result.and_then(|()| payload.check_unchanged())
         });
         let writer =
             scope.spawn(|| write_groups(work, layout, coded_rx, free_tx, out, write_failure, progress));
-        for mut group in full_rx {
+        for mut group in waited_for(&full_rx) {
             encode_group(&encoder, &mut group, threads);
             if coded_tx.send(group).is_err() {
                 break;
             }
         }
         drop(coded_tx);
+        let _stage = stages::enter(Stage::Wait, 0);
         (join(reader), join(writer))
     });
     // A writer that failed stops the reader too, which then has nothing to tell.
@@ -116,6 +120,14 @@ pub(super) fn write(
     out.write_all(&bytes).and_then(|()| out.flush()).map_err(|e| write_failure(&e))?;
     let output_bytes = records_bytes + bytes.len() as u64;
     Ok(Written { geometry: index.geometry, root: index.root, output_bytes })
+}
+
+/// What comes through a channel, until its other end is gone.
+fn waited_for<T>(channel: &Receiver<T>) -> impl Iterator<Item = T> {
+    std::iter::from_fn(|| {
+        let _stage = stages::enter(Stage::Wait, 0);
+        channel.recv().ok()
+    })
 }
 
 fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
@@ -143,9 +155,9 @@ fn read_groups(
         let mut group = match number {
             0..IN_FLIGHT => Group::new(layout),
             // The writer is gone when it failed, and tells why itself.
-            _ => match free.recv() {
-                Ok(group) => group,
-                Err(_) => return Ok(()),
+            _ => match waited_for(free).next() {
+                Some(group) => group,
+                None => return Ok(()),
             },
         };
         let piece = group.piece.row_mut(0);
@@ -172,7 +184,7 @@ fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads) {
     for (set, (recovery, tree)) in group.recovery.iter_mut().zip(&mut group.trees).take(sets).enumerate() {
         recovery.set_row_len(len);
         let originals: Vec<&[u8]> = (0..k).map(|i| &piece[(i * sets + set) * len..][..len]).collect();
-        encoder.encode(set as u32, &originals, recovery, tree, &threads, &Unobserved);
+        encoder.encode(set as u32, &originals, recovery, tree, &threads, &Observed);
     }
 }
 
@@ -192,17 +204,19 @@ fn write_groups(
     write_failure: &(dyn Fn(&io::Error) -> Failure + Sync),
     progress: &Progress,
 ) -> std::result::Result<Stream, Option<Failure>> {
+    let _thread = stages::thread(Stage::Other);
     let mut heads = Frontier::new(work.hash);
     let mut roots = Vec::new();
     let mut written = 0;
     let mut set_tree = Tree::new();
     let mut record = Vec::new();
-    for group in coded {
+    for group in waited_for(&coded) {
         let shape = group.geometry.shape();
         let sets = shape.sets as usize;
         set_tree.leaves_mut().extend(group.trees[..sets].iter().map(Tree::root));
         let root = group.geometry.root(&set_tree.build(work.hash));
         let id = GroupId { geometry: group.geometry, root, head: heads.root().unwrap_or([0; 32]) };
+        let stage = stages::enter(Stage::Write, id.group_len());
         let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(|e| Some(write_failure(&e)));
         record.resize(id.record_head_len(), 0);
         for index in 0..shape.code.n() {
@@ -225,6 +239,7 @@ fn write_groups(
         heads.push(root);
         roots.push(root);
         out.flush().map_err(|e| Some(write_failure(&e)))?;
+        drop(stage);
         progress.add(group.geometry.payload_len());
         if group.geometry.is_last() {
             return Ok(((layout.file(&group.geometry), roots), written));

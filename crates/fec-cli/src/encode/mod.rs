@@ -6,6 +6,7 @@ mod shards;
 use crate::args;
 use crate::failure::{Exit, Failure, Result, hex, say, show};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::stages::{self, Stage};
 use crate::stream;
 use crate::sys::cleanup::parent;
 use crate::sys::output::{self, FileOut};
@@ -163,6 +164,7 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
                         container::write(&work, &layout, source, &mut out, &|e| file.failure(e), &progress)?;
                     out.flush().map_err(|e| file.failure(&e))?;
                     drop(out);
+                    let _stage = stages::enter(Stage::Sync, 0);
                     file.commit(written.output_bytes)?;
                     written
                 }

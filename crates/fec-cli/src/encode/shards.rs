@@ -7,6 +7,7 @@
 use super::{Work, Written};
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
+use crate::stages::{self, Observed, Stage};
 use crate::sys::output::{self, FolderOut, Policy};
 use crate::sys::source::Source;
 use crate::sys::threads::{Threads, share};
@@ -15,7 +16,6 @@ use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{Encoding, Layout, ShardHeader};
 use fec_core::merkle::Tree;
-use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::SetEncoder;
 use fec_core::spread::Spread;
@@ -59,6 +59,7 @@ pub(super) fn write(
         shape.code.m(),
         shape.shard_len
     );
+    stages::tell_work(work.code, work.hash, work.settings.backend);
     let encoder = SetEncoder::new(work.code, work.hash, work.settings.backend);
     tracing::info!("{} engine: {:?} a column", encoder.plan().engine().name(), encoder.plan().operations());
     let job = Job {
@@ -90,9 +91,13 @@ pub(super) fn write(
     *tree.leaves_mut() = set_roots;
     let group_root = geometry.group(0).root(&tree.build(work.hash));
     let encoding = Encoding::new(geometry, group_root, meta);
-    finish_files(&out, &encoding, &tree, Threads(work.settings.threads))?;
+    {
+        let _stage = stages::enter(Stage::Write, 0);
+        finish_files(&out, &encoding, &tree, Threads(work.settings.threads))?;
+    }
     // Once more: the file must not have changed while the last sets were read.
     source.check_unchanged()?;
+    let _stage = stages::enter(Stage::Sync, 0);
     out.commit(Threads(work.settings.threads))?;
     Ok(Written { geometry, root: encoding.root, output_bytes })
 }
@@ -140,6 +145,7 @@ impl Job<'_> {
             let mut payload = 0;
             for (i, row) in originals.iter_mut().enumerate() {
                 let (bytes, padding) = row.split_at_mut(self.group.shard_payload(set, i));
+                let _stage = stages::enter(Stage::Read, bytes.len() as u64);
                 if !bytes.is_empty() {
                     self.source.read_at(self.group.shard_offset(set, i), bytes)?;
                 }
@@ -147,10 +153,11 @@ impl Job<'_> {
                 payload += bytes.len() as u64;
             }
             let rows: Vec<&[u8]> = originals.iter().collect();
-            let root = self.encoder.encode(set, &rows, &mut recovery, &mut tree, &self.inner, &Unobserved);
+            let root = self.encoder.encode(set, &rows, &mut recovery, &mut tree, &self.inner, &Observed);
             let shards = rows.into_iter().chain(recovery.iter());
             for (i, (file, shard)) in self.out.files().iter().zip(shards).enumerate() {
                 tree.write_path(i, &mut path);
+                let _stage = stages::enter(Stage::Write, shard.len() as u64);
                 file.write_all_at(shard, self.layout.shard(set))
                     .and_then(|()| file.write_all_at(&path, self.layout.proofs(set)[0]))
                     .map_err(|e| self.out.failure(&e))?;

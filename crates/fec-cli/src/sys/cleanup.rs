@@ -5,7 +5,23 @@ use super::sigbus::is_ignored;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A first signal does not end the process, but is taken note of.
+static DEFERRED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first signal only sets what [`interrupted`] tells, so that a long run can print what it has;
+/// the second one ends the process as always.
+pub(crate) fn defer_signals() {
+    DEFERRED.store(true, Ordering::Relaxed);
+}
+
+/// Whether a signal asked for the end.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
 
 static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -97,7 +113,10 @@ pub(crate) fn on_signals() -> io::Result<()> {
         [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| !is_ignored(*s)).collect();
     let mut signals = signal_hook::iterator::Signals::new(wanted)?;
     std::thread::Builder::new().name("signals".into()).stack_size(128 << 10).spawn(move || {
-        if signals.forever().next().is_some() {
+        for _ in signals.forever() {
+            if DEFERRED.load(Ordering::Relaxed) && !INTERRUPTED.swap(true, Ordering::Relaxed) {
+                continue;
+            }
             // Held until the end: nothing is created or renamed any more.
             let list = pending();
             list.iter().for_each(|path| remove(path));

@@ -8,6 +8,7 @@ pub(crate) mod salvage;
 mod sigbus;
 pub(crate) mod source;
 pub(crate) mod threads;
+pub(crate) mod ticks;
 
 /// Allows as many open files as the system does: every shard file of a folder is open at the same time.
 pub(crate) fn allow_many_files() {

@@ -1,5 +1,6 @@
 //! The threads that the command line lends to the codec.
 
+use crate::stages::{self, Stage};
 use fec_core::spread::Spread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +15,7 @@ impl Spread for Threads {
 
     fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
+        let stage = stages::current();
         let work = || {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
@@ -25,10 +27,16 @@ impl Spread for Threads {
         };
         std::thread::scope(|scope| {
             for _ in 1..self.0.min(count) {
-                scope.spawn(work);
+                scope.spawn(|| {
+                    let _thread = stages::thread(stage);
+                    work();
+                });
             }
             work();
+            // The scope waits for the others.
+            stages::resume(Stage::Wait);
         });
+        stages::resume(stage);
     }
 }
 

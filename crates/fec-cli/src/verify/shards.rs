@@ -7,6 +7,7 @@ use crate::archive::shards::{Member, ShardSet, read_at};
 use crate::failure::show;
 use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::stages::{self, Stage};
 use crate::sys::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, Digests, HashKind};
@@ -25,6 +26,8 @@ pub(super) fn check_all(set: &ShardSet, settings: &Settings) -> (Vec<ShardReport
     let layout = set.encoding.layout();
     let sets = set.encoding.geometry.shape().sets as usize;
     let files: u64 = set.members.iter().map(|m| m.len() as u64).sum();
+    let shape = set.encoding.geometry.shape();
+    stages::tell_work(shape.code, shape.hash, settings.backend);
     let progress = settings.progress("verify", Some(files * layout.body_len));
     let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets]);
     let reports: Mutex<Vec<Option<ShardReport>>> = Mutex::new((0..set.members.len()).map(|_| None).collect());
@@ -152,6 +155,7 @@ impl Batch {
                 let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
                 *is_whole = *is_whole && is_read(at, piece);
             }
+            let _stage = stages::enter(Stage::Hash, (count * self.pieces.row_len()) as u64);
             digests.update(&self.pieces.iter().take(count).collect::<Vec<_>>());
         }
         let found = digests.finish().into_iter().zip(are_whole);

@@ -1,7 +1,7 @@
 //! Plans: from the shards that are known to those that are wanted.
 
 use super::{Code, fft, lagrange};
-use crate::gf256::kernel::{self, AlignedBytes, Backend, LINE, Operations, Program, Rows};
+use crate::gf256::kernel::{self, Access, AlignedBytes, Backend, LINE, Operations, Program, Rows, trace};
 
 /// How to compute the wanted shards of a set from k known ones: a matrix or a Fourier transform, packed for
 /// one backend.
@@ -206,7 +206,7 @@ impl Plan {
     /// When the number or the lengths of rows in any set are not as said, before anything is written.
     pub fn run_batch(&self, sets: &mut [Rows<'_, '_, '_, '_>]) {
         for (src, dst) in sets.iter() {
-            self.assert_rows(src, dst);
+            self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));
         }
         match &self.method {
             Method::Matrix => kernel::run(self.backend, self.code.k(), self.wanted.len(), &self.tables, sets),
@@ -223,14 +223,39 @@ impl Plan {
         }
     }
 
-    fn assert_rows(&self, src: &[&[u8]], dst: &[&mut [u8]]) {
+    /// Tells `visit` what [`run`](Self::run) with these rows touches in memory, in its order: for models of caches.
+    /// Nothing is computed.
+    ///
+    /// Sources, destinations, tables and the blocks of a transform are told; registers, the stack and prefetches
+    /// are not. The order is that of the backend's loops, the addresses are real.
+    ///
+    /// # Panics
+    ///
+    /// When the number or the lengths of rows are not as [`run`](Self::run) asks.
+    pub fn trace(&self, src: &[&[u8]], dst: &[&[u8]], visit: &mut dyn FnMut(Access)) {
+        self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));
+        match &self.method {
+            Method::Matrix => trace::matrix(self.backend, &self.tables, src, dst, visit),
+            Method::Fft { program, order } => {
+                let in_order = |order: &Vec<u8>| order.iter().map(|&row| src[usize::from(row)]).collect();
+                let src: Vec<&[u8]> = order.as_ref().map_or_else(|| src.to_vec(), in_order);
+                trace::program(self.backend, program, &self.tables, &src, dst, visit);
+            }
+        }
+    }
+
+    /// Takes the lengths of source and destination rows.
+    fn assert_rows(
+        &self,
+        src: impl ExactSizeIterator<Item = usize>,
+        dst: impl ExactSizeIterator<Item = usize>,
+    ) {
         assert_eq!(src.len(), self.known.len(), "number of source rows");
         assert_eq!(dst.len(), self.wanted.len(), "number of destination rows");
-        let row_len = src[0].len();
+        let mut lens = src.chain(dst);
+        let row_len = lens.next().expect("a code has originals");
         assert!(row_len.is_multiple_of(LINE), "row length {row_len} is no multiple of {LINE}");
-        for len in src.iter().map(|row| row.len()).chain(dst.iter().map(|row| row.len())) {
-            assert_eq!(len, row_len, "all rows of a set have one length");
-        }
+        assert!(lens.all(|len| len == row_len), "all rows of a set have one length");
     }
 }
 

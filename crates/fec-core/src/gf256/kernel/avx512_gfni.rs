@@ -24,6 +24,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     ],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
+    step: Some(STEP),
+    vector: VECTOR,
     program_costs: (14, 14),
     pack: |coefficient, table| table.copy_from_slice(&MATRICES[usize::from(coefficient)]),
     run,

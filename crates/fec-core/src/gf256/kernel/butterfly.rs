@@ -50,8 +50,11 @@ macro_rules! butterfly {
         use super::program::{Factor, Merge, Outputs, Pass, Term};
         use super::{AlignedBytes, BLOCK, LINE, Program, past_caches};
 
+        /// Bytes of a vector.
+        const VECTOR: usize = $vector_len;
+
         /// Vectors of a line.
-        const PARTS: usize = LINE / $vector_len;
+        const PARTS: usize = LINE / VECTOR;
 
         /// Rows that a sum takes at once: as many as registers hold.
         const SUMS: usize = if PARTS == 1 { 16 } else { 4 };

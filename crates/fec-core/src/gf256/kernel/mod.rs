@@ -30,7 +30,8 @@ mod program;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) mod trace;
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_imports, unused_macros))]
 mod walk;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -39,6 +40,7 @@ pub(crate) use aligned::{AlignedBytes, LINE};
 pub use gather::Walk;
 pub use program::Operations;
 pub(crate) use program::{BLOCK, Program, Skews, tail_layers};
+pub use trace::{Access, AccessKind};
 
 /// The kernels of this target architecture, fastest first. Scalar stands last and needs no feature.
 static KERNELS: &[&Kernel] = &[
@@ -68,6 +70,10 @@ struct Kernel {
     max_outputs: usize,
     /// Bytes of the packed table of one coefficient.
     table_len: usize,
+    /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
+    step: Option<usize>,
+    /// Bytes of the vectors that programs run on.
+    vector: usize,
     /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.
     program_costs: (usize, usize),

@@ -21,6 +21,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[Feature { name: "neon", present: || is_aarch64_feature_detected!("neon") }],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
+    step: Some(STEP),
+    vector: VECTOR,
     program_costs: (20, 4),
     pack: nibble::pack,
     run,

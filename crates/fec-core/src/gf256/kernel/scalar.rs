@@ -1,6 +1,7 @@
 //! The readable kernel: one byte at a time, by table. It runs everywhere, and its matrix is the oracle of all
 //! others and of all programs.
 
+use super::trace::{self, Visitor};
 use super::{Kernel, Matrix, Rows};
 use crate::gf256::PRODUCTS;
 
@@ -9,6 +10,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[],
     max_outputs: 1,
     table_len: 1,
+    step: None,
+    vector: VECTOR,
     program_costs: (12, 2),
     pack: |coefficient, table| table[0] = coefficient,
     run,
@@ -33,6 +36,26 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
                     for (sum, &byte) in out.iter_mut().zip(&row[start..end]) {
                         *sum ^= product[usize::from(byte)];
                     }
+                }
+            }
+        }
+    }
+}
+
+/// What [`run`] touches, for one set. Which bytes of a row of products it looks up depends on the data; all lines
+/// of the row are told.
+pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
+    let row_len = src[0].len();
+    for start in (0..row_len).step_by(CHUNK) {
+        let columns = || (start..row_len.min(start + CHUNK)).step_by(LINE);
+        for (coefficients, out) in tables.chunks_exact(src.len()).zip(dst) {
+            columns().for_each(|at| trace::write(visit, out, at, LINE, false));
+            for (i, &coefficient) in coefficients.iter().enumerate() {
+                let row = trace::row(visit, src, i);
+                for at in columns() {
+                    trace::read(visit, row, at, LINE);
+                    trace::read(visit, &PRODUCTS[usize::from(coefficient)], 0, 256);
+                    trace::write(visit, out, at, LINE, false);
                 }
             }
         }

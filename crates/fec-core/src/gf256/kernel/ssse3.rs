@@ -21,6 +21,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[Feature { name: "ssse3", present: || is_x86_feature_detected!("ssse3") }],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
+    step: Some(STEP),
+    vector: VECTOR,
     program_costs: (20, 4),
     pack: nibble::pack,
     run,

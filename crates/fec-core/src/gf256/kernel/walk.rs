@@ -50,6 +50,9 @@ macro_rules! walk {
         /// Most outputs that the registers hold.
         const MAX_OUTPUTS: usize = [$($n),*].len();
 
+        /// Bytes of each row that go through the registers at once.
+        const STEP: usize = $step;
+
         #[target_feature(enable = $features)]
         fn run(matrix: super::Matrix<'_>, sets: &mut [super::Rows<'_, '_, '_, '_>]) {
             let row_len = sets.iter().map(|(src, _)| src[0].len()).max().unwrap_or(0);

@@ -1,0 +1,51 @@
+//! Sets there and back: encoded, some shards lost, decoded, and everything computed again, with roots and proofs.
+
+use super::Random;
+use fec_core::block::{Code, ShardBuf};
+use fec_core::digest::HashKind;
+use fec_core::gf256::kernel::Backend;
+use fec_core::merkle::Tree;
+use fec_core::observe::Unobserved;
+use fec_core::params::FileGeometry;
+use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
+use fec_core::spread::Inline;
+
+pub(super) const ALL: u64 = 1000;
+
+/// How many of them gave every shard back.
+pub(super) fn right(backend: Backend) -> u64 {
+    (0..ALL).filter(|seed| trip(backend, *seed).is_some()).count() as u64
+}
+
+/// One trip; none if anything is not as it was.
+fn trip(backend: Backend, seed: u64) -> Option<()> {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let k = 1 + random.below(1 << (1 + random.clone().below(7)));
+    let m = random.below(257 - k).min(100);
+    let code = Code::new(k, m).ok()?;
+    let hash = if random.below(2) == 0 { HashKind::Blake3 } else { HashKind::Sha256 };
+    let payload = 1 + random.below(64 * k * 4);
+    let group = FileGeometry::shard_files(hash, code, 1 << 20, payload as u64).ok()?.group(0);
+    let mut originals = ShardBuf::new(k, group.shape().shard_len);
+    for (i, row) in originals.iter_mut().enumerate() {
+        random.fill(&mut row[..group.shard_payload(0, i)]);
+    }
+    let mut recovery = ShardBuf::new(m, group.shape().shard_len);
+    let mut tree = Tree::new();
+    let rows: Vec<&[u8]> = originals.iter().collect();
+    let encoder = SetEncoder::new(code, hash, backend);
+    let set_root = encoder.encode(0, &rows, &mut recovery, &mut tree, &Inline, &Unobserved);
+    let root = group.root(&set_root);
+
+    let shards: Vec<&[u8]> = originals.iter().chain(recovery.iter()).collect();
+    let mut decoder = SetDecoder::new(group.shape());
+    decoder.begin(&group, &root, 0);
+    let mut proof = vec![0; group.shape().proof_len()];
+    for index in random.some(k, code.n()) {
+        decoder.slot(index as u32).copy_from_slice(shards[index]);
+        tree.write_path(index, &mut proof);
+        decoder.check(index as u32, &[&proof], &Unobserved).then_some(())?;
+    }
+    decoder.decode(&PlanCache::new(backend), &Inline, &Unobserved).ok()?;
+    (0..code.n()).all(|i| decoder.row(i as u32) == shards[i]).then_some(())
+}

@@ -1,0 +1,229 @@
+//! A model of caches: what a processor with these caches would miss, if it did nothing but the codec's accesses.
+//!
+//! Two levels of set-associative caches with lines of 64 bytes that forget the line used longest ago. The accesses
+//! are the codec's own, in its order ([`Plan::trace`]). The truth lies between two figures: without any prefetching,
+//! and with an ideal prefetcher that always brings the next line in time. It is a model: it says nothing of what a
+//! miss costs, and predicts no speed. `scripts/check-model.sh` compares it with another simulator.
+
+use super::machine::{Caches, Machine};
+use super::report::{Cell, Column, figure};
+use crate::failure::{Failure, Result};
+use fec_core::block::{Access, AccessKind, Plan};
+use std::fmt;
+
+/// Bytes of a line.
+const LINE: u64 = 64;
+
+/// Bytes of the packets that misses are told for.
+const PACKET: f64 = 1400.0;
+
+/// One cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    bytes: u64,
+    ways: u64,
+}
+
+/// The caches that are modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hierarchy {
+    name: String,
+    l1: Shape,
+    l2: Shape,
+}
+
+/// Sizes of usual parts: makers may choose others.
+const KNOWN: [(&str, Shape, Shape); 4] = [
+    ("cortex-a53", shape(32, 4), shape(512, 16)),
+    ("cortex-a55", shape(32, 4), shape(256, 4)),
+    ("cortex-a72", shape(32, 2), shape(1024, 16)),
+    ("cortex-a76", shape(64, 4), shape(512, 8)),
+];
+
+const fn shape(kib: u64, ways: u64) -> Shape {
+    Shape { bytes: kib << 10, ways }
+}
+
+impl Hierarchy {
+    /// One of the known names, `host`, or four numbers.
+    pub(crate) fn parse(text: &str) -> Result<Hierarchy> {
+        let known = KNOWN.iter().find(|(name, ..)| *name == text);
+        let (l1, l2) = match (known, text) {
+            (Some((_, l1, l2)), _) => (*l1, *l2),
+            (None, "host") => {
+                let host = Machine::new_caches();
+                let name = if host.known { "host" } else { "host unknown, a small core" };
+                return Ok(Hierarchy::of(name, &host));
+            }
+            _ => Hierarchy::numbers(text)?,
+        };
+        for (level, shape) in [("L1", l1), ("L2", l2)] {
+            let set = shape.ways * LINE;
+            if shape.ways == 0
+                || shape.bytes == 0
+                || !shape.bytes.is_multiple_of(set)
+                || shape.bytes > 1 << 30
+            {
+                let message = format!("--model {text}: {level} is no whole number of sets, or above 1 GiB");
+                return Err(Failure::usage(message).help("its bytes are a multiple of 64 times its ways"));
+            }
+        }
+        Ok(Hierarchy { name: text.to_owned(), l1, l2 })
+    }
+
+    fn of(name: &str, caches: &Caches) -> Hierarchy {
+        // Sizes that are no multiple of the ways would leave a set unfinished.
+        let whole = |bytes: u64, ways: u64| Shape { bytes: bytes / (ways * LINE) * (ways * LINE), ways };
+        let (l1, l2) = (whole(caches.l1_bytes, caches.l1_ways), whole(caches.l2_bytes, caches.l2_ways));
+        Hierarchy { name: name.to_owned(), l1, l2 }
+    }
+
+    fn numbers(text: &str) -> Result<(Shape, Shape)> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let parsed = match parts[..] {
+            [l1, ways1, l2, ways2] => {
+                let cache = |bytes: &str, ways: &str| {
+                    Some(Shape {
+                        bytes: crate::args::size(bytes).ok()?,
+                        ways: ways.parse().ok().filter(|w| *w <= 1024)?,
+                    })
+                };
+                cache(l1, ways1).zip(cache(l2, ways2))
+            }
+            _ => None,
+        };
+        parsed.ok_or_else(|| {
+            let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).collect();
+            Failure::usage(format!("--model {text}: not known"))
+                .help(format!("{}, host, or L1,WAYS,L2,WAYS as in 32K,4,512K,16", names.join(", ")))
+        })
+    }
+}
+
+impl fmt::Display for Hierarchy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Hierarchy { name, l1, l2 } = self;
+        write!(
+            f,
+            "{name} (L1 {} KiB {}-way, L2 {} KiB {}-way, LRU)",
+            l1.bytes >> 10,
+            l1.ways,
+            l2.bytes >> 10,
+            l2.ways
+        )
+    }
+}
+
+/// One cache at work: for each set, its lines, the one used last in front.
+struct Cache {
+    ways: usize,
+    sets: u64,
+    lines: Vec<u64>,
+}
+
+/// No line: the address space ends before.
+const EMPTY: u64 = u64::MAX;
+
+impl Cache {
+    fn new(shape: Shape) -> Cache {
+        let sets = shape.bytes / LINE / shape.ways;
+        Cache { ways: shape.ways as usize, sets, lines: vec![EMPTY; (sets * shape.ways) as usize] }
+    }
+
+    /// Uses a line; whether it was there.
+    fn hit(&mut self, line: u64) -> bool {
+        let set = (line % self.sets) as usize;
+        let lines = &mut self.lines[set * self.ways..][..self.ways];
+        let found = lines.iter().position(|&there| there == line);
+        let place = found.unwrap_or(lines.len() - 1);
+        lines.copy_within(..place, 1);
+        lines[0] = line;
+        found.is_some()
+    }
+}
+
+/// Both levels, and what they missed.
+struct Simulator {
+    l1: Cache,
+    l2: Cache,
+    next_line: bool,
+    missed: [u64; 2],
+}
+
+impl Simulator {
+    fn new(caches: &Hierarchy, next_line: bool) -> Simulator {
+        Simulator { l1: Cache::new(caches.l1), l2: Cache::new(caches.l2), next_line, missed: [0; 2] }
+    }
+
+    fn access(&mut self, access: Access) {
+        if access.kind == AccessKind::Stream {
+            return;
+        }
+        let first = access.address as u64 / LINE;
+        let last = (access.address + access.len - 1) as u64 / LINE;
+        for line in first..=last {
+            if !self.l1.hit(line) {
+                self.missed[0] += 1;
+                self.missed[1] += u64::from(!self.l2.hit(line));
+            }
+            if self.next_line && !self.l1.hit(line + 1) {
+                self.l2.hit(line + 1);
+            }
+        }
+    }
+}
+
+/// Modelled misses of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Misses {
+    pub(crate) l1: u64,
+    pub(crate) l2: u64,
+    /// With an ideal prefetcher of the next line.
+    pub(crate) l1_prefetched: u64,
+    pub(crate) l2_prefetched: u64,
+}
+
+/// What one call misses when the same call came before it: `trace` tells its accesses.
+pub(crate) fn misses(caches: &Hierarchy, trace: impl Fn(&mut dyn FnMut(Access))) -> Misses {
+    let [[l1, l2], [l1_prefetched, l2_prefetched]] = [false, true].map(|next_line| {
+        let mut simulator = Simulator::new(caches, next_line);
+        trace(&mut |access| simulator.access(access));
+        simulator.missed = [0; 2];
+        trace(&mut |access| simulator.access(access));
+        simulator.missed
+    });
+    Misses { l1, l2, l1_prefetched, l2_prefetched }
+}
+
+/// Modelled misses of a plan on these rows.
+pub(crate) fn of_plan(caches: &Hierarchy, plan: &Plan, src: &[&[u8]], dst: &[&[u8]]) -> Misses {
+    misses(caches, |visit| plan.trace(src, dst, visit))
+}
+
+/// The columns of the model in a table.
+pub(crate) fn columns() -> [Column; 6] {
+    [
+        figure("model_l1_misses_per_kib", "model L1/KiB", 2),
+        figure("model_l1_misses_per_kib_prefetched", "prefetched", 2),
+        figure("model_l2_misses_per_kib", "model L2/KiB", 2),
+        figure("model_l2_misses_per_kib_prefetched", "prefetched", 2),
+        figure("model_l1_misses_per_packet", "L1/packet", 2),
+        figure("model_l2_misses_per_packet", "L2/packet", 2),
+    ]
+}
+
+/// The cells of a row whose calls go through `bytes` bytes each; a packet has 1400.
+pub(crate) fn cells(misses: &Misses, bytes: u64) -> [(&'static str, Cell); 6] {
+    let per = |count: u64, unit: f64| (count as f64 * unit / bytes as f64).into();
+    [
+        ("model_l1_misses_per_kib", per(misses.l1, 1024.0)),
+        ("model_l1_misses_per_kib_prefetched", per(misses.l1_prefetched, 1024.0)),
+        ("model_l2_misses_per_kib", per(misses.l2, 1024.0)),
+        ("model_l2_misses_per_kib_prefetched", per(misses.l2_prefetched, 1024.0)),
+        ("model_l1_misses_per_packet", per(misses.l1, PACKET)),
+        ("model_l2_misses_per_packet", per(misses.l2, PACKET)),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

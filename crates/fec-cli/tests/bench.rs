@@ -1,0 +1,175 @@
+//! `fec bench` as a program: formats, comparisons, gates, time and signals.
+
+mod common;
+
+use common::{code, expect, fec, run, scratch, text};
+use serde_json::Value;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+fn json(args: &[&str]) -> Value {
+    let output = fec().args(args).args(["--format", "json"]).output().expect("fec starts");
+    expect(&output, 0);
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A quick run of the reference workload.
+const SMALL: [&str; 9] = ["bench", "--set-size", "64K", "--hash", "blake3", "-j", "1", "--budget", "1"];
+
+#[test]
+fn all_formats_tell_the_same() {
+    let args = ["bench", "model", "-k", "10", "-m", "4", "--model", "cortex-a53"];
+    let report = json(&args);
+    let row = &report["tables"][0]["rows"][0];
+    let misses = row["l1_misses"].as_u64().expect("a count").to_string();
+    for (format, separator) in [("csv", ","), ("markdown", " | "), ("table", " ")] {
+        let output = fec().args(args).args(["--format", format]).output().expect("fec starts");
+        expect(&output, 0);
+        let printed = text(&output.stdout);
+        let line = printed.lines().find(|line| line.contains("matrix") && !line.contains("Modelled"));
+        let line = line.unwrap_or_else(|| panic!("{printed}"));
+        assert!(line.contains(separator) && line.contains(&misses), "{format}: {line}");
+        assert!(printed.contains("backend ") && printed.contains("counters: "), "{printed}");
+    }
+    let short = fec().args(args).arg("--json").output().expect("fec starts");
+    assert_eq!(serde_json::from_slice::<Value>(&short.stdout).expect("JSON")["preset"], "model");
+}
+
+#[test]
+fn the_header_tells_where_and_by_what() {
+    let report = json(&SMALL);
+    let machine = &report["machine"];
+    for field in ["date", "cpu", "compiler", "target", "revision", "version"] {
+        assert!(machine[field].as_str().is_some_and(|value| !value.is_empty()), "{field}: {machine}");
+    }
+    assert!(report["counters"].as_str().is_some_and(|counters| !counters.is_empty()));
+    // A counter that is not there is null in every row, and never 0.
+    let status = report["counter_status"].as_object().expect("a map");
+    if status["cycles"] != "ok" {
+        for row in report["tables"][0]["rows"].as_array().expect("rows") {
+            assert!(row["cycles_per_byte"].is_null(), "{row}");
+        }
+    }
+}
+
+#[test]
+fn phases_are_those_of_the_work_and_add_up() {
+    let report = json(&SMALL);
+    for (table, phases) in [
+        ("encode", vec!["encode", "digests", "tree", "other", "total", "set-up"]),
+        ("decode", vec!["check", "decode", "re-encode", "digests", "tree", "other", "total", "set-up"]),
+    ] {
+        let tables = report["tables"].as_array().expect("tables");
+        let rows =
+            tables.iter().find(|t| t["name"] == table).expect("the table")["rows"].as_array().expect("rows");
+        let names: Vec<&str> = rows.iter().filter_map(|row| row["phase"].as_str()).collect();
+        assert_eq!(names, phases);
+        let share = |row: &Value| row["share"].as_f64().unwrap_or(0.0);
+        let sum: f64 = rows.iter().filter(|row| row["phase"] != "total").map(share).sum();
+        assert!((0.8..1.2).contains(&sum), "{table}: phases are {sum} of the whole");
+    }
+}
+
+#[test]
+fn the_wrong_backend_is_an_error_before_any_work() {
+    let output =
+        fec().args(["bench", "--backend", "scalar", "--require-backend", "avx9"]).output().expect("fec");
+    expect(&output, 2);
+    assert!(text(&output.stderr).contains("scalar would run"), "{}", text(&output.stderr));
+    let args = ["bench", "model", "--backend", "scalar", "--require-backend", "scalar"];
+    expect(&fec().args(args).output().expect("fec"), 0);
+}
+
+/// Multiplies every measured time of a saved result.
+fn scale(value: &mut Value, factor: f64) {
+    if let Value::Object(map) = value {
+        if map.contains_key("median") && map.contains_key("slices") {
+            for part in ["median", "min", "low", "high"] {
+                map[part] = (map[part].as_f64().expect("a number") * factor).into();
+            }
+        } else {
+            map.values_mut().for_each(|value| scale(value, factor));
+        }
+    } else if let Value::Array(values) = value {
+        values.iter_mut().for_each(|value| scale(value, factor));
+    }
+}
+
+#[test]
+fn comparisons_see_what_became_slower_and_only_that() {
+    let (folder, path) = scratch("unused", b"");
+    let run = |args: &[&str]| run(folder.path(), SMALL.iter().chain(args));
+    expect(&run(&["--save", "then.json"]), 0);
+    let saved = std::fs::read(path.with_file_name("then.json")).expect("it was saved");
+    let saved: Value = serde_json::from_slice(&saved).expect("JSON");
+    for (name, factor) in [("slow.json", 20.0), ("fast.json", 0.05)] {
+        let mut other = saved.clone();
+        scale(&mut other["tables"], factor);
+        std::fs::write(path.with_file_name(name), other.to_string()).expect("a file");
+    }
+    // Against a result that was twenty times faster, this one fails the gate; against a slower one it does not.
+    let output = run(&["--compare", "fast.json", "--gate", "50%", "--format", "json"]);
+    expect(&output, 1);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["comparison"]["slower"].as_u64() > Some(5), "{}", report["comparison"]);
+    assert_eq!(report["comparison"]["faster"], 0);
+    let output = run(&["--compare", "slow.json", "--gate", "0%"]);
+    expect(&output, 0);
+    assert!(text(&output.stdout).contains("gate 0.0 %: passed"), "{}", text(&output.stdout));
+    // What is no result is refused before the work.
+    std::fs::write(path.with_file_name("bad.json"), "{}").expect("a file");
+    expect(&run(&["--compare", "bad.json"]), 2);
+    expect(&run(&["--compare", "not-there.json"]), 4);
+}
+
+#[test]
+fn the_gates_are_open() {
+    let output = fec().args(["bench", "--gates", "--json"]).output().expect("fec starts");
+    expect(&output, 0);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let gates = report["gates"].as_array().expect("gates");
+    let of = |start: &str| -> u64 {
+        let gate =
+            gates.iter().find(|gate| gate["name"].as_str().is_some_and(|name| name.starts_with(start)));
+        let gate = gate.unwrap_or_else(|| panic!("no gate {start}"));
+        assert_eq!(gate["right"], gate["of"], "{gate}");
+        gate["of"].as_u64().expect("a count")
+    };
+    assert_eq!(of("products"), 65_536);
+    assert_eq!(of("encode, erase"), 1_000);
+    assert_eq!(of("random sets"), 10_000);
+}
+
+#[test]
+fn quick_is_quick_for_every_preset() {
+    let (folder, _) = scratch("unused", b"");
+    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model"] {
+        let began = Instant::now();
+        let output = run(folder.path(), ["bench", preset, "--quick", "-j", "1"]);
+        expect(&output, 0);
+        // Ten seconds on a quiet machine; tests share it with others.
+        assert!(began.elapsed() < Duration::from_secs(25), "{preset} took {:?}", began.elapsed());
+        assert!(text(&output.stdout).starts_with("backend "), "{preset}");
+    }
+    assert_eq!(common::listing(folder.path()), ["unused"], "nothing stays behind");
+}
+
+fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+}
+
+#[test]
+fn an_interruption_prints_what_was_measured() {
+    let mut command = fec();
+    command.args(["bench", "sets", "--budget", "60", "--format", "json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("fec starts");
+    std::thread::sleep(Duration::from_secs(4));
+    interrupt(&child);
+    let output = common::finish(child, b"", Duration::from_secs(20)).expect("it ends");
+    assert_eq!(code(&output), 130);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["interrupted"], true);
+    let rows = report["tables"][0]["rows"].as_array().expect("rows").len();
+    assert!((1..50).contains(&rows), "{rows} rows");
+}

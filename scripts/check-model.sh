@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# The cache model of `fec bench` against another simulator: cachegrind runs the real code on the same caches, with the
+# kernels that valgrind knows. What is compared is the difference of runs with more and fewer rounds, so that neither
+# start nor end of the program counts.
+#
+#   scripts/check-model.sh [FEC]
+#
+# L2 must agree within 1 % everywhere, L1 where the working set is that of a matrix with vectors. Where misses in L1
+# depend on more than the codec's accesses, they may differ by more, and the difference is printed: a transform's
+# blocks just fill a small L1 and compete with spilled registers (20 %); which products the scalar kernel looks up
+# depends on the data (8 %).
+#
+# On Debian, as root, it installs valgrind.
+set -euo pipefail
+case ${1-} in -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+cd "$(dirname "$0")/.."
+
+if ! command -v valgrind > /dev/null; then
+    if ! command -v apt-get > /dev/null || [ "$(id -u)" != 0 ]; then
+        echo "check-model: needs valgrind (on Debian: run as root)" >&2
+        exit 2
+    fi
+    install=(apt-get install -y -q --no-install-recommends valgrind)
+    export DEBIAN_FRONTEND=noninteractive
+    "${install[@]}" < /dev/null || { apt-get update -q && "${install[@]}" < /dev/null; }
+fi
+fec=${1-}
+if [ -z "$fec" ]; then
+    cargo build --release --quiet
+    fec=${CARGO_TARGET_DIR:-target}/release/fec
+fi
+backends=$({ "$fec" encode x --backend '?' 2>&1 || true; } | sed -n 's/^.*this machine has: //p')
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# count ROUNDS ARGUMENTS…: L1 and L2 misses of a whole run; its CSV goes to $scratch/csv.
+count() {
+    local rounds=$1
+    shift
+    valgrind --tool=cachegrind --cache-sim=yes --cachegrind-out-file="$scratch/out" \
+        --D1=32768,4,64 --LL=524288,16,64 \
+        "$fec" bench model --rounds "$rounds" --model 32K,4,512K,16 --format csv "$@" > "$scratch/csv" 2> "$scratch/log" ||
+        { cat "$scratch/log" >&2; return 1; }
+    awk '/^events:/ { for (i = 2; i <= NF; i++) name[i] = $i }
+        /^summary:/ { for (i = 2; i <= NF; i++) value[name[i]] = $i }
+        END { print value["D1mr"] + value["D1mw"], value["DLmr"] + value["DLmw"] }' "$scratch/out"
+}
+
+failed=0
+# check L1-LIMIT L2-LIMIT ARGUMENTS…: limits in per cent.
+check() {
+    local limit1=$1 limit2=$2 few many
+    shift 2
+    few=$(count 1 "$@")
+    many=$(count 5 "$@")
+    sed -n 's/^model,//p' "$scratch/csv" | awk -F, -v few="$few" -v many="$many" -v limit1="$limit1" -v limit2="$limit2" \
+        -v what="$*" '
+        function off(model, real) { return real > 0 ? 100 * (model - real) / real : (model > 0 ? 100 : 0) }
+        {
+            split(few, a, " "); split(many, b, " ")
+            for (i = 1; i <= 2; i++) real[i] = (b[i] - a[i]) / 4
+            # A handful of lines is the difference between two runs, whatever they do.
+            for (i = 1; i <= 2; i++) if (real[i] < 16) real[i] = 0
+            l1 = off($6, real[1]); l2 = off($7, real[2])
+            bad = (l1 > limit1 || l1 < -limit1 || l2 > limit2 || l2 < -limit2)
+            printf "%-44s %s: L1 model %d, cachegrind %d (%+.2f %%); L2 model %d, cachegrind %d (%+.2f %%)%s\n",
+                what, $4, $6, real[1], l1, $7, real[2], l2, bad ? "  TOO FAR" : ""
+            exit bad
+        }' || failed=1
+}
+
+for backend in ${backends//,/ }; do
+    # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
+    case $backend in
+        ssse3) l1=1 ;;
+        scalar) l1=8 ;;
+        *) continue ;;
+    esac
+    check $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
+    check $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
+    check 20 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+done
+[ "$failed" = 0 ] || { echo "check-model: the model is too far from cachegrind" >&2; exit 1; }
+echo "check-model: the model agrees with cachegrind"
