@@ -48,11 +48,7 @@ impl Engine {
 #[derive(Debug)]
 enum Method {
     Matrix,
-    Fft {
-        program: Program,
-        /// Which source row each of the program's is, unless they are the same.
-        order: Option<Vec<u8>>,
-    },
+    Fft(Program),
 }
 
 impl Plan {
@@ -109,14 +105,13 @@ impl Plan {
             return None;
         }
         let shift = fft::shift(known)?;
-        let mut order = vec![0; known.len()];
-        (0..).zip(known).for_each(|(row, &index)| order[usize::from(index ^ shift)] = row);
-        let order = Some(order).filter(|order| !order.is_sorted());
+        let mut sources = vec![0; known.len()];
+        (0..).zip(known).for_each(|(row, &index)| sources[usize::from(index ^ shift)] = row);
         let positions: Vec<u8> = wanted.iter().map(|&index| index ^ shift).collect();
-        let program = fft::program(known.len(), &positions);
+        let program = fft::program(sources, &positions);
         let tables = program.pack(backend);
         let (known, wanted) = (known.to_vec(), wanted.to_vec());
-        Some(Plan { code, backend, known, wanted, tables, method: Method::Fft { program, order } })
+        Some(Plan { code, backend, known, wanted, tables, method: Method::Fft(program) })
     }
 
     /// Whether this transform is faster than the matrix for the same shards.
@@ -155,7 +150,7 @@ impl Plan {
     pub fn engine(&self) -> Engine {
         match self.method {
             Method::Matrix => Engine::Matrix,
-            Method::Fft { .. } => Engine::Fft,
+            Method::Fft(_) => Engine::Fft,
         }
     }
 
@@ -164,7 +159,7 @@ impl Plan {
     pub fn operations(&self) -> Operations {
         match &self.method {
             Method::Matrix => Operations::of_matrix(self.known.len(), self.wanted.len()),
-            Method::Fft { program, .. } => program.operations(),
+            Method::Fft(program) => program.operations(),
         }
     }
 
@@ -183,9 +178,10 @@ impl Plan {
     /// Each column of bytes depends on that column alone. So a set can be computed in pieces, at the same
     /// time or not: cut all rows at the same multiples of 64 bytes, and run each piece.
     ///
-    /// Costs the [`operations`](Self::operations) for each column of bytes and no lock. A matrix allocates
-    /// nothing, a transform some kilobytes for each call. Outputs that are large together (over 4 MiB) are
-    /// stored past the caches, and are ordered before whatever the caller does next.
+    /// Costs the [`operations`](Self::operations) for each column of bytes, no lock and no allocation: a
+    /// transform works in a few kilobytes that each thread keeps from its first call on. Outputs that are large
+    /// together may be stored past the caches (see [`Tuning`](kernel::Tuning)), and are ordered before whatever
+    /// the caller does next.
     ///
     /// # Panics
     ///
@@ -210,16 +206,7 @@ impl Plan {
         }
         match &self.method {
             Method::Matrix => kernel::run(self.backend, self.code.k(), self.wanted.len(), &self.tables, sets),
-            Method::Fft { program, order: None } => program.run(self.backend, &self.tables, sets),
-            Method::Fft { program, order: Some(order) } => {
-                let sources: Vec<Vec<&[u8]>> = sets
-                    .iter()
-                    .map(|(src, _)| order.iter().map(|&row| src[usize::from(row)]).collect())
-                    .collect();
-                let mut sets: Vec<Rows<'_, '_, '_, '_>> =
-                    sources.iter().zip(sets).map(|(src, (_, dst))| (&src[..], &mut **dst)).collect();
-                program.run(self.backend, &self.tables, &mut sets);
-            }
+            Method::Fft(program) => program.run(self.backend, &self.tables, sets),
         }
     }
 
@@ -236,10 +223,8 @@ impl Plan {
         self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));
         match &self.method {
             Method::Matrix => trace::matrix(self.backend, &self.tables, src, dst, visit),
-            Method::Fft { program, order } => {
-                let in_order = |order: &Vec<u8>| order.iter().map(|&row| src[usize::from(row)]).collect();
-                let src: Vec<&[u8]> = order.as_ref().map_or_else(|| src.to_vec(), in_order);
-                trace::program(self.backend, program, &self.tables, &src, dst, visit);
+            Method::Fft(program) => {
+                trace::program(self.backend, program, &self.tables, src, dst, visit);
             }
         }
     }

@@ -7,6 +7,7 @@ mod losses;
 mod peer;
 mod products;
 mod rows;
+mod tuning;
 
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;

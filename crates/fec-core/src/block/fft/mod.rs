@@ -26,15 +26,11 @@ mod basis;
 
 use self::basis::{block_skews, skew, tail_skews};
 use super::Code;
-use crate::gf256::kernel::{BLOCK, Program};
+use crate::gf256::kernel::{BLOCK, FEW, Program, Sum};
 use crate::gf256::mul;
 
 /// Points of the field, and of the outermost node.
 const POINTS: usize = 256;
-
-/// Up to so many coefficients are added to those of the lower half in place and taken away again; more are
-/// added to a copy.
-const FEW: usize = 4;
 
 /// What is exclusive-or'ed to the positions 0..k to give the points `known`, in any order, if there is such a
 /// constant.
@@ -59,20 +55,24 @@ pub fn transformable(code: Code, is_intact: impl Fn(usize) -> bool) -> Option<Ve
     Some(known)
 }
 
-/// The program that computes the values at the positions `wanted`, which are distinct and not below `k`, from
-/// those at 0..k; sources and destinations are in the order of positions and of `wanted`.
-pub(super) fn program(k: usize, wanted: &[u8]) -> Program {
+/// The program that computes the values at the positions `wanted`, which are distinct and not below k, from those
+/// at 0..k; the value at position i is source row `sources[i]`, and destinations are in the order of `wanted`.
+pub(super) fn program(sources: Vec<u8>, wanted: &[u8]) -> Program {
+    let k = sources.len();
     let mut row_at = [None; POINTS];
     (0..).zip(wanted).for_each(|(row, &position)| row_at[usize::from(position)] = Some(row));
-    let mut planner = Planner { program: Program::default(), row_at, free: Vec::new(), blocks: 0 };
+    let mut planner = Planner { program: Program::new(sources), row_at, free: Vec::new(), blocks: 0 };
     let coefficients = planner.interpolate(0, POINTS, k, None);
-    planner.evaluate(0, POINTS, &coefficients, k);
+    planner.evaluate(0, POINTS, &coefficients, k, None);
     planner.program
 }
 
 /// The residue of a block: a block of coefficients and, if it is the first half of a node, the `high` and the
 /// skew of that node, still to be added.
 type Residue = (usize, Option<(usize, u8)>);
+
+/// A block of which at most [`FEW`] rows, the number given last, are to be added, times the factor.
+type Few = Option<(usize, u8, usize)>;
 
 struct Planner {
     program: Program,
@@ -181,10 +181,10 @@ impl Planner {
             // The residue is evaluated anyway; by what it is wrong at the known point is all of g.
             let g = self.block();
             let keep = high.map(|high| [high, self.block()]);
-            self.forward(offset, low, rest, keep, Some((offset, g)));
+            self.forward(offset, Sum { from: low, plus: rest, few: None, keep }, Some((offset, g)));
             if let Some([_, keep]) = keep {
-                self.program.sum(keep, keep, &[(g, 1, 1)]);
-                self.forward(offset + BLOCK, keep, None, None, None);
+                let few = Some((g, 1, 1));
+                self.forward(offset + BLOCK, Sum { from: keep, few, ..Sum::default() }, None);
                 self.free.push(keep);
             }
             return g;
@@ -223,12 +223,12 @@ impl Planner {
         };
         let keep = high.map(|high| [high, self.block()]);
         if here {
-            self.forward(offset, f, None, keep, None);
+            self.forward(offset, Sum { from: f, keep, ..Sum::default() }, None);
         } else if let Some([high, keep]) = keep {
             self.program.sum(keep, f, &[(high, 1, BLOCK)]);
         }
         if let Some([_, keep]) = keep {
-            self.forward(offset + BLOCK, keep, None, None, None);
+            self.forward(offset + BLOCK, Sum { from: keep, ..Sum::default() }, None);
             self.free.push(keep);
         }
         self.free.extend(reduced.filter(|&(_, is_new)| is_new).map(|(block, _)| block));
@@ -237,98 +237,98 @@ impl Planner {
     }
 
     /// Evaluates f on the wanted of the `size` points from `offset` on, given its first `len` coefficients
-    /// there, the others being zero. Leaves the coefficients as they were.
-    fn evaluate(&mut self, offset: usize, size: usize, coefficients: &[usize], len: usize) {
+    /// there, the others being zero. The rows in `few` are still to be added to the first of them. Leaves the
+    /// coefficients as they were.
+    fn evaluate(&mut self, offset: usize, size: usize, coefficients: &[usize], len: usize, few: Few) {
         if !self.any_wanted(offset, size) {
             return;
         }
+        let from = coefficients[0];
         if size == BLOCK {
-            return self.forward(offset, coefficients[0], None, None, None);
+            return self.forward(offset, Sum { from, few, ..Sum::default() }, None);
         }
         let half = size / 2;
         if len <= half {
-            self.evaluate(offset, half, coefficients, len);
-            self.evaluate(offset + half, half, coefficients, len);
+            self.evaluate(offset, half, coefficients, len, few);
+            self.evaluate(offset + half, half, coefficients, len, few);
             return;
         }
-        let (low, high) = coefficients.split_at(half / BLOCK);
-        let lower = self.any_wanted(offset, half);
-        let upper = self.any_wanted(offset + half, half);
-        let skew = skew(half, offset);
-        let by = if lower { skew } else { skew ^ 1 };
-        let more = len - half;
         let wanted: Vec<usize> =
             (offset..offset + size).step_by(BLOCK).filter(|&block| self.any_wanted(block, BLOCK)).collect();
         if let [block] = wanted[..] {
-            return self.evaluate_one(block, coefficients, len);
+            return self.evaluate_one(block, coefficients, len, few);
         }
+        let (low, high) = coefficients.split_at(half / BLOCK);
+        let skew = skew(half, offset);
+        let more = len - half;
+        if more <= FEW {
+            // All coefficients of the lower half count, so none were left over further up.
+            let few = |by| Some((high[0], by, more));
+            self.evaluate(offset, half, low, half, few(skew));
+            self.evaluate(offset + half, half, low, half, few(skew ^ 1));
+            return;
+        }
+        let lower = self.any_wanted(offset, half);
+        let upper = self.any_wanted(offset + half, half);
+        let by = if lower { skew } else { skew ^ 1 };
         if size == 2 * BLOCK && more == BLOCK {
             let keep = self.block();
-            self.forward(offset, low[0], Some((high[0], by)), Some([high[0], keep]), None);
-            self.forward(offset + half, keep, None, None, None);
+            self.forward(
+                offset,
+                Sum { from, plus: Some((high[0], by)), few, keep: Some([high[0], keep]) },
+                None,
+            );
+            self.forward(offset + half, Sum { from: keep, ..Sum::default() }, None);
             self.free.push(keep);
             return;
         }
-        let new = if more <= FEW {
-            self.add(low, high, by, more);
-            Vec::new()
-        } else {
-            self.sums_of(low, high, by, more)
-        };
+        let new = self.sums_of(low, high, by, more);
         let sums: Vec<usize> = new.iter().chain(&low[new.len()..]).copied().collect();
         if lower {
-            self.evaluate(offset, half, &sums, half);
+            self.evaluate(offset, half, &sums, half, few);
         }
         if lower && upper {
             self.add(&sums, high, 1, more);
         }
         if upper {
-            self.evaluate(offset + half, half, &sums, half);
-        }
-        if new.is_empty() {
-            self.add(low, high, if upper { skew ^ 1 } else { skew }, more);
+            self.evaluate(offset + half, half, &sums, half, few);
         }
         self.free.extend(new);
     }
 
     /// [`evaluate`](Self::evaluate) where only one block of the node is wanted: block i of the coefficients
     /// counts as often as the product of the skews that belong to the bits of i.
-    fn evaluate_one(&mut self, offset: usize, coefficients: &[usize], len: usize) {
+    fn evaluate_one(&mut self, offset: usize, coefficients: &[usize], len: usize, mut few: Few) {
         let mut terms = Vec::new();
         for (i, &block) in coefficients.iter().enumerate().take(len.div_ceil(BLOCK)).skip(1) {
             let bits = (0..4).filter(|bit| i >> bit & 1 == 1);
             let by = bits.fold(1, |by, bit| mul(by, skew(BLOCK << bit, offset)));
-            terms.push((block, by, BLOCK.min(len - i * BLOCK)));
+            match BLOCK.min(len - i * BLOCK) {
+                _ if by == 0 => {}
+                rows @ ..=FEW => few = Some((block, by, rows)),
+                rows => terms.push((block, by, rows)),
+            }
         }
         // One term in full costs nothing more than its operations; the others go through another block.
-        let full = terms.iter().position(|&(_, by, rows)| rows == BLOCK && by != 0);
+        let full = terms.iter().position(|&(_, _, rows)| rows == BLOCK);
         let plus = full.map(|i| terms.remove(i)).map(|(block, by, _)| (block, by));
-        let first = coefficients[0];
-        if terms.iter().all(|&(_, by, rows)| by == 0 || rows <= FEW) {
-            self.program.sum(first, first, &terms);
-            self.forward(offset, first, plus, None, None);
-            self.program.sum(first, first, &terms);
-            return;
+        let from = coefficients[0];
+        if terms.is_empty() {
+            return self.forward(offset, Sum { from, plus, few, keep: None }, None);
         }
         let sum = self.block();
-        self.program.sum(sum, first, &terms);
-        self.forward(offset, sum, plus, None, None);
+        self.program.sum(sum, from, &terms);
+        self.forward(offset, Sum { from: sum, plus, few, keep: None }, None);
         self.free.push(sum);
     }
 
     /// Evaluates f on the wanted points of a block, and takes them from those that are still to be evaluated.
     /// See [`Program::forward`].
-    fn forward(
-        &mut self,
-        offset: usize,
-        from: usize,
-        plus: Option<(usize, u8)>,
-        keep: Option<[usize; 2]>,
-        tap: Option<(usize, usize)>,
-    ) {
-        let places = &mut self.row_at[offset..offset + BLOCK];
-        let rows = (0..).zip(places).filter_map(|(output, row)| Some((output, row.take()?))).collect();
-        self.program.forward(from, plus, keep, block_skews(offset), tap, rows);
+    fn forward(&mut self, offset: usize, sum: Sum, tap: Option<(usize, usize)>) {
+        let mut places = [None; BLOCK];
+        places.swap_with_slice(&mut self.row_at[offset..offset + BLOCK]);
+        let rows = (0..).zip(places).filter_map(|(output, row)| Some((output, row?)));
+        self.program.forward(sum, block_skews(offset), tap, rows);
     }
 
     /// Adds `by` · the first `len` rows of `plus` to `to`.

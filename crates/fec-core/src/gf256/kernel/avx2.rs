@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 };
 
 use super::nibble::{self, TABLE_LEN};
-use super::x86::{fence, prefetch};
+use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -23,8 +23,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
     step: Some(STEP),
-    vector: VECTOR,
-    program_costs: (20, 4),
+    halves: HALVES,
+    program_costs: (15, 4),
     pack: nibble::pack,
     run,
     run_program,
@@ -33,7 +33,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "avx2", step: 64, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::butterfly::butterfly! { #[target_feature(enable = "avx2")] width: 32, table_len: TABLE_LEN }
+super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, halves: true }
 
 super::gather::gather! { #[target_feature(enable = "avx2")] width: 32, table_len: TABLE_LEN }
 
@@ -41,29 +41,50 @@ type Vector = __m256i;
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn zero_vector() -> __m256i {
+fn zero_vector() -> Vector {
     _mm256_setzero_si256()
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn xor(a: __m256i, b: __m256i) -> __m256i {
+fn xor(a: Vector, b: Vector) -> Vector {
     _mm256_xor_si256(a, b)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn product(vector: __m256i, table: &[u8; TABLE_LEN]) -> __m256i {
+fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
     let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (
-        _mm256_broadcastsi128_si256(load_table(&halves[0])),
-        _mm256_broadcastsi128_si256(load_table(&halves[1])),
-    );
+    let low = _mm256_broadcastsi128_si256(load_table(&halves[0]));
+    let high = _mm256_broadcastsi128_si256(load_table(&halves[1]));
     let mask = _mm256_set1_epi8(15);
     xor(
         _mm256_shuffle_epi8(low, _mm256_and_si256(vector, mask)),
         _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi64::<4>(vector), mask)),
     )
+}
+
+/// A line.
+type Line = [__m256i; 2];
+
+use self::store_line as store;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn zero_line() -> Line {
+    [_mm256_setzero_si256(); 2]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn xor_lines(a: Line, b: Line) -> Line {
+    [_mm256_xor_si256(a[0], b[0]), _mm256_xor_si256(a[1], b[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
+    add(zero(), split(line), table)
 }
 
 /// Two vectors of bytes, split into nibbles.
@@ -76,14 +97,18 @@ struct Source {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(bytes: &[u8; 64]) -> Source {
-    let (halves, _) = bytes.as_chunks::<32>();
+    split(load_line(bytes))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split(bytes: Line) -> Source {
     let mask = _mm256_set1_epi8(15);
-    let split = |half: &[u8; 32]| {
-        let bytes = load_vector(half);
-        (_mm256_and_si256(bytes, mask), _mm256_and_si256(_mm256_srli_epi64::<4>(bytes), mask))
-    };
-    let (first, second) = (split(&halves[0]), split(&halves[1]));
-    Source { low: [first.0, second.0], high: [first.1, second.1] }
+    let high = |bytes| _mm256_and_si256(_mm256_srli_epi64::<4>(bytes), mask);
+    Source {
+        low: [_mm256_and_si256(bytes[0], mask), _mm256_and_si256(bytes[1], mask)],
+        high: [high(bytes[0]), high(bytes[1])],
+    }
 }
 
 #[inline]
@@ -106,10 +131,17 @@ fn add(sum: [__m256i; 2], source: Source, table: &[u8; TABLE_LEN]) -> [__m256i; 
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store(bytes: &mut [u8; 64], sum: [__m256i; 2], stream: bool) {
+fn load_line(bytes: &[u8; 64]) -> Line {
+    let (halves, _) = bytes.as_chunks::<32>();
+    [load_vector(&halves[0]), load_vector(&halves[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
     // Both halves of a line are written at once: the processor gathers them into one write.
     let (halves, _) = bytes.as_chunks_mut::<32>();
-    for (half, vector) in halves.iter_mut().zip(sum) {
+    for (half, vector) in halves.iter_mut().zip(line) {
         store_vector(half, vector, stream);
     }
 }

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512, _mm512_stream_si512, _mm512_xor_si512,
 };
 
-use super::x86::{fence, prefetch};
+use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
 use crate::gf256::mul;
 
@@ -25,8 +25,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
     step: Some(STEP),
-    vector: VECTOR,
-    program_costs: (14, 14),
+    halves: HALVES,
+    program_costs: (13, 13),
     pack: |coefficient, table| table.copy_from_slice(&MATRICES[usize::from(coefficient)]),
     run,
     run_program,
@@ -62,13 +62,17 @@ super::walk::walk! {
     outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 }
 
-super::butterfly::butterfly! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
+super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, halves: false }
 
 super::gather::gather! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
 
 type Vector = __m512i;
 
-use self::{load_vector as load, store_vector as store};
+// A register holds a line.
+use self::{
+    Vector as Line, load_vector as load, load_vector as load_line, product as multiply,
+    store_vector as store, store_vector as store_line, xor as xor_lines, zero_vector as zero_line,
+};
 
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]

@@ -87,7 +87,7 @@ impl Backend {
     pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
         let (table, len) = self.table(factor);
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.0.gather.sum)(classes, &table[..len], dst, walk) };
+        let done = unsafe { (self.kernel.gather.sum)(classes, &table[..len], dst, walk) };
         let product = &PRODUCTS[usize::from(factor)];
         for (i, byte) in dst.iter_mut().enumerate().skip(done) {
             *byte = classes
@@ -104,7 +104,7 @@ impl Backend {
 
     /// Asks for a row that will be read soon.
     pub(crate) fn prefetch(self, row: &[u8]) {
-        (self.0.gather.prefetch)(row);
+        (self.kernel.gather.prefetch)(row);
     }
 
     /// Adds `src` to `dst`.
@@ -114,7 +114,7 @@ impl Backend {
     /// When `src` is shorter than `dst`.
     pub fn add(self, walk: Walk, dst: &mut [u8], src: &[u8]) {
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.0.gather.add)(dst, src, walk) };
+        let done = unsafe { (self.kernel.gather.add)(dst, src, walk) };
         for (sum, byte) in dst.iter_mut().zip(src).skip(done) {
             *sum ^= byte;
         }
@@ -130,7 +130,7 @@ impl Backend {
         let [(first, len), (second, _)] = factors.map(|factor| self.table(factor));
         let [a, b, c] = dst;
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.0.gather.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
+        let done = unsafe { (self.kernel.gather.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
         for i in done..src.len() {
             a[i] ^= src[i];
             b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
@@ -145,15 +145,15 @@ impl Backend {
     /// When there are not as many factors as rows, or a row is shorter than `dst`.
     pub fn add_products(self, dst: &mut [u8], src: &[&[u8]], factors: &[u8]) {
         assert_eq!(src.len(), factors.len());
-        let table_len = self.0.table_len;
+        let table_len = self.kernel.table_len;
         for (src, factors) in src.chunks(PASS).zip(factors.chunks(PASS)) {
             let mut tables = [0; PASS * MAX_TABLE];
             for (&factor, table) in factors.iter().zip(tables.chunks_exact_mut(table_len)) {
-                (self.0.pack)(factor, table);
+                (self.kernel.pack)(factor, table);
             }
             let tables = &tables[..factors.len() * table_len];
             // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-            let done = unsafe { (self.0.gather.add_products)(dst, src, tables) };
+            let done = unsafe { (self.kernel.gather.add_products)(dst, src, tables) };
             for (i, sum) in dst.iter_mut().enumerate().skip(done) {
                 for (row, &factor) in src.iter().zip(factors) {
                     *sum ^= PRODUCTS[usize::from(factor)][usize::from(row[i])];
@@ -164,7 +164,7 @@ impl Backend {
 
     /// The packed table of a factor, and its length.
     fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
-        let kernel: &Kernel = self.0;
+        let kernel: &Kernel = self.kernel;
         let mut table = [0; MAX_TABLE];
         (kernel.pack)(factor, &mut table[..kernel.table_len]);
         (table, kernel.table_len)
@@ -177,8 +177,8 @@ const WALK: Walk = Walk::FourLines;
 /// Defines `GATHER`, the [`Functions`] of a kernel.
 ///
 /// The file provides, with the same `#[target_feature]`, the type `Vector`, `load_vector`, `store_vector`,
-/// `zero_vector`, `xor` and `product` as for programs, and a safe `prefetch`. With `four_loads: own` it also
-/// provides `load_four`.
+/// `zero_vector`, `xor` and `product`, like those of `passes.rs` for one register instead of a line, and a safe
+/// `prefetch`. With `four_loads: own` it also provides `load_four`.
 macro_rules! gather {
     ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr) => {
         super::gather::gather! { $(#[$features])* width: $width, table_len: $table_len, four_loads: own }

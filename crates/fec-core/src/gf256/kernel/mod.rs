@@ -4,7 +4,8 @@
 //! `dst[w][x] = Σ_j C[w][j] · src[j][x]` for every column of bytes x. `scalar.rs` says it in the plainest way
 //! and is the oracle of the others, which share one walk over tiles, groups of outputs and sets (`walk.rs`)
 //! and differ only in how a vector is loaded, multiplied and stored. And a `Program` (`program.rs`) makes
-//! destinations from sources in passes over blocks of rows, by one runner for all kernels (`butterfly.rs`).
+//! destinations from sources in passes over blocks of rows, by one runner for all kernels (`runner.rs`). How
+//! both cut and move rows is set for each processor (`tuning.rs`).
 //! Adding an instruction set is one file and one line in `KERNELS`: tests, benches and the command line all
 //! walk that list.
 //!
@@ -20,27 +21,35 @@ mod aligned;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512_gfni;
-mod butterfly;
+mod forward;
 mod gather;
+mod layers;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod nibble;
+mod passes;
 mod program;
+mod runner;
 mod scalar;
+mod scratch;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
 pub(crate) mod trace;
+mod tuning;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_imports, unused_macros))]
 mod walk;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use runner::Column;
+
 pub(crate) use aligned::{AlignedBytes, LINE};
 pub use gather::Walk;
 pub use program::Operations;
-pub(crate) use program::{BLOCK, Program, Skews, tail_layers};
+pub(crate) use program::{BLOCK, FEW, Program, Skews, Sum, tail_layers};
 pub use trace::{Access, AccessKind};
+pub use tuning::{Store, Tuning, TuningError};
 
 /// The kernels of this target architecture, fastest first. Scalar stands last and needs no feature.
 static KERNELS: &[&Kernel] = &[
@@ -72,8 +81,8 @@ struct Kernel {
     table_len: usize,
     /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
     step: Option<usize>,
-    /// Bytes of the vectors that programs run on.
-    vector: usize,
+    /// Whether a pass of a program goes over its tile twice.
+    halves: bool,
     /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.
     program_costs: (usize, usize),
@@ -82,8 +91,9 @@ struct Kernel {
     /// Computes all sets. Calling it is sound exactly when the CPU has all of `features`; nothing else is
     /// asked for the sake of memory safety. Rows that do not fit the matrix panic.
     run: unsafe fn(Matrix<'_>, &mut [Rows<'_, '_, '_, '_>]),
-    /// Applies a program with the tables of its coefficients to all sets. Sound under the same condition.
-    run_program: unsafe fn(&Program, &[u8], &mut [Rows<'_, '_, '_, '_>]),
+    /// Applies a program to all sets, with the tables of its coefficients and columns for its blocks and one
+    /// more, as many for each. Sound under the same condition.
+    run_program: unsafe fn(&Program, &[u8], &mut [Column], Tuning, &mut [Rows<'_, '_, '_, '_>]),
     /// The loops of the stream code.
     gather: gather::Functions,
 }
@@ -104,6 +114,8 @@ struct Matrix<'a> {
     wanted: usize,
     /// For each group of outputs, for each source, the tables of the group's outputs.
     tables: &'a [u8],
+    /// How rows are cut and moved.
+    tuning: Tuning,
 }
 
 /// The groups into which a kernel that sums up to `max` outputs at once divides `wanted` outputs: as few as
@@ -113,26 +125,18 @@ fn groups(wanted: usize, max: usize) -> impl Iterator<Item = std::ops::Range<usi
     (0..count).map(move |g| g * wanted / count..(g + 1) * wanted / count)
 }
 
-/// A call with more bytes of output than this stores past the caches.
-///
-/// So much output has left the second cache before anybody reads it, and an ordinary store would first fetch
-/// each line from memory: for 8.5 MB, past the caches took 0.73 of the time. Reading the outputs back undoes
-/// most of that gain, and below this size more than all of it.
-const STREAM_BYTES: usize = 4 << 20;
-
-/// Whether a call that writes `wanted` rows of up to `row_len` bytes in each of `sets` sets stores them past
-/// the caches.
-fn past_caches(wanted: usize, sets: usize, row_len: usize) -> bool {
-    wanted * row_len * sets > STREAM_BYTES
+/// Bytes of output of all sets.
+fn output_bytes(sets: &[Rows<'_, '_, '_, '_>]) -> usize {
+    sets.iter().map(|(src, dst)| src[0].len() * dst.len()).sum()
 }
 
 /// Packs a matrix for `backend`. `coefficients` is row-major: `wanted` rows of `k`.
 pub(crate) fn pack(backend: Backend, k: usize, coefficients: &[u8]) -> AlignedBytes {
-    let kernel = backend.0;
+    let kernel = backend.kernel;
     let wanted = coefficients.len() / k;
     let mut tables = AlignedBytes::zeroed(coefficients.len() * kernel.table_len);
     let mut table = tables.chunks_exact_mut(kernel.table_len);
-    for group in groups(wanted, kernel.max_outputs) {
+    for group in groups(wanted, backend.sums()) {
         let rows = &coefficients[group.start * k..group.end * k];
         for source in 0..k {
             for (row, table) in rows.chunks_exact(k).zip(&mut table) {
@@ -156,30 +160,39 @@ pub(crate) fn run(
     tables: &AlignedBytes,
     sets: &mut [Rows<'_, '_, '_, '_>],
 ) {
-    let matrix = Matrix { k, wanted, tables };
+    let mut tuning = backend.tuning;
+    tuning.sums = backend.sums();
+    let matrix = Matrix { k, wanted, tables, tuning };
     // SAFETY: a `Backend` is only made by `detect`, which has tested every feature this kernel needs.
-    unsafe { (backend.0.run)(matrix, sets) }
+    unsafe { (backend.kernel.run)(matrix, sets) }
 }
 
 /// Whether a program with these operations is faster than a matrix with so many multiplications.
 pub(crate) fn transform_pays(backend: Backend, operations: Operations, multiplications: usize) -> bool {
-    let (multiplication, addition) = backend.0.program_costs;
+    let (multiplication, addition) = backend.kernel.program_costs;
     let program = operations.multiplications * multiplication + operations.additions * addition;
     program < multiplications * 10
 }
 
 /// See [`Program::run`].
 fn run_program(backend: Backend, program: &Program, tables: &[u8], sets: &mut [Rows<'_, '_, '_, '_>]) {
-    // SAFETY: a `Backend` is only made by `detect`, which has tested every feature this kernel needs.
-    unsafe { (backend.0.run_program)(program, tables, sets) }
+    let lines: usize = sets.iter().map(|(src, _)| src[0].len() / LINE).sum();
+    let columns = backend.tuning.columns_of(program.blocks, lines);
+    scratch::with_columns(columns * (program.blocks + 1), |scratch| {
+        // SAFETY: a `Backend` is only made by `detect`, which has tested every feature this kernel needs.
+        unsafe { (backend.kernel.run_program)(program, tables, scratch, backend.tuning, sets) }
+    });
 }
 
 /// A kernel that this CPU can run.
 ///
-/// Only detection makes one, so whoever holds a backend may use it. It is a value of one word; there is no
-/// global choice.
+/// Only detection makes one, so whoever holds a backend may use it. It is a small value, which carries the
+/// settings for a processor; there is no global choice.
 #[derive(Clone, Copy)]
-pub struct Backend(&'static Kernel);
+pub struct Backend {
+    kernel: &'static Kernel,
+    tuning: Tuning,
+}
 
 impl Backend {
     /// The fastest backend of this CPU.
@@ -213,7 +226,22 @@ impl Backend {
 
     /// The name: `scalar`, `ssse3`, `avx2`, `avx512-gfni` or `neon`.
     pub fn name(self) -> &'static str {
-        self.0.name
+        self.kernel.name
+    }
+
+    /// The settings: at first those of this processor, as far as it tells what it is.
+    pub fn tuning(self) -> Tuning {
+        self.tuning
+    }
+
+    /// The same backend with other settings, which change its speed and nothing else.
+    pub fn with_tuning(self, tuning: Tuning) -> Backend {
+        Backend { tuning, ..self }
+    }
+
+    /// Most outputs that a matrix sums at once.
+    fn sums(self) -> usize {
+        self.tuning.sums.min(self.kernel.max_outputs)
     }
 
     /// The only place that makes a `Backend`.
@@ -225,7 +253,7 @@ impl Backend {
             .map(|feature| feature.name)
             .collect();
         if missing.is_empty() {
-            Ok(Backend(kernel))
+            Ok(Backend { kernel, tuning: Tuning::of_this_cpu() })
         } else {
             Err(BackendError::Unavailable { name: kernel.name, missing })
         }
@@ -234,7 +262,7 @@ impl Backend {
 
 impl PartialEq for Backend {
     fn eq(&self, other: &Backend) -> bool {
-        self.name() == other.name()
+        self.name() == other.name() && self.tuning == other.tuning
     }
 }
 
@@ -242,7 +270,7 @@ impl Eq for Backend {}
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Backend").field(&self.name()).finish()
+        write!(f, "Backend({} on {})", self.name(), self.tuning)
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
     step: Some(STEP),
-    vector: VECTOR,
-    program_costs: (20, 4),
+    halves: HALVES,
+    program_costs: (15, 4),
     pack: nibble::pack,
     run,
     run_program,
@@ -32,7 +32,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
 
-super::butterfly::butterfly! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN }
+super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, halves: true }
 
 super::gather::gather! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
 
@@ -40,22 +40,52 @@ type Vector = uint8x16_t;
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn zero_vector() -> uint8x16_t {
+fn zero_vector() -> Vector {
     vdupq_n_u8(0)
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn xor(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+fn xor(a: Vector, b: Vector) -> Vector {
     veorq_u8(a, b)
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn product(vector: uint8x16_t, table: &[u8; TABLE_LEN]) -> uint8x16_t {
+fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
     let (halves, _) = table.as_chunks::<16>();
-    let low = vqtbl1q_u8(load_vector(&halves[0]), vandq_u8(vector, vdupq_n_u8(15)));
-    veorq_u8(low, vqtbl1q_u8(load_vector(&halves[1]), vshrq_n_u8::<4>(vector)))
+    split_product(vector, load_vector(&halves[0]), load_vector(&halves[1]))
+}
+
+/// The product with the tables of the low and the high halves of bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+fn split_product(vector: Vector, low: Vector, high: Vector) -> Vector {
+    let mask = vdupq_n_u8(15);
+    xor(vqtbl1q_u8(low, vandq_u8(vector, mask)), vqtbl1q_u8(high, vshrq_n_u8::<4>(vector)))
+}
+
+/// A line.
+type Line = [Vector; 4];
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn zero_line() -> Line {
+    [zero_vector(); 4]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn xor_lines(a: Line, b: Line) -> Line {
+    [xor(a[0], b[0]), xor(a[1], b[1]), xor(a[2], b[2]), xor(a[3], b[3])]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
+    let (halves, _) = table.as_chunks::<16>();
+    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
+    line.map(|vector| split_product(vector, low, high))
 }
 
 /// Two vectors of bytes, split into nibbles.
@@ -104,15 +134,40 @@ fn store(bytes: &mut [u8; 32], sum: [uint8x16_t; 2], _stream: bool) {
 /// Asks for the line that holds byte `at` of `row`, which need not lie within it.
 #[inline]
 fn prefetch(row: &[u8], at: usize) {
-    let address = row.as_ptr().wrapping_add(at);
+    let address = row.as_ptr().wrapping_add(at).addr();
     // SAFETY: a prefetch reads nothing the program could see, never faults, whatever the address, and leaves
     // registers and flags alone. (It is assembly because its intrinsic is not stable.)
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags)) }
 }
 
+/// The same for a line that will be written.
+#[inline]
+fn prefetch_write(row: &[u8], at: usize) {
+    let address = row.as_ptr().wrapping_add(at).addr();
+    // SAFETY: as above.
+    unsafe { asm!("prfm pstl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags)) }
+}
+
 /// Nothing to order: no store goes past the caches.
 #[inline]
 fn fence() {}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load_line(bytes: &[u8; 64]) -> Line {
+    let (quarters, _) = bytes.as_chunks::<16>();
+    let load = |i: usize| load_vector(&quarters[i]);
+    [load(0), load(1), load(2), load(3)]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn store_line(bytes: &mut [u8; 64], line: Line, _stream: bool) {
+    let (quarters, _) = bytes.as_chunks_mut::<16>();
+    for (quarter, vector) in quarters.iter_mut().zip(line) {
+        store_vector(quarter, vector, false);
+    }
+}
 
 #[inline]
 #[target_feature(enable = "neon")]

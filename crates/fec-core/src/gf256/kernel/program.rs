@@ -17,6 +17,20 @@ use super::{Backend, Rows};
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 16;
 
+/// Rows that may be added to the input of a forward pass on the way: those that meet first in its layers.
+pub(crate) const FEW: usize = 4;
+
+/// What a forward pass transforms: block `from` + `plus`, a block and a factor, + `few`, a block, a factor, and
+/// how many of its rows are added, at most [`FEW`]. With `keep`, two blocks: the second ← that sum + the first,
+/// which is that of `plus`, if there is one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sum {
+    pub(crate) from: usize,
+    pub(crate) plus: Option<(usize, u8)>,
+    pub(crate) few: Option<(usize, u8, usize)>,
+    pub(crate) keep: Option<[usize; 2]>,
+}
+
 /// The skews of a block's four layers.
 pub(crate) type Skews = [u8; BLOCK - 1];
 
@@ -43,9 +57,9 @@ pub(super) struct Term {
 /// The layer above an inverse pass: block `to` is the upper half of a node, `low` the lower one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merge {
-    /// The lower block: `to` += `low`, then `low` += factor · `to`, unless the factor is zero.
+    /// The lower block: `to` += `low`, then `low` += factor · `to`, where a factor is given by its table.
     pub(super) low: usize,
-    pub(super) by: Option<Factor>,
+    pub(super) by: Option<usize>,
     /// Blocks that are added to `low` and to `to` after that.
     pub(super) more: Option<[usize; 2]>,
 }
@@ -59,11 +73,22 @@ pub(super) struct Tap {
     pub(super) to: usize,
 }
 
+/// What a forward pass transforms: a sum of blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Input {
+    pub(super) from: usize,
+    pub(super) plus: Option<(usize, Factor)>,
+    /// A term of at most [`FEW`] rows.
+    pub(super) few: Option<Term>,
+    /// Two blocks: the second ← the sum + the first, which is that of `plus`, if there is one.
+    pub(super) keep: Option<[usize; 2]>,
+}
+
 /// Where the outputs of a forward pass go.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    /// Pairs of an output, below 16, and the destination row that gets it.
-    pub(super) rows: Vec<(u8, u8)>,
+    /// The destination row of each output, if anybody wants it.
+    pub(super) rows: [Option<u8>; BLOCK],
     /// Outputs that are computed, from the first: 4, 8 or 16.
     pub(super) computed: usize,
     /// The destination row of output 0, if all computed outputs go to rows that follow each other.
@@ -80,16 +105,8 @@ pub(super) enum Pass {
     /// `to` ← g with `known` rows, the others zero, such that the block `residue` + g has the first `known` of
     /// its outputs equal to the source rows from `first`.
     Tail { to: usize, residue: Option<usize>, first: usize, known: usize, skews: usize },
-    /// Outputs ← forward butterflies of `from` + `plus`. With `keep`, two blocks: the second ← that input + the
-    /// first.
-    Forward {
-        from: usize,
-        plus: Option<Term>,
-        keep: Option<[usize; 2]>,
-        skews: usize,
-        tap: Option<Tap>,
-        out: Outputs,
-    },
+    /// Outputs ← forward butterflies of the input.
+    Forward { input: Input, skews: usize, tap: Option<Tap>, out: Outputs },
 }
 
 /// Operations for each column of bytes.
@@ -126,6 +143,8 @@ pub(crate) fn tail_layers(known: usize) -> [(usize, usize); 4] {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(super) passes: Vec<Pass>,
+    /// The row in which each source is found.
+    pub(super) sources: Vec<u8>,
     /// The coefficients behind [`Factor::Table`] and the numbers of skews.
     coefficients: Vec<u8>,
     /// Blocks that the passes name.
@@ -134,6 +153,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// A program without passes, whose source i is row `sources[i]`.
+    pub(crate) fn new(sources: Vec<u8>) -> Program {
+        Program { sources, ..Program::default() }
+    }
+
     /// Operations for each column of bytes.
     pub(crate) fn operations(&self) -> Operations {
         self.operations
@@ -157,7 +181,7 @@ impl Program {
         self.count(multiplications, multiplications + 32);
         let merge = merge.map(|(low, by)| {
             self.count(0, BLOCK + if more.is_some() { 2 * BLOCK } else { 0 });
-            Merge { low, by: self.factor(by, BLOCK), more }
+            Merge { low, by: self.multiplier(by, BLOCK), more }
         });
         let skews = self.table(&skews);
         self.blocks = self.blocks.max(to + 1);
@@ -203,44 +227,40 @@ impl Program {
     }
 
     /// The destinations `rows` (pairs of an output below 16 and a destination row) ← forward butterflies of
-    /// `from` + `plus`, a block and a factor. With `keep`, two blocks: the second ← that input + the first. `tap`
-    /// is a source row, which must be output 0, and a block whose first row gets the difference, which all
-    /// outputs get added.
+    /// `sum`. `tap` is a source row, which must be output 0, and a block whose first row gets the difference,
+    /// which all outputs get added.
     pub(crate) fn forward(
         &mut self,
-        from: usize,
-        plus: Option<(usize, u8)>,
-        keep: Option<[usize; 2]>,
+        sum: Sum,
         skews: Skews,
         tap: Option<(usize, usize)>,
-        rows: Vec<(u8, u8)>,
+        rows: impl Iterator<Item = (u8, u8)>,
     ) {
-        let last = rows.iter().map(|&(output, _)| usize::from(output)).max().unwrap_or(0);
-        let computed = (last + 1).next_power_of_two().max(4);
+        let mut out = Outputs { rows: [None; BLOCK], computed: 4, run: None };
+        for (output, row) in rows {
+            out.rows[usize::from(output)] = Some(row);
+            out.computed = out.computed.max((usize::from(output) + 1).next_power_of_two());
+        }
+        let computed = out.computed;
+        let first = out.rows[0].map(usize::from);
+        out.run = first.filter(|first| {
+            let mut rows = out.rows[..computed].iter().zip(*first..);
+            rows.all(|(row, number)| row.map(usize::from) == Some(number))
+        });
         for width in [8, 4, 2, 1] {
             let butterflies = width * computed.div_ceil(2 * width);
             self.count(butterflies, butterflies * if computed > width { 2 } else { 1 });
         }
-        self.count(0, if keep.is_some() { BLOCK } else { 0 });
+        self.count(0, if sum.keep.is_some() { BLOCK } else { 0 });
         self.count(0, if tap.is_some() { computed } else { 0 });
-        let first = rows.first().map(|&(_, row)| row);
-        let in_order = (0..).zip(&rows).all(|(i, &(output, row))| {
-            usize::from(output) == i && usize::from(row) == usize::from(rows[0].1) + i
-        });
-        let run = first.filter(|_| in_order && rows.len() == computed).map(usize::from);
-        let plus = plus.and_then(|(block, by)| self.term(block, by, BLOCK));
+        let plus = sum.plus.and_then(|(block, by)| Some((block, self.factor(by, BLOCK)?)));
+        let few = sum.few.and_then(|(block, by, rows)| self.term(block, by, rows));
         let tap = tap.map(|(source, to)| Tap { source, to });
         let skews = self.table(&skews);
-        let named = [keep.map(|[_, keep]| keep), tap.map(|tap| tap.to)];
+        let named = [sum.keep.map(|[_, keep]| keep), tap.map(|tap| tap.to)];
         self.blocks = named.into_iter().flatten().fold(self.blocks, |blocks, block| blocks.max(block + 1));
-        self.passes.push(Pass::Forward {
-            from,
-            plus,
-            keep,
-            skews,
-            tap,
-            out: Outputs { rows, computed, run },
-        });
+        let input = Input { from: sum.from, plus, few, keep: sum.keep };
+        self.passes.push(Pass::Forward { input, skews, tap, out });
     }
 
     fn count(&mut self, multiplications: usize, additions: usize) {
@@ -261,11 +281,17 @@ impl Program {
                 self.count(0, rows);
                 Some(Factor::One)
             }
-            _ => {
-                self.count(rows, rows);
-                Some(Factor::Table(self.table(&[by])))
-            }
+            _ => self.multiplier(by, rows).map(Factor::Table),
         }
+    }
+
+    /// The table of a factor that is not 1, of `rows` rows that are added, counted; none if it is 0.
+    fn multiplier(&mut self, by: u8, rows: usize) -> Option<usize> {
+        if by == 0 {
+            return None;
+        }
+        self.count(rows, rows);
+        Some(self.table(&[by]))
     }
 
     fn table(&mut self, coefficients: &[u8]) -> usize {
@@ -276,7 +302,7 @@ impl Program {
 
     /// The tables of all coefficients for `backend`.
     pub(crate) fn pack(&self, backend: Backend) -> AlignedBytes {
-        let kernel = backend.0;
+        let kernel = backend.kernel;
         let mut tables = AlignedBytes::zeroed(self.coefficients.len() * kernel.table_len);
         for (&coefficient, table) in self.coefficients.iter().zip(tables.chunks_exact_mut(kernel.table_len)) {
             (kernel.pack)(coefficient, table);

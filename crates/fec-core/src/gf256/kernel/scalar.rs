@@ -2,7 +2,7 @@
 //! others and of all programs.
 
 use super::trace::{self, Visitor};
-use super::{Kernel, Matrix, Rows};
+use super::{Kernel, Matrix};
 use crate::gf256::PRODUCTS;
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -11,7 +11,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: 1,
     table_len: 1,
     step: None,
-    vector: VECTOR,
+    halves: HALVES,
     program_costs: (12, 2),
     pack: |coefficient, table| table[0] = coefficient,
     run,
@@ -62,11 +62,16 @@ pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Vis
     }
 }
 
-super::butterfly::butterfly! { width: 64, table_len: 1 }
+super::passes::passes! { table_len: 1, sums: 16, halves: false }
 
 super::gather::gather! { width: 64, table_len: 1 }
 
 type Vector = [u8; 64];
+
+use self::{
+    Vector as Line, load_vector as load_line, product as multiply, store_vector as store_line,
+    xor as xor_lines, zero_vector as zero_line,
+};
 
 fn load_vector(bytes: &[u8; 64]) -> [u8; 64] {
     *bytes
@@ -89,6 +94,8 @@ fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
 }
 
 fn prefetch(_row: &[u8], _at: usize) {}
+
+fn prefetch_write(_row: &[u8], _at: usize) {}
 
 /// Nothing to order: no store goes past the caches.
 fn fence() {}

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 };
 
 use super::nibble::{self, TABLE_LEN};
-use super::x86::{fence, prefetch};
+use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -22,8 +22,8 @@ pub(super) static KERNEL: Kernel = Kernel {
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
     step: Some(STEP),
-    vector: VECTOR,
-    program_costs: (20, 4),
+    halves: HALVES,
+    program_costs: (15, 4),
     pack: nibble::pack,
     run,
     run_program,
@@ -32,7 +32,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::butterfly::butterfly! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
+super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, halves: true }
 
 super::gather::gather! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
 
@@ -40,26 +40,55 @@ type Vector = __m128i;
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn zero_vector() -> __m128i {
+fn zero_vector() -> Vector {
     _mm_setzero_si128()
 }
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn xor(a: __m128i, b: __m128i) -> __m128i {
+fn xor(a: Vector, b: Vector) -> Vector {
     _mm_xor_si128(a, b)
 }
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn product(vector: __m128i, table: &[u8; TABLE_LEN]) -> __m128i {
+fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
     let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
+    split_product(vector, load_vector(&halves[0]), load_vector(&halves[1]))
+}
+
+/// The product with the tables of the low and the high halves of bytes.
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn split_product(vector: Vector, low: Vector, high: Vector) -> Vector {
     let mask = _mm_set1_epi8(15);
     xor(
         _mm_shuffle_epi8(low, _mm_and_si128(vector, mask)),
         _mm_shuffle_epi8(high, _mm_and_si128(_mm_srli_epi64::<4>(vector), mask)),
     )
+}
+
+/// A line.
+type Line = [Vector; 4];
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn zero_line() -> Line {
+    [zero_vector(); 4]
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn xor_lines(a: Line, b: Line) -> Line {
+    [xor(a[0], b[0]), xor(a[1], b[1]), xor(a[2], b[2]), xor(a[3], b[3])]
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
+    let (halves, _) = table.as_chunks::<16>();
+    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
+    line.map(|vector| split_product(vector, low, high))
 }
 
 /// Two vectors of bytes, split into nibbles.
@@ -106,6 +135,24 @@ fn store(bytes: &mut [u8; 32], sum: [__m128i; 2], stream: bool) {
     let (halves, _) = bytes.as_chunks_mut::<16>();
     for (half, vector) in halves.iter_mut().zip(sum) {
         store_vector(half, vector, stream);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn load_line(bytes: &[u8; 64]) -> Line {
+    let (quarters, _) = bytes.as_chunks::<16>();
+    let load = |i: usize| load_vector(&quarters[i]);
+    [load(0), load(1), load(2), load(3)]
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
+    // All parts of a line are written at once: the processor gathers them into one write.
+    let (quarters, _) = bytes.as_chunks_mut::<16>();
+    for (quarter, vector) in quarters.iter_mut().zip(line) {
+        store_vector(quarter, vector, stream);
     }
 }
 

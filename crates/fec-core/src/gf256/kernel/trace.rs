@@ -5,9 +5,8 @@
 //! some lines of the stack, the same ones; prefetches are left out.
 
 use super::aligned::LINE;
-use super::butterfly::{Stage, tile_columns};
-use super::program::{BLOCK, Factor, Pass, Program, Term};
-use super::{AlignedBytes, Backend, groups, past_caches};
+use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
+use super::{AlignedBytes, Backend, Store, groups};
 use crate::gf256::PRODUCTS;
 
 /// One stretch of memory that a kernel touches.
@@ -85,13 +84,14 @@ pub(crate) fn matrix(
     dst: &[&[u8]],
     visit: &mut Visitor<'_>,
 ) {
-    let kernel = backend.0;
+    let kernel = backend.kernel;
     let (k, row_len) = (src.len(), src[0].len());
     let Some(step) = kernel.step else { return super::scalar::trace(tables, src, dst, visit) };
     let frame = Frame::new();
-    let cut = super::walk::Cut::new(k, dst.len(), 1, row_len);
+    let cut = super::walk::Cut::new(backend.tuning, k, row_len, row_len * dst.len());
+    let stream = cut.store == Store::Stream;
     for start in (0..row_len).step_by(cut.tile_len) {
-        for group in groups(dst.len(), kernel.max_outputs) {
+        for group in groups(dst.len(), backend.sums()) {
             frame.enter(visit);
             let table_len = group.len() * kernel.table_len;
             for at in (start..row_len.min(start + cut.tile_len)).step_by(step) {
@@ -101,14 +101,14 @@ pub(crate) fn matrix(
                 }
                 for i in group.clone() {
                     let to = row(visit, dst, i);
-                    write(visit, to, at, step, cut.stream);
+                    write(visit, to, at, step, stream);
                 }
             }
         }
     }
 }
 
-/// The accesses of a program with these packed tables. Its blocks, which each run allocates, are taken to stand
+/// The accesses of a program with these packed tables. Its blocks, which each thread keeps, are taken to stand
 /// where an allocation of now stands.
 pub(crate) fn program(
     backend: Backend,
@@ -119,147 +119,165 @@ pub(crate) fn program(
     visit: &mut Visitor<'_>,
 ) {
     let row_len = src[0].len();
-    let columns = tile_columns(row_len);
-    let blocks = AlignedBytes::zeroed(program.blocks * columns * BLOCK * LINE);
+    let columns = backend.tuning.columns_of(program.blocks, row_len / LINE);
+    let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
+    let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
     let frame = Frame::new();
-    let stage = Stage([[0; LINE]; BLOCK]);
-    let stream = past_caches(dst.len(), 1, row_len);
+    let stream = backend.tuning.store_of(row_len * dst.len()) == Store::Stream;
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
-        let (vector, table_len) = (backend.0.vector, backend.0.table_len);
-        let stage = stage.0.as_flattened();
-        let tile = Tile { vector, table_len, tables, blocks: &blocks, stage, columns, start, used };
+        let (halves, table_len) = (backend.kernel.halves, backend.kernel.table_len);
+        let sources = &program.sources;
+        let tile = Tile {
+            halves,
+            table_len,
+            tables,
+            sources,
+            blocks,
+            stage,
+            columns,
+            start,
+            used,
+            src,
+            dst,
+            stream,
+        };
         for pass in &program.passes {
             frame.enter(visit);
-            tile.pass(pass, src, dst, stream, visit);
+            tile.pass(pass, visit);
         }
     }
 }
 
 /// Where a pass works, as in the runner.
 struct Tile<'a> {
-    /// Bytes of a vector; the parts of a line go through the registers one after the other.
-    vector: usize,
+    /// Whether passes go over the tile twice.
+    halves: bool,
     table_len: usize,
     tables: &'a [u8],
+    sources: &'a [u8],
     blocks: &'a [u8],
-    /// Where the lines of outputs are gathered.
+    /// Where rows stand between the halves of a forward pass.
     stage: &'a [u8],
     columns: usize,
     start: usize,
     used: usize,
+    src: &'a [&'a [u8]],
+    dst: &'a [&'a [u8]],
+    /// Whether outputs are stored past the caches.
+    stream: bool,
 }
 
 impl Tile<'_> {
-    fn pass(&self, pass: &Pass, src: &[&[u8]], dst: &[&[u8]], stream: bool, visit: &mut Visitor<'_>) {
-        for column in 0..self.used {
-            let at = self.start + column * LINE;
-            for part in (0..LINE).step_by(self.vector) {
-                self.part(pass, src, dst, column, part, stream, visit);
-            }
-            if let Pass::Forward { out, .. } = pass
-                && !(self.vector == LINE && out.run.is_some())
-            {
-                for (output, to) in &out.rows {
-                    read(visit, self.stage, usize::from(*output) * LINE, LINE);
-                    let to = row(visit, dst, usize::from(*to));
-                    write(visit, to, at, LINE, stream);
-                }
-            }
-        }
-    }
-
-    /// What a pass does to one part of a column.
-    #[allow(clippy::too_many_arguments)]
-    fn part(
-        &self,
-        pass: &Pass,
-        src: &[&[u8]],
-        dst: &[&[u8]],
-        column: usize,
-        part: usize,
-        stream: bool,
-        visit: &mut Visitor<'_>,
-    ) {
-        let at = self.start + column * LINE + part;
-        let v = self.vector;
+    fn pass(&self, pass: &Pass, visit: &mut Visitor<'_>) {
         match pass {
             Pass::Inverse { first, to, skews, merge, .. } => {
-                (*first..first + BLOCK).for_each(|i| source(visit, src, i, at, v));
-                self.skews(*skews, visit);
-                if let Some(merge) = merge {
-                    self.read(merge.low, column, part, BLOCK, visit);
-                    if let Some(by) = merge.by {
-                        self.factor(by, visit);
-                        self.write(merge.low, column, part, BLOCK, visit);
-                    }
-                    if let Some([to_low, to_high]) = merge.more {
-                        for row in 0..BLOCK {
-                            self.row(merge.low, column, part, row, false, visit);
-                            self.row(to_low, column, part, row, false, visit);
-                            self.row(merge.low, column, part, row, true, visit);
-                            self.row(to_high, column, part, row, false, visit);
-                        }
+                for column in 0..self.used {
+                    (*first..first + BLOCK).for_each(|i| self.source(i, column, visit));
+                    self.skews(*skews, visit);
+                    if self.halves {
+                        self.write(*to, column, BLOCK, visit);
+                    } else {
+                        self.inverse_rest(*to, merge.as_ref(), column, visit);
                     }
                 }
-                self.write(*to, column, part, BLOCK, visit);
+                if self.halves {
+                    for column in 0..self.used {
+                        self.read(*to, column, BLOCK, visit);
+                        self.inverse_rest(*to, merge.as_ref(), column, visit);
+                    }
+                }
             }
             Pass::Sum { to, from, terms } => {
                 let rows = match terms.iter().map(|term| term.rows).max() {
                     Some(rows) if to == from => rows,
                     _ => BLOCK,
                 };
-                self.read(*from, column, part, rows, visit);
-                terms.iter().for_each(|term| self.term(term, column, part, visit));
-                self.write(*to, column, part, rows, visit);
+                for column in 0..self.used {
+                    self.read(*from, column, rows, visit);
+                    terms.iter().for_each(|term| self.term(term, column, visit));
+                    self.write(*to, column, rows, visit);
+                }
             }
             Pass::Tail { to, residue, first, known, skews } => {
-                if let Some(residue) = residue {
-                    self.read(*residue, column, part, BLOCK, visit);
+                for column in 0..self.used {
+                    if let Some(residue) = residue {
+                        self.read(*residue, column, BLOCK, visit);
+                    }
+                    self.skews(*skews, visit);
+                    (*first..first + known).for_each(|i| self.source(i, column, visit));
+                    self.write(*to, column, BLOCK, visit);
                 }
-                self.skews(*skews, visit);
-                (*first..first + known).for_each(|i| source(visit, src, i, at, v));
-                self.write(*to, column, part, BLOCK, visit);
             }
-            Pass::Forward { from, plus, keep, skews, tap, out } => {
-                self.read(*from, column, part, BLOCK, visit);
-                if let Some(term) = plus {
-                    self.term(term, column, part, visit);
-                }
-                if let Some([high, keep]) = keep {
-                    for row in 0..BLOCK {
-                        self.row(*high, column, part, row, false, visit);
-                        self.row(*keep, column, part, row, true, visit);
+            Pass::Forward { input, skews, tap, out } => {
+                for column in 0..self.used {
+                    self.input(input, column, visit);
+                    self.skews(*skews, visit);
+                    if self.halves {
+                        (0..out.computed).for_each(|row| self.staged(column, row, true, visit));
+                    } else {
+                        self.outputs(tap.as_ref(), out, column, visit);
                     }
                 }
-                self.skews(*skews, visit);
-                if let Some(tap) = tap {
-                    source(visit, src, tap.source, at, v);
-                    self.row(tap.to, column, part, 0, true, visit);
-                }
-                if v == LINE && out.run.is_some() {
-                    for (_, to) in &out.rows {
-                        let to = row(visit, dst, usize::from(*to));
-                        write(visit, to, at, LINE, stream);
-                    }
-                } else {
-                    for output in 0..out.computed {
-                        write(visit, self.stage, output * LINE + part, v, false);
+                if self.halves {
+                    for column in 0..self.used {
+                        (0..out.computed).for_each(|row| self.staged(column, row, false, visit));
+                        self.outputs(tap.as_ref(), out, column, visit);
                     }
                 }
             }
         }
     }
 
-    fn term(&self, term: &Term, column: usize, part: usize, visit: &mut Visitor<'_>) {
-        self.factor(term.by, visit);
-        self.read(term.block, column, part, term.rows, visit);
+    fn inverse_rest(&self, to: usize, merge: Option<&Merge>, column: usize, visit: &mut Visitor<'_>) {
+        if let Some(Merge { low, by, more }) = merge {
+            by.iter().for_each(|&number| self.coefficients(number, 1, visit));
+            for row in 0..BLOCK {
+                self.row(*low, column, row, false, visit);
+                if by.is_some() || more.is_some() {
+                    self.row(*low, column, row, true, visit);
+                }
+                more.iter().flatten().for_each(|&block| self.row(block, column, row, false, visit));
+            }
+        }
+        self.write(to, column, BLOCK, visit);
     }
 
-    fn factor(&self, factor: Factor, visit: &mut Visitor<'_>) {
-        if let Factor::Table(number) = factor {
+    fn input(&self, input: &Input, column: usize, visit: &mut Visitor<'_>) {
+        self.read(input.from, column, BLOCK, visit);
+        input.few.iter().for_each(|term| self.term(term, column, visit));
+        if let Some((block, by)) = input.plus {
+            self.term(&Term { block, by, rows: BLOCK }, column, visit);
+        }
+        if let Some([high, keep]) = input.keep {
+            if input.plus.is_none() {
+                self.read(high, column, BLOCK, visit);
+            }
+            self.write(keep, column, BLOCK, visit);
+        }
+    }
+
+    fn outputs(&self, tap: Option<&Tap>, out: &Outputs, column: usize, visit: &mut Visitor<'_>) {
+        if let Some(tap) = tap {
+            self.source(tap.source, column, visit);
+            self.row(tap.to, column, 0, true, visit);
+        }
+        for &to in out.rows.iter().flatten() {
+            let to = row(visit, self.dst, usize::from(to));
+            write(visit, to, self.start + column * LINE, LINE, self.stream);
+        }
+    }
+
+    /// A load from source `i` of the program.
+    fn source(&self, i: usize, column: usize, visit: &mut Visitor<'_>) {
+        source(visit, self.src, usize::from(self.sources[i]), self.start + column * LINE, LINE);
+    }
+
+    fn term(&self, term: &Term, column: usize, visit: &mut Visitor<'_>) {
+        if let Factor::Table(number) = term.by {
             self.coefficients(number, 1, visit);
         }
+        self.read(term.block, column, term.rows, visit);
     }
 
     fn skews(&self, first: usize, visit: &mut Visitor<'_>) {
@@ -276,28 +294,29 @@ impl Tile<'_> {
         }
     }
 
-    fn read(&self, block: usize, column: usize, part: usize, rows: usize, visit: &mut Visitor<'_>) {
-        (0..rows).for_each(|row| self.row(block, column, part, row, false, visit));
+    fn read(&self, block: usize, column: usize, rows: usize, visit: &mut Visitor<'_>) {
+        (0..rows).for_each(|row| self.row(block, column, row, false, visit));
     }
 
-    fn write(&self, block: usize, column: usize, part: usize, rows: usize, visit: &mut Visitor<'_>) {
-        (0..rows).for_each(|row| self.row(block, column, part, row, true, visit));
+    fn write(&self, block: usize, column: usize, rows: usize, visit: &mut Visitor<'_>) {
+        (0..rows).for_each(|row| self.row(block, column, row, true, visit));
     }
 
-    /// The part of one row of a block's column.
-    fn row(
-        &self,
-        block: usize,
-        column: usize,
-        part: usize,
-        row: usize,
-        store: bool,
-        visit: &mut Visitor<'_>,
-    ) {
-        let at = ((block * self.columns + column) * BLOCK + row) * LINE + part;
+    /// One row of a block's column.
+    fn row(&self, block: usize, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
+        let at = ((block * self.columns + column) * BLOCK + row) * LINE;
         match store {
-            false => read(visit, self.blocks, at, self.vector),
-            true => write(visit, self.blocks, at, self.vector, false),
+            false => read(visit, self.blocks, at, LINE),
+            true => write(visit, self.blocks, at, LINE, false),
+        }
+    }
+
+    /// One row between the halves of a forward pass.
+    fn staged(&self, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
+        let at = (column * BLOCK + row) * LINE;
+        match store {
+            false => read(visit, self.stage, at, LINE),
+            true => write(visit, self.stage, at, LINE, false),
         }
     }
 }

@@ -9,15 +9,14 @@
 //!   cache;
 //! - the sets of the tile, and their columns.
 //!
-//! While the first group reads a tile, the next tile is prefetched: processors follow some thirty streams by
+//! The first group that reads a tile prefetches what comes after: processors follow some thirty streams by
 //! themselves, and with more sources than that each row's next piece would come as late as memory is far.
 //!
 //! The loops are a macro and not generic code, because a function with `#[target_feature]` is safe to call
 //! only from one with the same features: each kernel file gets its own copy, and needs `unsafe` for loads and
 //! stores alone.
 
-/// Bytes of source that a tile may hold.
-const TILE_BYTES: usize = 32 << 10;
+use super::{Store, Tuning};
 
 /// How the sets of one call are cut.
 pub(super) struct Cut {
@@ -25,25 +24,33 @@ pub(super) struct Cut {
     pub(super) sets: usize,
     /// Bytes of each row that go through the groups together: a multiple of 64.
     pub(super) tile_len: usize,
-    /// Whether outputs are stored past the caches.
-    pub(super) stream: bool,
+    /// How outputs are stored.
+    pub(super) store: Store,
 }
 
 impl Cut {
-    /// The cut for `sets` sets of `k` rows in and `wanted` rows out, the longest of `row_len` bytes.
-    pub(super) fn new(k: usize, wanted: usize, sets: usize, row_len: usize) -> Cut {
-        let tile_len = (TILE_BYTES / k).clamp(256, 4096) / 64 * 64;
-        let stream = super::past_caches(wanted, sets, row_len);
-        Cut { sets: (tile_len / row_len.max(1)).max(1), tile_len, stream }
+    /// The cut for sets with `k` rows in, the longest of `row_len` bytes, and `bytes` of output in all.
+    pub(super) fn new(tuning: Tuning, k: usize, row_len: usize, bytes: usize) -> Cut {
+        let tile_len = (tuning.tile / k).clamp(256, 4096) / 64 * 64;
+        Cut { sets: (tile_len / row_len.max(1)).max(1), tile_len, store: tuning.store_of(bytes) }
     }
+}
+
+/// How rows are moved: how many bytes ahead sources and outputs are prefetched, if they are, and whether outputs
+/// are stored past the caches.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) sources: Option<usize>,
+    pub(super) outputs: Option<usize>,
+    pub(super) stream: bool,
 }
 
 /// Defines `run`, the kernel's walk.
 ///
 /// The file provides, with the same `#[target_feature]`, `load(&[u8; STEP]) -> Source`, `zero() -> Sum`,
 /// `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum` (the sum plus the product) and `store(&mut [u8; STEP], Sum,
-/// stream: bool)`; and, safe anywhere, `prefetch(row: &[u8], at: usize)`, a hint, and `fence()`, which orders
-/// streamed stores before later ones. STEP divides 64. `outputs` counts from 1 to the most outputs that the
+/// stream: bool)`; and, safe anywhere, `prefetch(row: &[u8], at: usize)` and `prefetch_write(row: &[u8], at:
+/// usize)`, hints, and `fence()`, which orders streamed stores before later ones. STEP divides 64. `outputs` counts from 1 to the most outputs that the
 /// registers hold.
 macro_rules! walk {
     (features: $features:literal, step: $step:expr, table_len: $table_len:expr, outputs: $($n:literal)*) => {
@@ -56,45 +63,48 @@ macro_rules! walk {
         #[target_feature(enable = $features)]
         fn run(matrix: super::Matrix<'_>, sets: &mut [super::Rows<'_, '_, '_, '_>]) {
             let row_len = sets.iter().map(|(src, _)| src[0].len()).max().unwrap_or(0);
-            let cut = super::walk::Cut::new(matrix.k, matrix.wanted, sets.len(), row_len);
+            let cut = super::walk::Cut::new(matrix.tuning, matrix.k, row_len, super::output_bytes(sets));
             let tables = matrix.tables.as_chunks::<{ $table_len }>().0;
             for sets in sets.chunks_mut(cut.sets) {
                 for start in (0..row_len).step_by(cut.tile_len) {
-                    for group in super::groups(matrix.wanted, MAX_OUTPUTS) {
-                        let more = group.start == 0 && start + cut.tile_len < row_len;
-                        let ahead = more.then_some(cut.tile_len);
+                    for group in super::groups(matrix.wanted, matrix.tuning.sums) {
+                        let ahead = Some(matrix.tuning.prefetch).filter(|&ahead| ahead > 0 && start + ahead < row_len);
+                        let way = super::walk::Way {
+                            sources: ahead.filter(|_| group.start == 0),
+                            outputs: ahead.filter(|_| cut.store == super::Store::Prefetch),
+                            stream: cut.store == super::Store::Stream,
+                        };
                         let tables = &tables[group.start * matrix.k..group.end * matrix.k];
                         for (src, dst) in sets.iter_mut() {
                             let end = src[0].len().min(start + cut.tile_len);
                             let dst = &mut dst[group.clone()];
                             match group.len() {
-                                $($n => columns::<$n>(tables, src, dst, start..end, ahead, cut.stream),)*
+                                $($n => columns::<$n>(tables, src, dst, start..end, way),)*
                                 _ => unreachable!("a group is never larger than MAX_OUTPUTS"),
                             }
                         }
                     }
                 }
             }
-            if cut.stream {
+            if cut.store == super::Store::Stream {
                 fence();
             }
         }
 
-        /// One group of `N` outputs over the columns in `tile`; sources `ahead` bytes further are prefetched.
+        /// One group of `N` outputs over the columns in `tile`.
         #[target_feature(enable = $features)]
         fn columns<const N: usize>(
             tables: &[[u8; $table_len]],
             src: &[&[u8]],
             dst: &mut [&mut [u8]],
             tile: std::ops::Range<usize>,
-            ahead: Option<usize>,
-            stream: bool,
+            way: super::walk::Way,
         ) {
             let tables = tables.as_chunks::<N>().0;
             for at in tile.step_by($step) {
                 let mut sums = [zero(); N];
                 for (row, tables) in src.iter().zip(tables) {
-                    if let Some(ahead) = ahead
+                    if let Some(ahead) = way.sources
                         && ($step == 64 || at.is_multiple_of(64))
                     {
                         prefetch(row, at + ahead);
@@ -105,7 +115,10 @@ macro_rules! walk {
                     }
                 }
                 for (row, sum) in dst.iter_mut().zip(sums) {
-                    store(row[at..].first_chunk_mut().expect("rows have one length"), sum, stream);
+                    if let Some(ahead) = way.outputs {
+                        prefetch_write(row, at + ahead);
+                    }
+                    store(row[at..].first_chunk_mut().expect("rows have one length"), sum, way.stream);
                 }
             }
         }

@@ -1,0 +1,112 @@
+//! The runner of programs that the kernels share.
+//!
+//! Columns are taken in tiles: all passes go over one tile, whose blocks stay in the nearest caches, before
+//! the next tile begins. A tile is filled from as many sets as it takes, so that a batch of sets with short
+//! rows pays for the beginning of each pass no more often than one set with long rows. In memory a block is
+//! cut into columns of 64 bytes, and the sixteen rows of a column stand together: a pass over a column reads
+//! and writes one kilobyte at one address, and no two rows compete for a place in the cache.
+//!
+//! A few macros make a kernel's runner: this one walks over tiles, those of `passes.rs` and `forward.rs` over the
+//! columns of one, and that of `layers.rs` computes in registers. They are macros for the reason that the walk of the matrix kernels is:
+//! functions with `#[target_feature]` are safe to call only from those with the same features.
+
+use super::aligned::LINE;
+use super::program::BLOCK;
+
+/// The sixteen rows of a block in one column.
+pub(super) type Column = [[u8; LINE]; BLOCK];
+
+/// Most columns of a tile.
+pub(super) const MAX_COLUMNS: usize = 32;
+
+/// A line of every row of one set.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place {
+    /// The set.
+    pub(super) set: usize,
+    /// The line's first byte in each row.
+    pub(super) at: usize,
+}
+
+impl Place {
+    /// Line `number` of sets with `lines` lines each, one set after the other.
+    pub(super) fn new(number: usize, lines: usize) -> Place {
+        Place { set: number / lines, at: number % lines * LINE }
+    }
+
+    /// The line after this one.
+    pub(super) fn next(self, lines: usize) -> Place {
+        if self.at + LINE < lines * LINE {
+            Place { at: self.at + LINE, ..self }
+        } else {
+            Place { set: self.set + 1, at: 0 }
+        }
+    }
+}
+
+/// Where a pass works.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'a> {
+    /// Columns from one block to the next.
+    pub(super) columns: usize,
+    /// For each column of this tile: the line that it is, and one to be prefetched.
+    pub(super) places: &'a [(Place, Option<Place>)],
+    /// Whether outputs are stored past the caches.
+    pub(super) stream: bool,
+    /// Whether lines of outputs are prefetched too.
+    pub(super) prefetch_outputs: bool,
+}
+
+/// Defines `run_program`. For what the file provides see [`passes!`](super::passes::passes).
+macro_rules! runner {
+    ($(#[$features:meta])* table_len: $table_len:expr) => {
+        $(#[$features])*
+        fn run_program(
+            program: &super::Program,
+            tables: &[u8],
+            scratch: &mut [super::runner::Column],
+            tuning: super::Tuning,
+            sets: &mut [super::Rows<'_, '_, '_, '_>],
+        ) {
+            use super::runner::{MAX_COLUMNS, Place, Tile};
+
+            let store = tuning.store_of(super::output_bytes(sets));
+            let columns = scratch.len() / (program.blocks + 1);
+            let (stage, blocks) = scratch.split_at_mut(columns);
+            let ahead = tuning.prefetch.div_ceil(super::LINE);
+            let tables = tables.as_chunks::<{ $table_len }>().0;
+            let mut places = [(Place::default(), None); MAX_COLUMNS];
+            for sets in sets.chunk_by_mut(|(a, _), (b, _)| a[0].len() == b[0].len()) {
+                let lines = sets[0].0[0].len() / super::LINE;
+                let total = lines * sets.len();
+                // Sets that the second cache holds together are not worth a look ahead from one to the next.
+                let across = 2 * total * super::LINE * program.sources.len() > tuning.past;
+                // Whole sets, where several go into a tile: each is then looked up once for a pass.
+                let whole = if lines < columns { columns / lines.max(1) * lines.max(1) } else { columns };
+                for start in (0..total).step_by(whole) {
+                    let used = whole.min(total - start);
+                    let mut place = Place::new(start, lines);
+                    let mut next = Place::new(start + ahead, lines);
+                    for places in &mut places[..used] {
+                        let useful = next.set == place.set || across && next.set < sets.len();
+                        *places = (place, (ahead > 0 && useful).then_some(next));
+                        (place, next) = (place.next(lines), next.next(lines));
+                    }
+                    let tile = Tile {
+                        columns,
+                        places: &places[..used],
+                        stream: store == super::Store::Stream,
+                        prefetch_outputs: store == super::Store::Prefetch,
+                    };
+                    for pass in &program.passes {
+                        run_pass(pass, &program.sources, tables, blocks, stage, sets, tile);
+                    }
+                }
+            }
+            if store == super::Store::Stream {
+                fence();
+            }
+        }
+    };
+}
+pub(super) use runner;

@@ -1,0 +1,24 @@
+//! Room for the blocks of a program, kept by each thread.
+//!
+//! A call that allocated its own would pay for it each time, which shows on short rows. Each thread keeps one
+//! piece, as large as the largest that it ever needed: a megabyte at most.
+
+use std::cell::RefCell;
+
+use super::AlignedBytes;
+use super::runner::Column;
+
+thread_local! {
+    static SCRATCH: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
+}
+
+/// Runs `body` with `columns` columns of a block, which hold anything. `body` must not come back here.
+pub(super) fn with_columns<T>(columns: usize, body: impl FnOnce(&mut [Column]) -> T) -> T {
+    let len = columns * size_of::<Column>();
+    SCRATCH.with_borrow_mut(|bytes| {
+        if bytes.len() < len {
+            *bytes = AlignedBytes::zeroed(len);
+        }
+        body(bytes[..len].as_chunks_mut().0.as_chunks_mut().0)
+    })
+}

@@ -1,0 +1,342 @@
+//! How kernels are set for a processor: a table, and what may be changed in it.
+//!
+//! Settings decide how rows are cut and moved, never what is computed: the bytes are the same with all of
+//! them. The entries of processors that nobody has measured follow from the sizes of their caches.
+
+use std::fmt;
+
+use super::runner::{Column, MAX_COLUMNS};
+
+/// How large outputs are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Store {
+    /// By ordinary stores.
+    Plain,
+    /// By ordinary stores, after a prefetch that asks for the line to be written.
+    Prefetch,
+    /// Past the caches, on kernels that have such stores; by ordinary stores on others.
+    Stream,
+}
+
+impl Store {
+    /// All kinds.
+    pub const ALL: [Store; 3] = [Store::Plain, Store::Prefetch, Store::Stream];
+
+    /// `plain`, `prefetch` or `stream`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Store::Plain => "plain",
+            Store::Prefetch => "prefetch",
+            Store::Stream => "stream",
+        }
+    }
+}
+
+/// The settings of a kernel: an entry of the table of processors, and what was changed in it.
+///
+/// Whatever the settings, results are the same to the byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tuning {
+    cpu: &'static Cpu,
+    /// Most outputs that a matrix sums at once; no more than registers hold.
+    pub(super) sums: usize,
+    /// Bytes of source that a tile of a matrix may hold, and of sources and blocks that one of a transform may.
+    pub(super) tile: usize,
+    /// Most columns of 64 bytes that a tile of a transform holds.
+    pub(super) columns: usize,
+    /// Bytes between the place in a row that is read and the one that is prefetched; 0 for no prefetch.
+    pub(super) prefetch: usize,
+    /// How outputs are stored when there are more bytes of them than `past`.
+    pub(super) store: Store,
+    /// Bytes of output up to which one call stores them by ordinary stores.
+    pub(super) past: usize,
+}
+
+/// A processor: an entry of the table.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Cpu {
+    name: &'static str,
+    /// KiB of the first data cache and of the second cache of one core.
+    caches: (usize, usize),
+}
+
+/// The table. `generic` stands first.
+static CPUS: [Cpu; 15] = [
+    Cpu { name: "generic", caches: (32, 512) },
+    Cpu { name: "haswell", caches: (32, 256) },
+    Cpu { name: "skylake-x", caches: (32, 1024) },
+    Cpu { name: "ice-lake", caches: (48, 1280) },
+    Cpu { name: "sapphire-rapids", caches: (48, 2048) },
+    Cpu { name: "zen2", caches: (32, 512) },
+    Cpu { name: "zen3", caches: (32, 512) },
+    Cpu { name: "zen4", caches: (32, 1024) },
+    Cpu { name: "zen5", caches: (48, 1024) },
+    Cpu { name: "cortex-a53", caches: (32, 512) },
+    Cpu { name: "cortex-a55", caches: (32, 128) },
+    Cpu { name: "cortex-a72", caches: (32, 1024) },
+    Cpu { name: "cortex-a76", caches: (64, 512) },
+    Cpu { name: "neoverse-n1", caches: (64, 1024) },
+    Cpu { name: "neoverse-v1", caches: (64, 1024) },
+];
+
+impl Tuning {
+    /// The names of all entries of the table.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        CPUS.iter().map(|cpu| cpu.name)
+    }
+
+    /// The entry called `name`.
+    pub fn named(name: &str) -> Option<Tuning> {
+        CPUS.iter().find(|cpu| cpu.name == name).map(Tuning::of)
+    }
+
+    /// The entry of an ARM core, by the implementer and the part number of its main identification register
+    /// (MIDR), which a program cannot read for itself: Linux prints them in `/proc/cpuinfo`.
+    pub fn of_arm_core(implementer: u8, part: u16) -> Tuning {
+        let name = match (implementer, part) {
+            (0x41, 0xD03) => "cortex-a53",
+            (0x41, 0xD05) => "cortex-a55",
+            (0x41, 0xD08) => "cortex-a72",
+            (0x41, 0xD0B) => "cortex-a76",
+            (0x41, 0xD0C) => "neoverse-n1",
+            (0x41, 0xD40) => "neoverse-v1",
+            _ => "generic",
+        };
+        Tuning::named(name).expect("it is in the table")
+    }
+
+    /// The entry of this processor, as far as it tells what it is.
+    pub(super) fn of_this_cpu() -> Tuning {
+        #[cfg(target_arch = "x86_64")]
+        let name = super::x86::identity().entry();
+        #[cfg(not(target_arch = "x86_64"))]
+        let name = "generic";
+        Tuning::named(name).expect("it is in the table")
+    }
+
+    fn of(cpu: &'static Cpu) -> Tuning {
+        let base = Tuning {
+            cpu,
+            sums: usize::MAX,
+            tile: 0,
+            columns: 0,
+            prefetch: 384,
+            store: if cfg!(target_arch = "x86_64") { Store::Stream } else { Store::Plain },
+            past: 0,
+        };
+        base.with_caches(cpu.caches.0 << 10, cpu.caches.1 << 10)
+    }
+
+    /// The same with tiles and limits that suit caches of these sizes in bytes: the first data cache and the
+    /// second cache of one core. A size of 0 is one that is not known, and changes nothing.
+    pub fn with_caches(mut self, first: usize, second: usize) -> Tuning {
+        if first > 0 {
+            // The rest is for tables and outputs.
+            self.tile = (first / 3 * 2).clamp(TILE.0, TILE.1);
+            // With four or eight columns, equal rows of all blocks would compete for the same places.
+            self.columns = match first >> 10 {
+                ..=16 => 3,
+                17..=32 => 5,
+                33..=48 => 6,
+                _ => 7,
+            };
+        }
+        if second > 0 {
+            // So much output has left the second cache before anybody reads it, and an ordinary store would
+            // first fetch each line from memory. Reading the outputs back undoes most of what is gained, and
+            // below this size more than all of it.
+            self.past = 2 * second;
+        }
+        self
+    }
+
+    /// How a call with so many bytes of output stores them.
+    pub(super) fn store_of(self, bytes: usize) -> Store {
+        if bytes > self.past { self.store } else { Store::Plain }
+    }
+
+    /// Columns of a tile for a transform with so many blocks, on so many lines.
+    pub(super) fn columns_of(self, blocks: usize, lines: usize) -> usize {
+        // A quarter is left to sources. With less than three columns the beginning of each pass would cost more
+        // than blocks that leave the cache.
+        let fit = self.tile / 4 * 3 / (blocks * size_of::<Column>());
+        fit.max(3).min(self.columns).min(lines.max(1))
+    }
+
+    /// The name of the entry.
+    pub fn name(self) -> &'static str {
+        self.cpu.name
+    }
+
+    /// All settings and their values, as [`changed`](Self::changed) reads them.
+    pub fn settings(self) -> impl Iterator<Item = (&'static str, String)> {
+        FIELDS.iter().map(move |field| (field.name, (field.get)(&self)))
+    }
+
+    /// The same with changes: `name=value`, several separated by commas, such as `columns=4,store=plain`. An
+    /// entry's name among them, without a value, takes all of that entry; later changes go on from there.
+    ///
+    /// # Errors
+    ///
+    /// [`TuningError`] when there is no such setting or no such value; it says what there is.
+    pub fn changed(mut self, changes: &str) -> Result<Tuning, TuningError> {
+        for change in changes.split(',').map(str::trim) {
+            let Some((name, value)) = change.split_once('=') else {
+                self = Tuning::named(change).ok_or_else(|| TuningError::Entry {
+                    name: change.to_owned(),
+                    entries: Tuning::names().collect(),
+                    settings: FIELDS.iter().map(|field| field.name).collect(),
+                })?;
+                continue;
+            };
+            let field =
+                FIELDS.iter().find(|field| field.name == name).ok_or_else(|| TuningError::Setting {
+                    name: name.to_owned(),
+                    settings: FIELDS.iter().map(|field| field.name).collect(),
+                })?;
+            (field.set)(&mut self, value).ok_or_else(|| TuningError::Value {
+                name: field.name,
+                value: value.to_owned(),
+                allowed: field.allowed,
+            })?;
+        }
+        Ok(self)
+    }
+
+    /// What a search for better settings tries: for each setting a few values, all others as they are. Each
+    /// comes with the change that leads to it.
+    pub fn neighbours(self) -> impl Iterator<Item = (String, Tuning)> {
+        FIELDS.iter().flat_map(move |field| {
+            let tried = field.tried.iter().map(move |value| format!("{}={value}", field.name));
+            tried.filter_map(move |change| {
+                let changed = self.changed(&change).ok()?;
+                (changed != self).then_some((change, changed))
+            })
+        })
+    }
+}
+
+/// The entry's name, and the settings in which this differs from it.
+impl fmt::Display for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.cpu.name)?;
+        let changed = self.settings().zip(Tuning::of(self.cpu).settings()).filter(|(a, b)| a != b);
+        changed.into_iter().try_for_each(|((name, value), _)| write!(f, ",{name}={value}"))
+    }
+}
+
+/// A setting by its name.
+struct Field {
+    name: &'static str,
+    allowed: &'static str,
+    get: fn(&Tuning) -> String,
+    /// None if the value is not allowed.
+    set: fn(&mut Tuning, &str) -> Option<()>,
+    /// Values worth trying.
+    tried: &'static [&'static str],
+}
+
+const TILE: (usize, usize) = (4 << 10, 1 << 20);
+
+/// Reads a whole number within limits.
+fn number(text: &str, (least, most): (usize, usize)) -> Option<usize> {
+    text.parse().ok().filter(|number| (least..=most).contains(number))
+}
+
+static FIELDS: [Field; 6] = [
+    Field {
+        name: "sums",
+        allowed: "1 to 24, or max",
+        get: |tuning| if tuning.sums == usize::MAX { "max".to_owned() } else { tuning.sums.to_string() },
+        set: |tuning, value| {
+            tuning.sums = if value == "max" { usize::MAX } else { number(value, (1, 24))? };
+            Some(())
+        },
+        tried: &["2", "4", "8", "14", "16", "max"],
+    },
+    Field {
+        name: "tile",
+        allowed: "4096 to 1048576 bytes",
+        get: |tuning| tuning.tile.to_string(),
+        set: |tuning, value| {
+            tuning.tile = number(value, TILE)?;
+            Some(())
+        },
+        tried: &["8192", "16384", "21845", "32768", "49152", "65536", "131072"],
+    },
+    Field {
+        name: "columns",
+        allowed: "1 to 32 columns",
+        get: |tuning| tuning.columns.to_string(),
+        set: |tuning, value| {
+            tuning.columns = number(value, (1, MAX_COLUMNS))?;
+            Some(())
+        },
+        tried: &["2", "3", "5", "6", "7", "9", "10", "15", "22", "31"],
+    },
+    Field {
+        name: "prefetch",
+        allowed: "0 to 65536 bytes",
+        get: |tuning| tuning.prefetch.to_string(),
+        set: |tuning, value| {
+            tuning.prefetch = number(value, (0, 64 << 10))?;
+            Some(())
+        },
+        tried: &["0", "256", "384", "512", "768", "1024", "2048", "4096"],
+    },
+    Field {
+        name: "store",
+        allowed: "plain, prefetch or stream",
+        get: |tuning| tuning.store.name().to_owned(),
+        set: |tuning, value| {
+            tuning.store = Store::ALL.into_iter().find(|store| store.name() == value)?;
+            Some(())
+        },
+        tried: &["plain", "prefetch", "stream"],
+    },
+    Field {
+        name: "past",
+        allowed: "a number of bytes",
+        get: |tuning| tuning.past.to_string(),
+        set: |tuning, value| {
+            tuning.past = number(value, (0, usize::MAX))?;
+            Some(())
+        },
+        tried: &["0", "1048576", "4194304", "16777216"],
+    },
+];
+
+/// Why a text does not change settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuningError {
+    /// Neither `name=value` nor the name of an entry.
+    #[error("{name:?} is no processor of {}, and no setting NAME=VALUE of {}", entries.join(", "), settings.join(", "))]
+    Entry {
+        /// The name.
+        name: String,
+        /// The entries there are.
+        entries: Vec<&'static str>,
+        /// The settings there are.
+        settings: Vec<&'static str>,
+    },
+    /// There is no such setting.
+    #[error("there is no setting {name:?}; there are {}", settings.join(", "))]
+    Setting {
+        /// The name.
+        name: String,
+        /// The settings there are.
+        settings: Vec<&'static str>,
+    },
+    /// A setting cannot have this value.
+    #[error("{name} cannot be {value:?}; it can be {allowed}")]
+    Value {
+        /// The setting.
+        name: &'static str,
+        /// The value.
+        value: String,
+        /// What it can be.
+        allowed: &'static str,
+    },
+}
