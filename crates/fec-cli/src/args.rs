@@ -57,6 +57,10 @@ pub(crate) struct Common {
     /// Use this kernel; an error if this machine does not have it [default: the fastest it has]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) backend: Option<String>,
+    /// Settings of the kernel: a processor's name, NAME=VALUE, or several with commas between; `?` lists them. They
+    /// change how fast it is and nothing else [default: those for this processor]
+    #[arg(long, global = true, value_name = "LIST")]
+    pub(crate) tuning: Option<String>,
     /// Read files with ordinary reads instead of mapping them
     #[arg(long, global = true)]
     pub(crate) no_mmap: bool,

@@ -4,6 +4,7 @@ use crate::args::Common;
 use crate::failure::{Failure, Result, say};
 use crate::progress::{Mode, Progress};
 use crate::sys::output::Policy;
+use crate::sys::processor;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fec_core::params::CONTAINER_GROUP_BYTES;
 use fec_core::window::WINDOW_LIMIT;
@@ -46,11 +47,20 @@ impl Settings {
                     .help(format!("this machine has: {}", have.join(", ")))
             })?,
         };
+        let own = processor::tuning(backend.tuning());
+        let tuning = match &common.tuning {
+            None => own,
+            Some(changes) => own.changed(changes).map_err(|e| {
+                Failure::usage(format!("--tuning {changes}: {e}"))
+                    .help(format!("this machine's are {}", processor::listed(own)))
+            })?,
+        };
+        let backend = backend.with_tuning(tuning);
         let threads = match common.threads {
             Some(threads) => usize::from(threads),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        tracing::info!("backend {}, {threads} threads", backend.name());
+        tracing::info!("backend {} set for {tuning}, {threads} threads", backend.name());
         Ok(Settings {
             quiet: common.quiet,
             json: common.json,

@@ -1,7 +1,7 @@
 //! What the clocks are worth: the timer's cost and resolution, the tick counter's rate, and how fast the core
 //! really runs.
 
-use super::machine::line;
+use crate::sys::processor::line;
 use crate::sys::ticks;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;

@@ -1,6 +1,7 @@
 //! The header of every report: the machine, the system, the compiler, the revision, the clocks.
 
 use super::clock;
+use crate::sys::processor::{data_caches, line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -115,13 +116,6 @@ impl Machine {
     }
 }
 
-/// The first line of a file, if there is one.
-pub(super) fn line(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
-}
-
 /// A field of /proc/cpuinfo.
 fn field(info: &str, name: &str) -> Option<String> {
     info.lines().find_map(|line| {
@@ -185,18 +179,7 @@ fn caches(emulated: bool) -> Caches {
         l3_bytes: None,
         known: false,
     };
-    let mut found = [None; 4];
-    for index in 0..8 {
-        let read = |name: &str| line(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}"));
-        let level = read("level").and_then(|level| level.parse::<usize>().ok());
-        let data = read("type").is_some_and(|kind| kind != "Instruction");
-        let bytes = read("size").and_then(|size| crate::args::size(&size).ok());
-        let ways = read("ways_of_associativity").and_then(|ways| ways.parse().ok()).unwrap_or(0);
-        if let (Some(level @ 1..=3), true, Some(bytes)) = (level, data, bytes) {
-            found[level] = Some((bytes, ways));
-        }
-    }
-    match found {
+    match data_caches(0) {
         [_, Some((l1_bytes, l1_ways @ 1..)), Some((l2_bytes, l2_ways @ 1..)), l3] if !emulated => {
             Caches { l1_bytes, l1_ways, l2_bytes, l2_ways, l3_bytes: l3.map(|(bytes, _)| bytes), known: true }
         }

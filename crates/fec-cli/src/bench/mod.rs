@@ -60,6 +60,7 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         preset: presets::name(args.preset),
         arguments: std::env::args().skip(1).collect(),
         backend: settings.backend.name().to_owned(),
+        tuning: settings.backend.tuning().to_string(),
         threads: settings.threads,
         counters: lab.counters.source.clone(),
         counter_status: lab.counters.status.clone(),

@@ -4,6 +4,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub(crate) mod cleanup;
 pub(crate) mod output;
+pub(crate) mod processor;
 pub(crate) mod salvage;
 mod sigbus;
 pub(crate) mod source;

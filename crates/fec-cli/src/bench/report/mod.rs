@@ -23,6 +23,8 @@ pub(crate) struct Report {
     pub(crate) arguments: Vec<String>,
     /// The kernel that ran.
     pub(crate) backend: String,
+    /// The processor that the kernel is set for, and changed settings.
+    pub(crate) tuning: String,
     pub(crate) threads: usize,
     /// Where figures of caches and cycles come from.
     pub(crate) counters: String,

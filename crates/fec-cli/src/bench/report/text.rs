@@ -61,8 +61,9 @@ fn header(report: &Report) -> Vec<String> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let plural = if report.threads == 1 { "" } else { "s" };
     let mut lines = vec![format!(
-        "backend {}{}, {} thread{plural}; preset {}, {}",
+        "backend {} set for {}{}, {} thread{plural}; preset {}, {}",
         report.backend,
+        report.tuning,
         machine
             .emulated
             .as_ref()
