@@ -108,14 +108,14 @@ fn block_encoder<'a>(payloads: &'a [Vec<u8>], packets: usize, checksums: bool) -
             for _ in 0..BLOCK {
                 symbol[2..2 + usize::from(PAYLOAD)].copy_from_slice(&payloads[at]);
                 if checksums {
-                    black_box(crc32c::crc32c(&symbol));
+                    black_box(crc_fast::crc32_iscsi(&symbol));
                 }
                 encoder.add_original_shard(&symbol).expect("a shard");
                 at = (at + 1) % payloads.len();
             }
             for repair in encoder.encode().expect("it encodes").recovery_iter() {
                 if checksums {
-                    black_box(crc32c::crc32c(repair));
+                    black_box(crc_fast::crc32_iscsi(repair));
                 }
                 black_box(repair);
             }
