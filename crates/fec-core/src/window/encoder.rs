@@ -143,6 +143,8 @@ impl Encoder {
         }
         let checksum = packet::payload_checksum(self.parameters.stream_id, seq, payload);
         self.store.put(seq, payload, checksum);
+        // The next packet's place was last used a window ago.
+        self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
         self.unflushed += 1;
         if payload.len() == self.store.full_payload() {
