@@ -1,5 +1,5 @@
 //! fec's packet code against its classic form and against Reed-Solomon blocks: all contenders of a table take
-//! turns in one process, on one core, over the same payloads; medians of ratios of many rounds.
+//! turns in one process, on one core, over the same payloads; medians of ratios of many rounds, in processor time.
 //!
 //! fec's side makes and reads whole packets, checksums and copies included. The block code of the crate
 //! `reed-solomon-simd` only computes its repair symbols, once as it is and once with a CRC32C over each
