@@ -1,6 +1,7 @@
 //! The byte layouts: strict parsers over `&[u8]` and their writers. Nothing here reads files.
 
 pub mod container;
+mod crc;
 pub mod meta;
 pub mod packet;
 pub mod scan;
@@ -8,7 +9,7 @@ pub mod shard_file;
 
 /// CRC32C of bytes that start with a 12-byte prefix of magic and checksum which it leaves out.
 fn checksum(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(&bytes[12..])
+    crc::crc32c(&[&bytes[12..]])
 }
 
 fn is_zero(bytes: &[u8]) -> bool {

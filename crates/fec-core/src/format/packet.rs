@@ -4,6 +4,7 @@
 //! source packet stands inside its *symbol*: the bytes that repair packets protect, with a checksum of
 //! their own, so that a packet that was rebuilt wrongly is never taken for data.
 
+use super::crc::crc32c;
 use super::{array_at, is_zero, u32_at, u64_at};
 use thiserror::Error;
 
@@ -201,7 +202,7 @@ pub fn payload_checksum(stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
     head[..8].copy_from_slice(&stream_id.to_le_bytes());
     head[8..16].copy_from_slice(&seq.to_le_bytes());
     head[16..].copy_from_slice(&(payload.len() as u16).to_le_bytes());
-    crc32c::crc32c_append(crc32c::crc32c(&head), payload)
+    crc32c(&[&head, payload])
 }
 
 /// The payload of a symbol, and its checksum, if the symbol is one that a sender makes of packet `seq`.
@@ -314,8 +315,7 @@ fn parse_mark(sent: u64, body: &[u8]) -> Result<Body<'static>, PacketError> {
 fn header_checksum(header: &[u8; HEADER], body: &[u8]) -> u32 {
     let mut without = *header;
     without[SUM_AT..].fill(0);
-    let sum = crc32c::crc32c(&without);
-    if body.is_empty() { sum } else { crc32c::crc32c_append(sum, body) }
+    if body.is_empty() { crc32c(&[&without]) } else { crc32c(&[&without, body]) }
 }
 
 /// The header of a packet with the checksum over itself and `body`.

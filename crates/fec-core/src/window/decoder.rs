@@ -24,7 +24,8 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most bytes that the symbols of a window may take; streams that want more are not received. The decoder as
-    /// a whole takes up to three times as much, and 10 MiB for equations.
+    /// a whole takes up to three times as much ([`Profile::Blocks`](super::Profile::Blocks): four times), and 10 MiB
+    /// for equations.
     pub window_bytes: u64,
     /// Most lost packets in equations at a time. More make a packet more work: it is in proportion to this
     /// number times a row (1.5 coefficients for each, and the symbol), and in proportion to its square when

@@ -28,8 +28,9 @@ fn window_start(parameters: &Parameters, end: u64) -> u64 {
 ///
 /// - A source packet is emitted before [`push`](Self::push) returns, and it is not changed by the code.
 /// - With [`Profile::Bounded`] the work of a packet does not depend on the window.
-/// - Memory is the window's symbols, a fifth more for sums (with blocks of 240 packets), and is allocated once.
-///   [`Profile::Blocks`] keeps two windows, [`Profile::ClassicBlocks`] two blocks.
+/// - Memory is that of the window's symbols, of 48 sums for each block in it (24 with [`Profile::Classic`]), and a
+///   mebibyte; symbols and sums take up to 192 bytes more than their own. It is allocated once.
+///   [`Profile::Blocks`] keeps two windows and the repair symbols of one, [`Profile::ClassicBlocks`] two blocks.
 #[derive(Debug)]
 pub struct Encoder {
     parameters: Parameters,
@@ -143,6 +144,8 @@ impl Encoder {
         }
         let checksum = packet::payload_checksum(self.parameters.stream_id, seq, payload);
         self.store.put(seq, payload, checksum);
+        // The next packet's place was last used a window ago.
+        self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
         self.unflushed += 1;
         if payload.len() == self.store.full_payload() {

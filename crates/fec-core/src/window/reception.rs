@@ -194,6 +194,8 @@ impl Reception {
     pub(super) fn source(&mut self, seq: u64, payload: &[u8], checksum: u32) {
         self.advance(seq + 1);
         self.store.put(seq, payload, checksum);
+        // The next packet's place was last used a window ago.
+        self.backend.prefetch(self.store.symbol(seq + 1));
         self.set_state(seq, State::Received);
         self.missing -= 1;
         match &mut self.solver {

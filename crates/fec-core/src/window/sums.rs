@@ -135,12 +135,13 @@ impl Sums {
     pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut [Vec<&'a [u8]>; CLASSES]) {
         let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
-            let lanes = sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate();
-            for (lane, sums) in lanes {
-                for (class, mask) in classes.iter_mut().zip(row.masks(lane)) {
-                    let chosen =
-                        sums.chunks_exact(self.len).enumerate().filter(|(sum, _)| mask >> sum & 1 == 1);
-                    class.extend(chosen.map(|(_, sum)| sum));
+            for (lane, sums) in sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate() {
+                // All classes at once, a byte for each: most bits are not set.
+                let mut chosen = u32::from_le_bytes(row.masks(lane));
+                while chosen != 0 {
+                    let bit = chosen.trailing_zeros() as usize;
+                    classes[bit / 8].push(&sums[bit % 8 * self.len..][..self.len]);
+                    chosen &= chosen - 1;
                 }
             }
         }
