@@ -24,7 +24,7 @@ mod tests {
     /// Bit by bit, from the polynomial (Castagnoli), reflected.
     fn by_bits(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(!0, |sum: u32, byte| {
-            (0..8).fold(sum ^ u32::from(*byte), |sum, _| sum >> 1 ^ (sum & 1) * 0x82F6_3B78)
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0x82F6_3B78))
         })
     }
 
