@@ -206,6 +206,8 @@ pub(crate) enum Preset {
     Roof,
     /// The cache model alone, beside a fixed number of rounds that an outside simulator can count
     Model,
+    /// Whether the settings of this processor are within 5 % of the best: each other setting against them, in turn
+    Tuning,
 }
 
 /// How `fec bench` prints its tables.

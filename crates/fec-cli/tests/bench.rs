@@ -140,10 +140,40 @@ fn the_gates_are_open() {
     assert_eq!(of("random sets"), 10_000);
 }
 
+/// The rows of a table.
+fn rows<'a>(report: &'a Value, table: &str) -> &'a [Value] {
+    let tables = report["tables"].as_array().expect("tables");
+    let table = tables.iter().find(|t| t["name"] == table).unwrap_or_else(|| panic!("no table {table}"));
+    table["rows"].as_array().expect("rows")
+}
+
+/// A figure that must be there and above 0.
+fn positive(row: &Value, name: &str) -> f64 {
+    let value = row[name].as_f64().or_else(|| row[name].as_u64().map(|whole| whole as f64));
+    value.filter(|value| *value > 0.0).unwrap_or_else(|| panic!("{name} of {row}"))
+}
+
+#[test]
+fn the_sweep_of_settings_ends_with_a_verdict() {
+    let report = json(&["bench", "tuning", "--quick", "--rounds", "5"]);
+    let rows = rows(&report, "tuning");
+    assert!(
+        rows.iter().any(|row| row["settings"].as_str().is_some_and(|name| name.starts_with("prefetch=")))
+    );
+    for row in rows {
+        let of = |name: &str| row[name]["median"].as_f64().expect("a time");
+        let ratio = positive(row, "ratio");
+        assert!((of("chosen_us") / of("time_us") / ratio - 1.0).abs() < 1e-6, "{row}");
+        assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
+    }
+    let last = report["notes"].as_array().and_then(|notes| notes.last()?.as_str()).expect("a note");
+    assert!(last.contains("within 5 % of the best"), "{last}");
+}
+
 #[test]
 fn quick_is_quick_for_every_preset() {
     let (folder, _) = scratch("unused", b"");
-    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model"] {
+    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning"] {
         let began = Instant::now();
         let output = run(folder.path(), ["bench", preset, "--quick", "-j", "1"]);
         expect(&output, 0);

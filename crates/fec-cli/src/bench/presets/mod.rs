@@ -8,6 +8,7 @@ mod reference;
 mod roof;
 mod rows;
 mod sets;
+mod tuning;
 
 use super::lab::Lab;
 use super::report::Table;
@@ -36,6 +37,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Outcome> {
         Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
+        Preset::Tuning => tuning::run(lab),
     }
 }
 
