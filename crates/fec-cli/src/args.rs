@@ -194,7 +194,7 @@ pub(crate) struct Verify {
 pub(crate) enum Preset {
     /// One set through encode, digests and tree, and back: phase by phase, for hashes and thread counts
     Reference,
-    /// Every backend: products, matrices and transforms on hot shapes, in each cache and in memory
+    /// Every backend: products, matrices, transforms and packet additions, in each cache and in memory
     Kernels,
     /// Many short sets one by one and in batches, with one plan and with a plan for each
     Batch,
@@ -208,6 +208,8 @@ pub(crate) enum Preset {
     Model,
     /// Whether the settings of this processor are within 5 % of the best: each other setting against them, in turn
     Tuning,
+    /// The sliding-window packet code over windows and blocks: packet additions of a row, and speed
+    Window,
 }
 
 /// How `fec bench` prints its tables.

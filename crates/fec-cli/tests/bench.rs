@@ -171,9 +171,52 @@ fn the_sweep_of_settings_ends_with_a_verdict() {
 }
 
 #[test]
+fn walks_are_measured_in_each_cache() {
+    let report = json(&["bench", "kernels", "--quick", "--rounds", "5", "--backend", "scalar"]);
+    let rows = rows(&report, "walks");
+    for operation in ["add", "sum"] {
+        for level in ["L1", "L2", "memory"] {
+            let these = rows.iter().filter(|row| row["operation"] == operation && row["level"] == level);
+            let walks: Vec<&str> = these
+                .inspect(|row| {
+                    assert!(positive(row, "megabytes_per_second") > 1.0 && positive(row, "ratio") > 0.0)
+                })
+                .filter_map(|row| row["walk"].as_str())
+                .collect();
+            assert_eq!(walks, ["64", "64-prefetch", "128", "256", "4-registers"], "{operation} in {level}");
+        }
+    }
+}
+
+#[test]
+fn windows_cost_what_the_format_says() {
+    let report = json(&["bench", "window", "--quick"]);
+    let rows = rows(&report, "window");
+    let configurations: Vec<(&str, u64, u64)> = rows
+        .iter()
+        .map(|row| {
+            let number = |name: &str| row[name].as_u64().expect("a number");
+            (row["profile"].as_str().expect("a name"), number("window"), number("block"))
+        })
+        .collect();
+    let blocks = [3000, 500, 300, 240].map(|block| ("classic-blocks", 6000, block));
+    let sliding = [("classic", 500, 125), ("classic", 3000, 240), ("classic", 6000, 240)];
+    let wanted: Vec<_> = sliding.into_iter().chain(blocks).chain([("bounded", 6000, 240)]).collect();
+    assert_eq!(configurations, wanted);
+    for row in rows {
+        assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
+        // Counted by the encoder, and worked out from the specification: a window shrinks by up to a block, and a
+        // lane's part is left to chance.
+        let (budgeted, observed) = (positive(row, "budgeted_additions"), positive(row, "observed_additions"));
+        assert!((0.85..=1.06).contains(&(observed / budgeted)), "{row}");
+        assert!(observed < positive(row, "dense_additions"), "{row}");
+    }
+}
+
+#[test]
 fn quick_is_quick_for_every_preset() {
     let (folder, _) = scratch("unused", b"");
-    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning"] {
+    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning", "window"] {
         let began = Instant::now();
         let output = run(folder.path(), ["bench", preset, "--quick", "-j", "1"]);
         expect(&output, 0);

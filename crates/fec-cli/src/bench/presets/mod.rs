@@ -9,6 +9,8 @@ mod roof;
 mod rows;
 mod sets;
 mod tuning;
+mod walks;
+mod window;
 
 use super::lab::Lab;
 use super::report::Table;
@@ -38,6 +40,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Outcome> {
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
         Preset::Tuning => tuning::run(lab),
+        Preset::Window => window::run(lab),
     }
 }
 
