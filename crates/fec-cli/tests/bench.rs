@@ -214,9 +214,52 @@ fn windows_cost_what_the_format_says() {
 }
 
 #[test]
+fn streams_tell_what_was_rebuilt_and_what_was_not() {
+    let (folder, path) = scratch("trace", b"0000000000 0000000001\n");
+    let trace = format!("trace:{}", path.display());
+    let report = json(&[
+        "bench",
+        "stream",
+        "--quick",
+        "--loss",
+        &trace,
+        "--loss",
+        "random:0.1",
+        "--loss",
+        "burst:1500,7000",
+    ]);
+    let rows = rows(&report, "stream");
+    let of = |profile: &str, loss: &str| {
+        let row = rows.iter().find(|row| row["profile"] == profile && row["loss"] == loss);
+        row.unwrap_or_else(|| panic!("no {profile} with {loss}"))
+    };
+    let count = |row: &Value, name: &str| row[name].as_u64().expect("a count");
+    for row in rows {
+        assert!(positive(row, "encode_megabits_per_second") > 1.0, "{row}");
+        assert!(positive(row, "decode_megabits_per_second") > 1.0, "{row}");
+        assert_eq!(count(row, "rebuilt") + count(row, "lost_for_good"), count(row, "lost"), "{row}");
+    }
+    // Of a burst, the window's 1000 repair packets cannot give back 1286 packets.
+    let (light, heavy) = (of("bounded", "random:0.1"), of("bounded", "burst:1500,7000"));
+    assert!(count(light, "lost") > 1000 && count(light, "lost_for_good") == 0, "{light}");
+    assert_eq!(count(light, "ideal_lost_for_good"), 0, "{light}");
+    assert!(count(heavy, "lost_for_good") > 1000 && count(heavy, "ideal_lost_for_good") > 1000, "{heavy}");
+    assert_eq!(count(of("bounded", &trace), "lost_for_good"), 0);
+    let (_, lost) = (folder, count(of("bounded", &trace), "lost"));
+    // Every twentieth transmission, of which six in seven are source packets.
+    assert!((500..700).contains(&lost), "{lost}");
+    let transport = self::rows(&report, "transport");
+    assert!(transport.iter().all(|row| positive(row, "packets_per_second") > 1000.0), "{transport:?}");
+    let output = fec().args(["bench", "stream", "--loss", "random:2"]).output().expect("fec starts");
+    expect(&output, 2);
+}
+
+#[test]
 fn quick_is_quick_for_every_preset() {
     let (folder, _) = scratch("unused", b"");
-    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning", "window"] {
+    for preset in
+        ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning", "window", "stream"]
+    {
         let began = Instant::now();
         let output = run(folder.path(), ["bench", preset, "--quick", "-j", "1"]);
         expect(&output, 0);
