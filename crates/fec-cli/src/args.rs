@@ -2,6 +2,7 @@
 
 use crate::progress::Mode;
 use crate::stream;
+use crate::stream::loss::Loss;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use std::path::PathBuf;
@@ -198,7 +199,7 @@ pub(crate) struct Verify {
 pub(crate) enum Preset {
     /// One set through encode, digests and tree, and back: phase by phase, for hashes and thread counts
     Reference,
-    /// Every backend: products, matrices and transforms on hot shapes, in each cache and in memory
+    /// Every backend: products, matrices, transforms and packet additions, in each cache and in memory
     Kernels,
     /// Many short sets one by one and in batches, with one plan and with a plan for each
     Batch,
@@ -210,6 +211,12 @@ pub(crate) enum Preset {
     Roof,
     /// The cache model alone, beside a fixed number of rounds that an outside simulator can count
     Model,
+    /// Whether the settings of this processor are within 5 % of the best: each other setting against them, in turn
+    Tuning,
+    /// The sliding-window packet code over windows and blocks: packet additions of a row, and speed
+    Window,
+    /// Live streams through lossy lines: encode, decode, what is rebuilt, beside an ideal code; and the transport alone
+    Stream,
 }
 
 /// How `fec bench` prints its tables.
@@ -264,6 +271,10 @@ pub(crate) struct Bench {
     /// Where `files` puts its files, in a temporary folder [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
+    /// What `stream` loses on the way: random:P, ge:P,L (loss P in bursts of L packets), burst:N[,START] or
+    /// trace:FILE; may be given several times [default: random:0.1, ge:0.05,50 and burst:300]
+    #[arg(long, value_name = "MODEL", value_parser = Loss::parse)]
+    pub(crate) loss: Vec<Loss>,
     /// Also write the result to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

@@ -140,10 +140,126 @@ fn the_gates_are_open() {
     assert_eq!(of("random sets"), 10_000);
 }
 
+/// The rows of a table.
+fn rows<'a>(report: &'a Value, table: &str) -> &'a [Value] {
+    let tables = report["tables"].as_array().expect("tables");
+    let table = tables.iter().find(|t| t["name"] == table).unwrap_or_else(|| panic!("no table {table}"));
+    table["rows"].as_array().expect("rows")
+}
+
+/// A figure that must be there and above 0.
+fn positive(row: &Value, name: &str) -> f64 {
+    let value = row[name].as_f64().or_else(|| row[name].as_u64().map(|whole| whole as f64));
+    value.filter(|value| *value > 0.0).unwrap_or_else(|| panic!("{name} of {row}"))
+}
+
+#[test]
+fn the_sweep_of_settings_ends_with_a_verdict() {
+    let report = json(&["bench", "tuning", "--quick", "--rounds", "5"]);
+    let rows = rows(&report, "tuning");
+    assert!(
+        rows.iter().any(|row| row["settings"].as_str().is_some_and(|name| name.starts_with("prefetch=")))
+    );
+    for row in rows {
+        let of = |name: &str| row[name]["median"].as_f64().expect("a time");
+        let ratio = positive(row, "ratio");
+        assert!((of("chosen_us") / of("time_us") / ratio - 1.0).abs() < 1e-6, "{row}");
+        assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
+    }
+    let last = report["notes"].as_array().and_then(|notes| notes.last()?.as_str()).expect("a note");
+    assert!(last.contains("within 5 % of the best"), "{last}");
+}
+
+#[test]
+fn walks_are_measured_in_each_cache() {
+    let report = json(&["bench", "kernels", "--quick", "--rounds", "5", "--backend", "scalar"]);
+    let rows = rows(&report, "walks");
+    for operation in ["add", "sum"] {
+        for level in ["L1", "L2", "memory"] {
+            let these = rows.iter().filter(|row| row["operation"] == operation && row["level"] == level);
+            let walks: Vec<&str> = these
+                .inspect(|row| {
+                    assert!(positive(row, "megabytes_per_second") > 1.0 && positive(row, "ratio") > 0.0)
+                })
+                .filter_map(|row| row["walk"].as_str())
+                .collect();
+            assert_eq!(walks, ["64", "64-prefetch", "128", "256", "4-registers"], "{operation} in {level}");
+        }
+    }
+}
+
+#[test]
+fn windows_cost_what_the_format_says() {
+    let report = json(&["bench", "window", "--quick"]);
+    let rows = rows(&report, "window");
+    let configurations: Vec<(&str, u64, u64)> = rows
+        .iter()
+        .map(|row| {
+            let number = |name: &str| row[name].as_u64().expect("a number");
+            (row["profile"].as_str().expect("a name"), number("window"), number("block"))
+        })
+        .collect();
+    let blocks = [3000, 500, 300, 240].map(|block| ("classic-blocks", 6000, block));
+    let sliding = [("classic", 500, 125), ("classic", 3000, 240), ("classic", 6000, 240)];
+    let wanted: Vec<_> = sliding.into_iter().chain(blocks).chain([("bounded", 6000, 240)]).collect();
+    assert_eq!(configurations, wanted);
+    for row in rows {
+        assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
+        // Counted by the encoder, and worked out from the specification: a window shrinks by up to a block, and a
+        // lane's part is left to chance.
+        let (budgeted, observed) = (positive(row, "budgeted_additions"), positive(row, "observed_additions"));
+        assert!((0.85..=1.06).contains(&(observed / budgeted)), "{row}");
+        assert!(observed < positive(row, "dense_additions"), "{row}");
+    }
+}
+
+#[test]
+fn streams_tell_what_was_rebuilt_and_what_was_not() {
+    let (folder, path) = scratch("trace", b"0000000000 0000000001\n");
+    let trace = format!("trace:{}", path.display());
+    let report = json(&[
+        "bench",
+        "stream",
+        "--quick",
+        "--loss",
+        &trace,
+        "--loss",
+        "random:0.1",
+        "--loss",
+        "burst:1500,7000",
+    ]);
+    let rows = rows(&report, "stream");
+    let of = |profile: &str, loss: &str| {
+        let row = rows.iter().find(|row| row["profile"] == profile && row["loss"] == loss);
+        row.unwrap_or_else(|| panic!("no {profile} with {loss}"))
+    };
+    let count = |row: &Value, name: &str| row[name].as_u64().expect("a count");
+    for row in rows {
+        assert!(positive(row, "encode_megabits_per_second") > 1.0, "{row}");
+        assert!(positive(row, "decode_megabits_per_second") > 1.0, "{row}");
+        assert_eq!(count(row, "rebuilt") + count(row, "lost_for_good"), count(row, "lost"), "{row}");
+    }
+    // Of a burst, the window's 1000 repair packets cannot give back 1286 packets.
+    let (light, heavy) = (of("bounded", "random:0.1"), of("bounded", "burst:1500,7000"));
+    assert!(count(light, "lost") > 1000 && count(light, "lost_for_good") == 0, "{light}");
+    assert_eq!(count(light, "ideal_lost_for_good"), 0, "{light}");
+    assert!(count(heavy, "lost_for_good") > 1000 && count(heavy, "ideal_lost_for_good") > 1000, "{heavy}");
+    assert_eq!(count(of("bounded", &trace), "lost_for_good"), 0);
+    let (_, lost) = (folder, count(of("bounded", &trace), "lost"));
+    // Every twentieth transmission, of which six in seven are source packets.
+    assert!((500..700).contains(&lost), "{lost}");
+    let transport = self::rows(&report, "transport");
+    assert!(transport.iter().all(|row| positive(row, "packets_per_second") > 1000.0), "{transport:?}");
+    let output = fec().args(["bench", "stream", "--loss", "random:2"]).output().expect("fec starts");
+    expect(&output, 2);
+}
+
 #[test]
 fn quick_is_quick_for_every_preset() {
     let (folder, _) = scratch("unused", b"");
-    for preset in ["reference", "kernels", "batch", "sets", "files", "roof", "model"] {
+    for preset in
+        ["reference", "kernels", "batch", "sets", "files", "roof", "model", "tuning", "window", "stream"]
+    {
         let began = Instant::now();
         let output = run(folder.path(), ["bench", preset, "--quick", "-j", "1"]);
         expect(&output, 0);

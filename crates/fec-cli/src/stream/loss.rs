@@ -1,6 +1,7 @@
 //! Models of loss: which packets a channel loses, the same ones each time. A model is told of nothing but that another
 //! packet comes, so it serves commands and measurements alike.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The largest trace file, in bytes.
@@ -80,6 +81,19 @@ impl Loss {
             Loss::Trace(path) => State::Trace { lost: read_trace(path)?, at: 0 },
         };
         Ok(LossModel { state, random: Random::new(seed) })
+    }
+}
+
+/// As [`Loss::parse`] reads it.
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Random(p) => write!(f, "random:{p}"),
+            Loss::Bursts { mean, length } => write!(f, "ge:{mean},{length}"),
+            Loss::Once { packets, start: BURST_START } => write!(f, "burst:{packets}"),
+            Loss::Once { packets, start } => write!(f, "burst:{packets},{start}"),
+            Loss::Trace(path) => write!(f, "trace:{}", crate::failure::show(path)),
+        }
     }
 }
 
@@ -205,6 +219,13 @@ mod tests {
         let lost = pattern("burst:300,500", 2000);
         assert!((0..2000).all(|i| lost[i] == (500..800).contains(&i)));
         assert_eq!(share(&pattern("burst:300", 3000)), 0.1);
+    }
+
+    #[test]
+    fn models_are_written_as_they_are_read() {
+        for text in ["random:0.1", "ge:0.05,50", "burst:300", "burst:300,5000"] {
+            assert_eq!(Loss::parse(text).unwrap().to_string(), text);
+        }
     }
 
     #[test]

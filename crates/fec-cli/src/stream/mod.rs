@@ -14,8 +14,7 @@ pub(crate) mod detect;
 mod feed;
 pub(crate) mod frame;
 pub(crate) mod impair;
-#[cfg(test)]
-mod loopback;
+pub(crate) mod loopback;
 pub(crate) mod loss;
 pub(crate) mod output;
 mod pace;

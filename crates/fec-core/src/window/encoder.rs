@@ -41,6 +41,8 @@ pub struct Encoder {
     sent: u64,
     /// Number of rows so far.
     rows: u64,
+    /// Number of sums and symbols that rows were added up from so far.
+    added: u64,
     /// What the ratio owes, in repair packets times `ratio.source()`.
     owed: u32,
     /// Source packets since the last flush.
@@ -102,6 +104,7 @@ impl Encoder {
             store: Store::new(places, symbol_len),
             sent: 0,
             rows: 0,
+            added: 0,
             owed: 0,
             unflushed: 0,
             generator,
@@ -126,6 +129,13 @@ impl Encoder {
     /// Number of repair packets so far.
     pub fn repaired(&self) -> u64 {
         self.rows
+    }
+
+    /// Number of packets, and sums of packets, that repair packets were added up from so far: what a repair packet
+    /// costs, in packet additions. Not counted with [`Profile::Blocks`], whose repair packets are made a set at
+    /// a time.
+    pub fn added(&self) -> u64 {
+        self.added
     }
 
     /// Takes the next payload; emits its source packet, then the repair packets that are due.
@@ -271,6 +281,7 @@ impl Encoder {
         for &(column, class) in &self.row.taps {
             classes[usize::from(class)].push(symbols.symbol(column));
         }
+        self.added += classes.iter().map(Vec::len).sum::<usize>() as u64;
         self.backend.gather(&classes.each_ref().map(|class| &class[..]), self.row.factor, &mut self.symbol);
         let header = RowHeader { row: self.rows, first, count, part: 0 };
         self.rows += 1;

@@ -78,13 +78,13 @@ fn patterns(code: Code) -> Vec<Pattern> {
 }
 
 /// Sources and destinations of some sets.
-struct Sets {
+pub(super) struct Sets {
     all: Vec<(ShardBuf, ShardBuf)>,
     shape: (usize, usize, usize),
 }
 
 impl Sets {
-    fn new(plan: &Plan, sets: usize, len: usize) -> Sets {
+    pub(super) fn new(plan: &Plan, sets: usize, len: usize) -> Sets {
         let shape = (plan.known().len(), plan.wanted().len(), len);
         Sets { all: (0..sets).map(|_| Sets::one(shape)).collect(), shape }
     }
@@ -112,7 +112,7 @@ impl Sets {
         }
     }
 
-    fn batched(&mut self, plan: &Plan) {
+    pub(super) fn batched(&mut self, plan: &Plan) {
         /// Sources and destinations of one set.
         type Set<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
         let mut rows: Vec<Set> =

@@ -5,7 +5,7 @@ use super::super::lab::Lab;
 use super::super::model;
 use super::super::report::{Table, figure, key};
 use super::rows::{Work, levels};
-use super::{Outcome, estimated_cycles, megabits};
+use super::{Outcome, estimated_cycles, megabits, walks};
 use crate::failure::Result;
 use fec_core::block::{Code, Engine, Plan};
 use fec_core::gf256::kernel::Backend;
@@ -40,7 +40,10 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         "Kernels, one thread: MB/s and Mb/s are bytes and bits of source rows",
         columns.into_iter().chain(counters::columns()).chain(model::columns()),
     );
-    lab.plan(backends.iter().map(|backend| cases(*backend).len()).sum::<usize>() * levels.len());
+    let plans = backends.iter().map(|backend| cases(*backend).len()).sum::<usize>();
+    lab.plan(plans * levels.len() + backends.len() * walks::figures(lab));
+    // First, because they are few and short.
+    let walks = walks::table(lab, &backends);
     for backend in backends {
         for Case { operation, plan } in cases(backend) {
             for level in levels {
@@ -67,7 +70,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome { tables: vec![table], notes: Vec::new() })
+    Ok(Outcome { tables: vec![table, walks], notes: Vec::new() })
 }
 
 /// A product added to a product, and both engines of each shape.

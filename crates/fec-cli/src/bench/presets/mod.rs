@@ -8,6 +8,10 @@ mod reference;
 mod roof;
 mod rows;
 mod sets;
+mod stream;
+mod tuning;
+mod walks;
+mod window;
 
 use super::lab::Lab;
 use super::report::Table;
@@ -36,6 +40,9 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Outcome> {
         Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
+        Preset::Stream => stream::run(lab),
+        Preset::Tuning => tuning::run(lab),
+        Preset::Window => window::run(lab),
     }
 }
 
