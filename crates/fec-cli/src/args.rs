@@ -271,7 +271,7 @@ pub(crate) struct Bench {
     /// Where `files` puts its files, in a temporary folder [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
-    /// What `stream` loses on the way: random:P, ge:P,L (loss P in bursts of L packets), burst:N[,START] or
+    /// What `stream` loses on the way: random:P, ge:P,L (loss P in bursts of L packets), burst:N, burst:N,START or
     /// trace:FILE; may be given several times [default: random:0.1, ge:0.05,50 and burst:300]
     #[arg(long, value_name = "MODEL", value_parser = Loss::parse)]
     pub(crate) loss: Vec<Loss>,
