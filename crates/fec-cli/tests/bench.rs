@@ -272,7 +272,7 @@ fn quick_is_quick_for_every_preset() {
 
 fn interrupt(child: &Child) {
     let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a process");
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+    rustix::process::kill_process(pid, common::signals()[0]).expect("it is there");
 }
 
 #[test]

@@ -25,6 +25,19 @@ pub(crate) fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item =
     fec().current_dir(folder).args(args).output().expect("fec starts")
 }
 
+/// The signals that end `fec`, without those that whoever runs the tests ignores: `fec` then ignores them too.
+/// (A shell without job control starts what stands before a `&` with SIGINT and SIGQUIT ignored.)
+pub(crate) fn signals() -> Vec<rustix::process::Signal> {
+    use rustix::process::Signal;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
+    let mut signals = vec![Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+    signals.retain(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
+    assert!(!signals.is_empty(), "every signal is ignored here: nothing to test");
+    signals
+}
+
 /// Runs `fec` with `input` on standard input.
 pub(crate) fn pipe<S: AsRef<OsStr>>(
     folder: &Path,

@@ -77,19 +77,6 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).expect("the process is there");
 }
 
-/// The signals that end `fec`, without those that whoever runs the tests ignores: `fec` then ignores them too.
-/// (A shell without job control starts what stands before a `&` with SIGINT and SIGQUIT ignored.)
-fn signals() -> Vec<rustix::process::Signal> {
-    use rustix::process::Signal;
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
-    let mut signals = vec![Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-    signals.retain(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
-    assert!(!signals.is_empty(), "every signal is ignored here: nothing to test");
-    signals
-}
-
 #[track_caller]
 fn interrupted(arena: &Arena, child: Child, before: &[String]) {
     let output = finish(child, b"", LIMIT).expect("it ends");
@@ -102,7 +89,7 @@ fn interrupted(arena: &Arena, child: Child, before: &[String]) {
 fn interrupted_while_encoding_to_shards() {
     let arena = Arena::new();
     sparse(&arena, "input", 128 << 20);
-    for (round, with) in signals().iter().cycle().take(24).enumerate() {
+    for (round, with) in common::signals().iter().cycle().take(24).enumerate() {
         let child = arena.spawn(["encode", "input", "-k", "100", "-m", "100", "--set-size", "1M"]);
         arena.wait_for_temporary();
         // At first while the files are being made, later while they are written.
@@ -114,7 +101,7 @@ fn interrupted_while_encoding_to_shards() {
 
 #[test]
 fn interrupted_while_encoding_to_a_container() {
-    for with in signals() {
+    for with in common::signals() {
         let arena = Arena::new();
         let mut child =
             arena.spawn(["encode", "-", "-o", "out.fec", "-k", "4", "-m", "4", "--set-size", "64K"]);
@@ -134,7 +121,7 @@ fn interrupted_while_decoding() {
     arena.expect(encode.into_iter().chain(["-o", "c.fec"]), 0);
     arena.expect(encode.into_iter().chain(["-o", "s/"]), 0);
     fs::remove_file(arena.path("input")).unwrap();
-    let signals = signals();
+    let signals = common::signals();
     for path in ["c.fec", "s"] {
         let before = common::listing(&arena.work);
         let child = arena.spawn(["decode", path, "-o", "out", "-j", "1"]);

@@ -294,7 +294,7 @@ fn interrupted_streams_leave_nothing() {
         stdin.write_all(&stream).unwrap();
         std::thread::sleep(Duration::from_millis(150));
         let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        rustix::process::kill_process(pid, common::signals()[0]).unwrap();
         let output = finish(child, b"", LIMIT).expect("it ends");
         expect(&output, 130);
         drop(stdin);
