@@ -13,14 +13,14 @@
 #   FEC_PATTERNS       random loss patterns; 2000 if unset
 #   FEC_ARM_CPUS       the models to emulate; if unset cortex-a53, cortex-a55 where the emulator knows it, and max.
 #                      Run-time detection follows them.
-#   FEC_ARM_TIMEOUT    seconds that one program may take; 600 if unset
+#   FEC_ARM_TIMEOUT    seconds that one program may take; 1200 if unset
 set -euo pipefail
 
 case ${1-} in -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 
 target=aarch64-unknown-linux-gnu
-timeout=${FEC_ARM_TIMEOUT:-600}
+timeout=${FEC_ARM_TIMEOUT:-1200}
 
 has() { command -v "$1" > /dev/null 2>&1; }
 scripts/build-static.sh --install aarch64
