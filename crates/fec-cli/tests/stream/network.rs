@@ -166,7 +166,8 @@ fn an_end_with_gaps_is_an_end() {
 #[test]
 fn packets_over_a_bad_line_all_come_out() {
     let number = |name, default| {
-        std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name}: {value}")))
+        std::env::var(name)
+            .map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name}: {value}")))
     };
     let arena = Arena::new();
     let bytes = payload(5, number("FEC_PACKETS", 20_000) * 1350);

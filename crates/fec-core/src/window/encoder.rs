@@ -152,8 +152,7 @@ impl Encoder {
         if seq >= MAX_SEQ - u64::from(self.parameters.window) - 1 {
             return Err(PushError::Full);
         }
-        let checksum = packet::payload_checksum(self.parameters.stream_id, seq, payload);
-        self.store.put(seq, payload, checksum);
+        let checksum = self.store.put_new(self.parameters.stream_id, seq, payload);
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
@@ -196,8 +195,9 @@ impl Encoder {
         let share =
             self.ahead.taps.len() * usize::from(self.ratio.repair()) / usize::from(self.ratio.source()) + 1;
         let near = self.sent.saturating_sub(NEAR);
+        let symbols = self.store.from(self.ahead.first);
         for &(column, _) in taps.iter().take(share).filter(|&&(column, _)| column < near) {
-            self.backend.prefetch(self.store.symbol(column));
+            self.backend.prefetch(symbols.symbol(column));
         }
         self.asked += share.min(taps.len());
     }
