@@ -303,7 +303,8 @@ fn parse_repair<'a>(parameters: &Parameters, row: u64, body: &'a [u8]) -> Result
         Profile::ClassicBlocks => first.is_multiple_of(block) && u64::from(count) <= block && part == 0,
         Profile::Blocks => {
             let sets = count.div_ceil(u32::from(parameters.block));
-            first.is_multiple_of(u64::from(parameters.window)) && part / sets < 256 - count.div_ceil(sets)
+            (sets == 1 || first.is_multiple_of(u64::from(parameters.window)))
+                && part / sets < 256 - count.div_ceil(sets)
         }
     };
     if !fits {

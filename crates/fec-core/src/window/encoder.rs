@@ -64,7 +64,7 @@ enum Generator {
     Sliding { sums: Box<Sums>, needed: u64 },
     /// Sums over the last complete block and over the one that grows; the rows that the former has not got yet.
     Blocks { closed: Box<Sums>, growing: Box<Sums>, pending: u64 },
-    /// Reed-Solomon sets of the last complete window, whose number of packets is in `rows`.
+    /// Reed-Solomon sets of the last complete window or tail.
     Sets(Box<SetRows>),
 }
 
@@ -238,7 +238,11 @@ impl Encoder {
                 growing.reset(closed.start() + u64::from(self.parameters.block));
                 *pending = self.ratio.of(closed.end() - closed.start());
             }
-            Generator::Sets(rows) => rows.close(self.sent),
+            Generator::Sets(rows) => {
+                let window = u64::from(self.parameters.window);
+                let first = (self.sent - 1) / window * window;
+                rows.turn_to(first, (self.sent - first) as u32);
+            }
         }
     }
 
@@ -293,7 +297,7 @@ impl Encoder {
 
     /// Emits repair packets beyond the ratio, so that a slow stream need not wait for the next payloads: for the
     /// packets since the last flush (one block of them at most) as many as the ratio gives, rounded up. With
-    /// [`Profile::Blocks`] those that the last complete window still lacks: an incomplete one has none yet.
+    /// [`Profile::Blocks`] also those that the last complete window still lacks.
     pub fn flush(&mut self, emit: &mut dyn FnMut(&[u8])) {
         let sources = self.unflushed.min(u64::from(self.parameters.block));
         self.unflushed = 0;
@@ -321,7 +325,17 @@ impl Encoder {
                     std::mem::swap(closed, growing);
                 }
             }
-            Generator::Sets(_) => while self.emit_row(emit) {},
+            Generator::Sets(_) => {
+                while self.emit_row(emit) {}
+                // What the window that fills has got since: one set more.
+                let tail = sources.min(self.sent % u64::from(self.parameters.window));
+                if tail > 0 {
+                    if let Generator::Sets(rows) = &mut self.generator {
+                        rows.turn_to(self.sent - tail, tail as u32);
+                    }
+                    while self.emit_row(emit) {}
+                }
+            }
         }
     }
 
