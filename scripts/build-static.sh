@@ -43,11 +43,11 @@ describe() {
         packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
         ;;
     armv7)
-        target=armv7-unknown-linux-gnueabihf linker=arm-linux-gnueabihf-gcc sources=std,panic_unwind
+        target=armv7-unknown-linux-gnueabihf linker=arm-linux-gnueabihf-gcc sources=std,panic_abort
         packages=(rustc-web rust-web-src gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
         ;;
     riscv64)
-        target=riscv64gc-unknown-linux-gnu linker=riscv64-linux-gnu-gcc sources=std,panic_unwind
+        target=riscv64gc-unknown-linux-gnu linker=riscv64-linux-gnu-gcc sources=std,panic_abort
         packages=(rustc-web rust-web-src gcc-riscv64-linux-gnu libc6-dev-riscv64-cross)
         ;;
     wasm32)
@@ -76,8 +76,7 @@ install() {
 environment() {
     local name=${target^^}
     name=CARGO_TARGET_${name//-/_}
-    printf '%s\n' "CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/static" CARGO_PROFILE_RELEASE_STRIP=symbols \
-        "${name}_RUSTFLAGS=-C target-feature=+crt-static"
+    printf '%s\n' "CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/static" "${name}_RUSTFLAGS=-C target-feature=+crt-static"
     if [ -n "$linker" ]; then echo "${name}_LINKER=$linker"; fi
     rustup_has "$target" && return
     # Both, or doctests are built by one compiler and linked with the library of another.
@@ -89,15 +88,20 @@ environment() {
 build() (
     mapfile -t assignments < <(environment)
     export "${assignments[@]}"
-    arguments=(--release --quiet --target "$target")
+    # A sequence of instructions becomes a function of its own only where that saves more than the function's entry in the tables
+    # for unwinding takes.
+    name=CARGO_TARGET_${target^^}_RUSTFLAGS
+    name=${name//-/_}
+    export "$name=${!name} -C llvm-args=-outliner-benefit-threshold=32"
+    arguments=(--profile board --quiet --target "$target")
     if [ -n "${RUSTC_BOOTSTRAP-}" ]; then arguments+=("-Zbuild-std=$sources"); fi
     if [ "$machine" = wasm32 ]; then
         cargo build "${arguments[@]}" -p fec-core
-        realpath -e -- "$CARGO_TARGET_DIR/$target/release/libfec_core.rlib"
+        realpath -e -- "$CARGO_TARGET_DIR/$target/board/libfec_core.rlib"
         return
     fi
     cargo build "${arguments[@]}" -p fec-cli
-    binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/release/fec")
+    binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/board/fec")
     if readelf --dynamic "$binary" 2> /dev/null | grep NEEDED >&2; then
         echo "build-static: $binary needs the libraries above: it is not static" >&2
         exit 1

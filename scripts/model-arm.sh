@@ -1,13 +1,16 @@
 #!/bin/bash
 # Prints what a model of ARM cores (llvm-mca) makes of the hot loops of the NEON kernel, cut from the compiled code.
 #
-#   scripts/model-arm.sh [CORE…]
+#   scripts/model-arm.sh [--tuned] [CORE…]
 #
+# With --tuned the code is compiled for the first CORE (-C target-cpu), otherwise for any 64-bit ARM, as what boards get.
 # CORE: cortex-a53, cortex-a55 and cortex-a76 if none is named. Needs what scripts/build-static.sh needs for aarch64, and llvm-mca of
 # LLVM 16 or newer (on Debian, as root, it installs llvm-22). No speed follows from the figures: the model has no caches.
 set -euo pipefail
 
-case ${1-} in -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1-} in -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+tuned=''
+if [ "${1-}" = --tuned ]; then tuned=yes && shift; fi
 cores=("$@")
 [ $# -gt 0 ] || cores=(cortex-a53 cortex-a55 cortex-a76)
 cd "$(dirname "$0")/.."
@@ -29,7 +32,11 @@ fi
 
 scripts/build-static.sh --install aarch64
 mapfile -t assignments < <(scripts/build-static.sh --env aarch64)
-export "${assignments[@]}" CARGO_PROFILE_RELEASE_STRIP=none
+export "${assignments[@]}"
+if [ -n "$tuned" ]; then
+    export CARGO_TARGET_DIR=$CARGO_TARGET_DIR/tuned
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS+=" -C target-cpu=${cores[0]}"
+fi
 target=aarch64-unknown-linux-gnu
 cargo build --release --quiet -p fec-core --example columns --target "$target"
 "$mca" --version | sed -n 's/^ *\(.*LLVM version.*\)$/\1/p'

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
+    sys::cleanup::on_panics();
     sys::cleanup::on_signals().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
     sys::allow_many_files();
     let settings = settings::Settings::new(&cli.common)?;

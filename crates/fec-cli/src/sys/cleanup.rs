@@ -1,12 +1,13 @@
 //! Nothing partial stays behind: temporary files and folders are removed when they are dropped, and
-//! when a signal ends the process.
+//! when a signal or a panic ends the process.
 
 use super::sigbus::is_ignored;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// A first signal does not end the process, but is taken note of.
 static DEFERRED: AtomicBool = AtomicBool::new(false);
@@ -124,4 +125,27 @@ pub(crate) fn on_signals() -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// From now on a panic in any thread, which is a fault of the program, is told as always, removes what is temporary and ends
+/// the process with 101. So nothing unwinds, and builds for boards leave that out.
+pub(crate) fn on_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        // This thread may hold the list itself; another one does so for a moment only.
+        for _ in 0..100 {
+            let list = match PENDING.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                    continue;
+                }
+                Err(TryLockError::Poisoned(list)) => list.into_inner(),
+                Ok(list) => list,
+            };
+            list.iter().for_each(|path| remove(path));
+            signal_hook::low_level::exit(101);
+        }
+        signal_hook::low_level::exit(101);
+    }));
 }

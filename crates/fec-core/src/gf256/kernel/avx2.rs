@@ -13,6 +13,7 @@ use std::arch::x86_64::{
     _mm256_stream_si256, _mm256_xor_si256,
 };
 
+use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
 use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
@@ -33,7 +34,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "avx2", step: 64, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, halves: true }
+super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
 
 super::gather::gather! { #[target_feature(enable = "avx2")] width: 32, table_len: TABLE_LEN }
 

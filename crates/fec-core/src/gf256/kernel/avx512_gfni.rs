@@ -12,6 +12,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512, _mm512_stream_si512, _mm512_xor_si512,
 };
 
+use super::layers::each;
 use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
 use crate::gf256::mul;
@@ -62,7 +63,7 @@ super::walk::walk! {
     outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 }
 
-super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, halves: false }
+super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, halves: false, tails: true }
 
 super::gather::gather! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
 

@@ -43,7 +43,8 @@ macro_rules! forward {
                     ($from:ident, |$row:ident, $value:ident| $sum:expr) => {
                         each!(I in 0 1 2 3 => {
                             each!(J in 0 4 8 12 => {
-                                const $row: usize = I + J;
+                                #[allow(non_snake_case)]
+                                let $row: usize = I + J;
                                 let $value = if J == 0 { first[I] } else { load_line(&$from[$row]) };
                                 r[$row] = $sum;
                             });

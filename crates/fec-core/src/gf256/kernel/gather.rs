@@ -241,15 +241,21 @@ macro_rules! gather {
             #[inline]
             $(#[$features])*
             fn add_row<const N: usize, const PREFETCH: bool>(
-                mut sums: [Vector; N], row: &[u8], at: usize,
+                sums: [Vector; N], row: &[u8], at: usize,
             ) -> [Vector; N] {
                 if PREFETCH {
                     for line in (0..N * $width).step_by(64) {
                         prefetch(row, at + super::gather::AHEAD + line);
                     }
                 }
-                let bytes: &[[u8; $width]; N] =
-                    row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum");
+                add_bytes(sums, row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum"))
+            }
+
+            #[inline]
+            $(#[$features])*
+            fn add_bytes<const N: usize>(
+                mut sums: [Vector; N], bytes: &[[u8; $width]; N],
+            ) -> [Vector; N] {
                 let mut loaded = [zero_vector(); N];
                 for (vector, bytes) in loaded.iter_mut().zip(bytes) {
                     *vector = load_vector(bytes);
@@ -315,22 +321,27 @@ macro_rules! gather {
             #[inline]
             $(#[$features])*
             fn add_from<const N: usize, const PREFETCH: bool>(
-                dst: &mut [u8], src: &[u8], mut at: usize,
+                dst: &mut [u8], src: &[u8], at: usize,
             ) -> usize {
-                while at + N * $width <= dst.len() {
-                    let out: &mut [[u8; $width]; N] =
-                        dst[at..].as_chunks_mut().0.first_chunk_mut().expect("so many are left");
+                let out = dst[at..].as_chunks_mut::<$width>().0.as_chunks_mut::<N>().0;
+                let src = src[at..].as_chunks::<$width>().0.as_chunks::<N>().0;
+                let end = at + out.len() * N * $width;
+                for (out, bytes) in out.iter_mut().zip(src) {
                     let mut sums = [zero_vector(); N];
                     for (sum, bytes) in sums.iter_mut().zip(out.iter()) {
                         *sum = load_vector(bytes);
                     }
-                    sums = add_row::<N, PREFETCH>(sums, src, at);
+                    if PREFETCH {
+                        for line in (0..N * $width).step_by(64) {
+                            prefetch(bytes.as_flattened(), super::gather::AHEAD + line);
+                        }
+                    }
+                    sums = add_bytes(sums, bytes);
                     for (out, sum) in out.iter_mut().zip(sums) {
                         store_vector(out, sum, false);
                     }
-                    at += N * $width;
                 }
-                at
+                end
             }
 
             #[inline]

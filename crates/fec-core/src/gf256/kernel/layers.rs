@@ -15,6 +15,18 @@ macro_rules! each {
 }
 pub(super) use each;
 
+/// The same as a loop, for the portable kernel, whose lines are in memory anyway: it keeps that small.
+macro_rules! looped {
+    ($i:ident => $body:block) => {
+        super::layers::looped!($i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => $body)
+    };
+    ($i:ident in $($n:literal)* => $body:block) => {{
+        #[allow(non_snake_case)]
+        for $i in [$($n),*] $body
+    }};
+}
+pub(super) use looped;
+
 /// Defines the butterflies. For what the file provides see [`passes!`](super::passes::passes).
 macro_rules! layers {
     ($(#[$features:meta])*) => {
@@ -117,26 +129,28 @@ macro_rules! layers {
             pair::<OUTPUTS>(r, a + 2, a + 3, &skews[8 + 2 * g]);
         }
 
-        /// A tail of `KNOWN` rows: `x`, the residue, becomes the rows of which the first `KNOWN` are wanted. The
-        /// source rows are `line(i)`.
+        /// A tail of `KNOWN` rows, or with 0 of `known`: `x`, the residue, becomes the rows of which the first so
+        /// many are wanted. The source rows are `line(i)`.
         #[inline]
         $(#[$features])*
         fn tail<const KNOWN: usize>(
             x: &mut [Line; BLOCK],
+            known: usize,
             line: impl Fn(usize) -> Line,
             skews: &[Table; BLOCK - 1],
         ) {
+            let known = if KNOWN == 0 { known } else { KNOWN };
             // Downwards: a first half that is known as a whole is transformed, added to the rest of the residue,
             // and left behind as far as the rows above it need not be known.
             macro_rules! layer {
                 ($width:literal, $skews:literal) => {
-                    let start = const { (KNOWN - 1) / (2 * $width) * (2 * $width) };
+                    let start = (known - 1) / (2 * $width) * (2 * $width);
                     let node: &mut [Line; 2 * $width] =
                         x[start..].first_chunk_mut().expect("a node of the block");
                     for i in 0..$width {
                         node[i] = xor_lines(node[i], multiply(node[i + $width], &skews[$skews]));
                     }
-                    if start + $width < KNOWN {
+                    if start + $width < known {
                         let mut half: [Line; $width] = std::array::from_fn(|i| line(start + i));
                         inverse_some(&mut half, &skews[$skews + 1..]);
                         for i in 0..$width {
@@ -150,11 +164,11 @@ macro_rules! layers {
             layer!(4, 8);
             layer!(2, 12);
             layer!(1, 14);
-            x[KNOWN - 1] = xor_lines(x[KNOWN - 1], line(KNOWN - 1));
+            x[known - 1] = xor_lines(x[known - 1], line(known - 1));
             // And upwards: those rows are known now.
             for (width, skew) in [(1, 14), (2, 12), (4, 8), (8, 0)] {
-                let start = (KNOWN - 1) / (2 * width) * (2 * width);
-                for i in start + width..KNOWN {
+                let start = (known - 1) / (2 * width) * (2 * width);
+                for i in start + width..known {
                     x[i - width] = xor_lines(x[i - width], multiply(x[i], &skews[skew]));
                 }
             }

@@ -13,6 +13,7 @@ use std::arch::aarch64::{
 };
 use std::arch::{asm, is_aarch64_feature_detected};
 
+use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
 use super::{Feature, Kernel};
 
@@ -32,7 +33,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
 
-super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, halves: true }
+super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
 
 super::gather::gather! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
 

@@ -10,12 +10,12 @@
 /// `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`,
 /// `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line`; and, safe anywhere,
 /// `prefetch(row: &[u8], at: usize)` and `prefetch_write(row: &[u8], at: usize)`, hints, and `fence()`, which
-/// orders streamed stores before later ones. `sums` is how many vectors are summed at
+/// orders streamed stores before later ones; and `each!`, of `layers.rs`. `sums` is how many vectors are summed at
 /// once: a divisor of 16. With `halves`, a pass goes over its tile twice, with two layers each time, so that four
-/// rows at a time have to be in registers.
+/// rows at a time have to be in registers. With `tails`, each length of a tail has code of its own.
 macro_rules! passes {
-    ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, halves: $halves:literal) => {
-        use super::layers::each;
+    ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, halves: $halves:literal,
+        tails: $tails:literal) => {
         use super::passes::APART;
         use super::program::{Factor, Input, Merge, Outputs, Pass, Term};
         use super::runner::{Column, Place, Tile};
@@ -31,6 +31,9 @@ macro_rules! passes {
 
         /// Whether a pass goes over its tile twice, with two layers each time.
         const HALVES: bool = $halves;
+
+        /// Whether each length of a tail has code of its own.
+        const TAILS: bool = $tails;
 
         /// Vectors that are summed at once.
         const SUMS: usize = $sums;
@@ -59,7 +62,10 @@ macro_rules! passes {
                 &Pass::Tail { to, residue, first, known, skews: at } => {
                     let rows = &sources[first..first + known];
                     let skews = skews(at);
-                    each!(KNOWN in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+                    if !TAILS {
+                        return tail_pass::<0>(blocks, sets, rows, to, residue, skews, tile);
+                    }
+                    super::layers::each!(KNOWN in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
                         if known == KNOWN {
                             tail_pass::<KNOWN>(blocks, sets, rows, to, residue, skews, tile);
                         }
@@ -165,7 +171,8 @@ macro_rules! passes {
                         }
                         inverse_far::<ORIGIN>(&mut r, I, skews);
                         each!(J in 0 4 8 12 => {
-                            const $row: usize = I + J;
+                            #[allow(non_snake_case)]
+                            let $row: usize = I + J;
                             let $value = r[$row];
                             $store
                         });
@@ -280,6 +287,7 @@ macro_rules! passes {
             column[start..].first_chunk().expect("groups divide a block")
         }
 
+        /// A tail of `KNOWN` rows, or with 0 of as many as there are sources.
         #[inline(never)]
         $(#[$features])*
         fn tail_pass<const KNOWN: usize>(
@@ -291,13 +299,14 @@ macro_rules! passes {
             skews: &[Table; BLOCK - 1],
             tile: Tile<'_>,
         ) {
-            let sources: &[u8; KNOWN] = sources.first_chunk().expect("as many sources as are known");
+            let known = if KNOWN == 0 { sources.len() } else { KNOWN };
+            let sources = &sources[..known];
             for (column, &(Place { set, at }, next)) in tile.places.iter().enumerate() {
                 if let Some(next) = next {
                     let src = sets[next.set].0;
                     sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
                 }
-                let rows = sources.map(|source| sets[set].0[usize::from(source)]);
+                let src = sets[set].0;
                 let mut x = [zero_line(); BLOCK];
                 if let Some(residue) = residue {
                     let residue = &blocks[residue * tile.columns + column];
@@ -305,10 +314,10 @@ macro_rules! passes {
                         x[I] = load_line(&residue[I]);
                     });
                 }
-                tail::<KNOWN>(&mut x, |i| get(rows[i], at), skews);
+                tail::<KNOWN>(&mut x, known, |i| get(src[usize::from(sources[i])], at), skews);
                 let to = &mut blocks[to * tile.columns + column];
                 each!(I => {
-                    put(&mut to[I], if I < KNOWN { x[I] } else { zero_line() });
+                    put(&mut to[I], if I < known { x[I] } else { zero_line() });
                 });
             }
         }

@@ -1,6 +1,7 @@
 //! The readable kernel: one byte at a time, by table. It runs everywhere, and its matrix is the oracle of all
 //! others and of all programs.
 
+use super::layers::looped as each;
 use super::trace::{self, Visitor};
 use super::{Kernel, Matrix};
 use crate::gf256::PRODUCTS;
@@ -62,7 +63,7 @@ pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Vis
     }
 }
 
-super::passes::passes! { table_len: 1, sums: 16, halves: false }
+super::passes::passes! { table_len: 1, sums: 16, halves: false, tails: false }
 
 super::gather::gather! { width: 64, table_len: 1 }
 
@@ -89,6 +90,8 @@ fn xor(a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
     std::array::from_fn(|i| a[i] ^ b[i])
 }
 
+// Where NEON does the work this is the oracle alone, and boards like programs small: once, not at each of its places.
+#[cfg_attr(target_arch = "aarch64", inline(never))]
 fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
     vector.map(|byte| PRODUCTS[usize::from(coefficient[0])][usize::from(byte)])
 }

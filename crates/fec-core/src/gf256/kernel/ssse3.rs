@@ -12,6 +12,7 @@ use std::arch::x86_64::{
     _mm_srli_epi64, _mm_storeu_si128, _mm_stream_si128, _mm_xor_si128,
 };
 
+use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
 use super::x86::{fence, prefetch, prefetch_write};
 use super::{Feature, Kernel};
@@ -32,7 +33,7 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, halves: true }
+super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
 
 super::gather::gather! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
 
