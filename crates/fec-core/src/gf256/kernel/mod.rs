@@ -21,8 +21,9 @@ mod aligned;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512_gfni;
-mod forward;
 mod gather;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod halves;
 mod layers;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -39,6 +40,7 @@ pub(crate) mod trace;
 mod tuning;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_imports, unused_macros))]
 mod walk;
+mod whole;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -10,6 +10,8 @@
 //! columns of one, and that of `layers.rs` computes in registers. They are macros for the reason that the walk of the matrix kernels is:
 //! functions with `#[target_feature]` are safe to call only from those with the same features.
 
+use std::ops::Range;
+
 use super::aligned::LINE;
 use super::program::BLOCK;
 
@@ -55,6 +57,28 @@ pub(super) struct Tile<'a> {
     pub(super) stream: bool,
     /// Whether lines of outputs are prefetched too.
     pub(super) prefetch_outputs: bool,
+}
+
+impl<'a> Tile<'a> {
+    /// The columns of a block.
+    #[inline]
+    pub(super) fn columns_of(&self, block: usize) -> Range<usize> {
+        block * self.columns..block * self.columns + self.places.len()
+    }
+
+    /// The columns from `column` on that follow each other in one set, and the place of the first of them.
+    #[inline]
+    pub(super) fn run_from(&self, column: usize) -> Option<(Place, &'a [(Place, Option<Place>)])> {
+        let places = &self.places[column..];
+        let (first, _) = *places.first()?;
+        // Mostly a tile lies in one set.
+        let count = if places[places.len() - 1].0.set == first.set {
+            places.len()
+        } else {
+            places.iter().take_while(|(place, _)| place.set == first.set).count()
+        };
+        Some((first, &places[..count]))
+    }
 }
 
 /// Defines `run_program`. For what the file provides see [`passes!`](super::passes::passes).

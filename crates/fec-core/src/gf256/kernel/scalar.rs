@@ -62,7 +62,9 @@ pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Vis
     }
 }
 
-super::passes::passes! { table_len: 1, sums: 16, halves: false }
+super::passes::passes! { table_len: 1, sums: 16 }
+
+super::whole::whole! {}
 
 super::gather::gather! { width: 64, table_len: 1 }
 
