@@ -123,56 +123,57 @@ macro_rules! halves {
             merge: Option<Merge>,
             tile: Tile<'_>,
         ) {
-            for (g, sources) in sources.as_chunks().0.iter().enumerate() {
-                if ORIGIN && g == 0 {
-                    inverse_near::<true>(blocks, sets, sources, to, g, near(skews, g), tile);
-                } else {
-                    inverse_near::<false>(blocks, sets, sources, to, g, near(skews, g), tile);
+            let mut column = 0;
+            while let Some((Place { set, at }, places)) = tile.run_from(column) {
+                let (src, blocks) = (sets[set].0, &mut blocks[to * tile.columns + column..][..places.len()]);
+                for (g, sources) in sources.as_chunks().0.iter().enumerate() {
+                    let [a, b, c, d] = *sources;
+                    let rows = [
+                        src[usize::from(a)],
+                        src[usize::from(b)],
+                        src[usize::from(c)],
+                        src[usize::from(d)],
+                    ];
+                    if ORIGIN && g == 0 {
+                        inverse_near::<true>(blocks, rows, at, near(skews, g), g);
+                    } else {
+                        inverse_near::<false>(blocks, rows, at, near(skews, g), g);
+                    }
+                    for next in places.iter().filter_map(|(_, next)| *next) {
+                        if next.set == set {
+                            each!(J in 0 1 2 3 => { prefetch(rows[J], next.at); });
+                        } else {
+                            let src = sets[next.set].0;
+                            sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
+                        }
+                    }
                 }
+                column += places.len();
             }
             inverse_far::<ORIGIN>(blocks, to, far(skews), tables, merge, tile);
         }
 
-        /// The first half of an inverse pass: block `to` ← four sources after the two narrowest layers.
+        /// The first half of an inverse pass: rows of a block ← four sources after the two narrowest layers.
         #[inline]
         $(#[$features])*
         fn inverse_near<const ORIGIN: bool>(
             blocks: &mut [Column],
-            sets: &[Rows<'_, '_, '_, '_>],
-            sources: &[u8; 4],
-            to: usize,
-            g: usize,
+            [a, b, c, d]: [&[u8]; 4],
+            at: usize,
             by: [Loaded; 3],
-            tile: Tile<'_>,
+            g: usize,
         ) {
-            let blocks = &mut blocks[tile.columns_of(to)];
-            let mut column = 0;
-            while let Some((Place { set, at }, places)) = tile.run_from(column) {
-                let src = sets[set].0;
-                let [a, b, c, d] = *sources;
-                let [a, b, c, d] = [src[usize::from(a)], src[usize::from(b)], src[usize::from(c)], src[usize::from(d)]];
-                let [a, b, c, d] = [
-                    lines(a, at, places.len()),
-                    lines(b, at, places.len()),
-                    lines(c, at, places.len()),
-                    lines(d, at, places.len()),
-                ];
-                let blocks = &mut blocks[column..][..places.len()];
-                for i in 0..places.len() {
-                    let to: &mut Four = blocks[i][4 * g..].first_chunk_mut().expect("four of sixteen rows");
-                    each!(P in 0 1 2 3 => {
-                        if P < PARTS {
-                            let r = [part(&a[i], P), part(&b[i], P), part(&c[i], P), part(&d[i], P)];
-                            let r = inverse_four::<ORIGIN>(r, by);
-                            each!(J in 0 1 2 3 => { put_part(&mut to[J], P, r[J], false); });
-                        }
-                    });
-                    if let Some(next) = places[i].1 {
-                        let src = sets[next.set].0;
-                        sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
+            let count = blocks.len();
+            let [a, b, c, d] = [lines(a, at, count), lines(b, at, count), lines(c, at, count), lines(d, at, count)];
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let to: &mut Four = block[4 * g..].first_chunk_mut().expect("four of sixteen rows");
+                each!(P in 0 1 2 3 => {
+                    if P < PARTS {
+                        let r = [part(&a[i], P), part(&b[i], P), part(&c[i], P), part(&d[i], P)];
+                        let r = inverse_four::<ORIGIN>(r, by);
+                        each!(J in 0 1 2 3 => { put_part(&mut to[J], P, r[J], false); });
                     }
-                }
-                column += places.len();
+                });
             }
         }
 
@@ -275,9 +276,28 @@ macro_rules! halves {
                 8 => forward_far::<2>(blocks, stage, input, far(skews), tables, tile),
                 _ => forward_far::<1>(blocks, stage, input, far(skews), tables, tile),
             }
-            for g in 0..OUTPUTS / 4 {
-                let rows = out.rows[4 * g..].first_chunk().expect("four outputs");
-                forward_near(blocks, stage, sets, near(skews, g), tap, rows, g, tile);
+            let mut column = 0;
+            while let Some((Place { set, at }, places)) = tile.run_from(column) {
+                let stage = &mut stage[column..][..places.len()];
+                for (g, rows) in out.rows.as_chunks().0[..OUTPUTS / 4].iter().enumerate() {
+                    let tap = tap.map(|(source, to)| {
+                        let source = lines(sets[set].0[source], at, places.len());
+                        (source, &mut blocks[to * tile.columns + column..][..places.len()])
+                    });
+                    forward_near(stage, sets[set].1, at, near(skews, g), tap, rows, g, tile.stream);
+                    if tile.prefetch_outputs {
+                        for next in places.iter().filter_map(|(_, next)| *next) {
+                            let dst = &sets[next.set].1;
+                            rows.iter().flatten().for_each(|&row| prefetch_write(dst[usize::from(row)], next.at));
+                        }
+                    }
+                }
+                if let Some((source, _)) = tap {
+                    for next in places.iter().filter_map(|(_, next)| *next) {
+                        prefetch(sets[next.set].0[source], next.at);
+                    }
+                }
+                column += places.len();
             }
         }
 
@@ -403,96 +423,87 @@ macro_rules! halves {
         #[allow(clippy::too_many_arguments)]
         $(#[$features])*
         fn forward_near(
-            blocks: &mut [Column],
             stage: &mut [Column],
-            sets: &mut [Rows<'_, '_, '_, '_>],
+            dst: &mut [&mut [u8]],
+            at: usize,
             by: [Loaded; 3],
-            tap: Option<(usize, usize)>,
+            tap: Option<(&[[u8; LINE]], &mut [Column])>,
             rows: &[Option<u8>; 4],
             g: usize,
-            tile: Tile<'_>,
+            stream: bool,
         ) {
-            // The first row, if all are wanted and follow each other.
-            let run = match (tap, *rows) {
-                (None, [Some(a), Some(b), Some(c), Some(d)])
-                    if [b.wrapping_sub(a), c.wrapping_sub(b), d.wrapping_sub(c)] == [1; 3] =>
-                {
-                    Some(usize::from(a))
-                }
-                _ => None,
-            };
-            let mut column = 0;
-            while let Some((Place { set, at }, places)) = tile.run_from(column) {
-                let stage = &mut stage[column..][..places.len()];
-                let (src, dst) = &mut sets[set];
-                if let Some(run) = run {
-                    let rows: &mut [&mut [u8]; 4] = dst[run..].first_chunk_mut().expect("a row for each output");
-                    let [a, b, c, d] = rows;
-                    let [a, b, c, d] = [
-                        lines_mut(a, at, places.len()),
-                        lines_mut(b, at, places.len()),
-                        lines_mut(c, at, places.len()),
-                        lines_mut(d, at, places.len()),
-                    ];
-                    macro_rules! outputs {
-                        ($stream:literal) => {
-                            for i in 0..places.len() {
-                                let four: &Four = stage[i][4 * g..].first_chunk().expect("four of sixteen rows");
-                                each!(P in 0 1 2 3 => {
-                                    if P < PARTS {
-                                        let r = forward_four::<4>(four_parts(four, P), by);
-                                        put_part(&mut a[i], P, r[0], $stream);
-                                        put_part(&mut b[i], P, r[1], $stream);
-                                        put_part(&mut c[i], P, r[2], $stream);
-                                        put_part(&mut d[i], P, r[3], $stream);
-                                    }
-                                });
-                            }
-                        };
-                    }
-                    if tile.stream {
-                        outputs!(true);
-                    } else {
-                        outputs!(false);
-                    }
-                } else {
-                    for (i, stage) in stage.iter_mut().enumerate() {
-                        let four: &mut Four = stage[4 * g..].first_chunk_mut().expect("four of sixteen rows");
-                        each!(P in 0 1 2 3 => {
-                            if P < PARTS {
-                                let mut r = forward_four::<4>(four_parts(four, P), by);
-                                if let Some((source, to)) = tap {
-                                    let difference = &mut blocks[to * tile.columns + column + i][0];
-                                    if g == 0 {
-                                        let source = part(&lines(src[source], at, places.len())[i], P);
-                                        put_part(difference, P, xor_parts(r[0], source), false);
-                                    }
-                                    let difference = part(difference, P);
-                                    each!(J in 0 1 2 3 => { r[J] = xor_parts(r[J], difference); });
+            let count = stage.len();
+            // If all are wanted, follow each other, and nothing is added.
+            if let (None, [Some(a), Some(b), Some(c), Some(d)]) = (&tap, *rows)
+                && [b.wrapping_sub(a), c.wrapping_sub(b), d.wrapping_sub(c)] == [1; 3]
+            {
+                let rows: &mut [&mut [u8]; 4] =
+                    dst[usize::from(a)..].first_chunk_mut().expect("a row for each output");
+                let [a, b, c, d] = rows;
+                let [a, b, c, d] = [
+                    lines_mut(a, at, count),
+                    lines_mut(b, at, count),
+                    lines_mut(c, at, count),
+                    lines_mut(d, at, count),
+                ];
+                macro_rules! outputs {
+                    ($stream:literal) => {
+                        for (i, stage) in stage.iter().enumerate() {
+                            let four: &Four = stage[4 * g..].first_chunk().expect("four of sixteen rows");
+                            each!(P in 0 1 2 3 => {
+                                if P < PARTS {
+                                    let r = forward_four::<4>(four_parts(four, P), by);
+                                    put_part(&mut a[i], P, r[0], $stream);
+                                    put_part(&mut b[i], P, r[1], $stream);
+                                    put_part(&mut c[i], P, r[2], $stream);
+                                    put_part(&mut d[i], P, r[3], $stream);
                                 }
-                                each!(J in 0 1 2 3 => { put_part(&mut four[J], P, r[J], false); });
-                            }
-                        });
-                    }
-                    for (j, row) in (0..).zip(rows) {
-                        if let Some(row) = *row {
-                            let lines = lines_mut(dst[usize::from(row)], at, places.len());
-                            for (line, stage) in lines.iter_mut().zip(&*stage) {
-                                store_line(line, load_line(&stage[4 * g + j]), tile.stream);
-                            }
+                            });
                         }
+                    };
+                }
+                if stream {
+                    outputs!(true);
+                } else {
+                    outputs!(false);
+                }
+                return;
+            }
+            // Otherwise by way of `stage`.
+            if let Some((source, to)) = tap {
+                for ((stage, source), to) in stage.iter_mut().zip(source).zip(to) {
+                    let four: &mut Four = stage[4 * g..].first_chunk_mut().expect("four of sixteen rows");
+                    let difference = &mut to[0];
+                    each!(P in 0 1 2 3 => {
+                        if P < PARTS {
+                            let r = forward_four::<4>(four_parts(four, P), by);
+                            if g == 0 {
+                                put_part(difference, P, xor_parts(r[0], part(source, P)), false);
+                            }
+                            let difference = part(difference, P);
+                            each!(J in 0 1 2 3 => {
+                                put_part(&mut four[J], P, xor_parts(r[J], difference), false);
+                            });
+                        }
+                    });
+                }
+            } else {
+                for stage in stage.iter_mut() {
+                    let four: &mut Four = stage[4 * g..].first_chunk_mut().expect("four of sixteen rows");
+                    each!(P in 0 1 2 3 => {
+                        if P < PARTS {
+                            let r = forward_four::<4>(four_parts(four, P), by);
+                            each!(J in 0 1 2 3 => { put_part(&mut four[J], P, r[J], false); });
+                        }
+                    });
+                }
+            }
+            for (j, row) in (4 * g..).zip(rows) {
+                if let Some(row) = *row {
+                    for (line, stage) in lines_mut(dst[usize::from(row)], at, count).iter_mut().zip(&*stage) {
+                        store_line(line, load_line(&stage[j]), stream);
                     }
                 }
-                for next in places.iter().filter_map(|(_, next)| *next) {
-                    if let (0, Some((source, _))) = (g, tap) {
-                        prefetch(sets[next.set].0[source], next.at);
-                    }
-                    if tile.prefetch_outputs {
-                        let dst = &sets[next.set].1;
-                        rows.iter().flatten().for_each(|&row| prefetch_write(dst[usize::from(row)], next.at));
-                    }
-                }
-                column += places.len();
             }
         }
     };

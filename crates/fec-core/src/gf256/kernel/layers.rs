@@ -1,9 +1,7 @@
-//! Butterflies in registers: the innermost part of the runner of programs.
+//! The butterflies of a tail in registers, and what repeats a block of code for each row.
 //!
-//! The four layers of a block fall into two halves of two layers each. In one half the rows 4g to 4g + 3 meet
-//! each other, in the other half the rows i, i + 4, i + 8 and i + 12; so sixteen registers suffice for either,
-//! and a kernel with more of them keeps all rows in place. A vector stands for a whole line: a kernel whose
-//! registers are shorter takes several to a vector, and loads each table once for all of them.
+//! A vector stands for a whole line: a kernel whose registers are shorter takes several to a vector, and loads each
+//! table once for all of them.
 
 /// Repeats a block for each number, as a constant: loops over registers must not be left to the optimiser.
 /// Without numbers: for each row of a block.
@@ -15,7 +13,7 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// Defines the butterflies. For what the file provides see [`passes!`](super::passes::passes).
+/// Defines `tail`. For what the file provides see [`passes!`](super::passes::passes).
 macro_rules! layers {
     ($(#[$features:meta])*) => {
         /// All layers of inverse butterflies of up to eight values; their skews are the widest layer's first.

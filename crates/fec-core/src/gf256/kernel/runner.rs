@@ -7,7 +7,7 @@
 //! and writes one kilobyte at one address, and no two rows compete for a place in the cache.
 //!
 //! A few macros make a kernel's runner: this one walks over tiles, those of `passes.rs`, `whole.rs` and `halves.rs` over the
-//! columns of one, and that of `layers.rs` computes in registers. They are macros for the reason that the walk of the matrix kernels is:
+//! columns of one, and that of `layers.rs` computes a tail. They are macros for the reason that the walk of the matrix kernels is:
 //! functions with `#[target_feature]` are safe to call only from those with the same features.
 
 use std::ops::Range;

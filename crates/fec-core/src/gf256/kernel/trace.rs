@@ -119,7 +119,7 @@ pub(crate) fn program(
     visit: &mut Visitor<'_>,
 ) {
     let row_len = src[0].len();
-    let columns = backend.tuning.columns_of(program.blocks, row_len / LINE);
+    let columns = backend.tuning.columns_of(program.blocks, row_len / LINE, backend.kernel.halves);
     let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
     let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
     let frame = Frame::new();
