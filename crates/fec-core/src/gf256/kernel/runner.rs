@@ -46,13 +46,16 @@ impl Place {
     }
 }
 
+/// A column of a tile: the line that it is, and one to be prefetched.
+pub(super) type Step = (Place, Option<Place>);
+
 /// Where a pass works.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     /// Columns from one block to the next.
     pub(super) columns: usize,
     /// For each column of this tile: the line that it is, and one to be prefetched.
-    pub(super) places: &'a [(Place, Option<Place>)],
+    pub(super) places: &'a [Step],
     /// Whether outputs are stored past the caches.
     pub(super) stream: bool,
     /// Whether lines of outputs are prefetched too.
@@ -68,7 +71,7 @@ impl<'a> Tile<'a> {
 
     /// The columns from `column` on that follow each other in one set, and the place of the first of them.
     #[inline]
-    pub(super) fn run_from(&self, column: usize) -> Option<(Place, &'a [(Place, Option<Place>)])> {
+    pub(super) fn run_from(&self, column: usize) -> Option<(Place, &'a [Step])> {
         let places = &self.places[column..];
         let (first, _) = *places.first()?;
         // Mostly a tile lies in one set.
