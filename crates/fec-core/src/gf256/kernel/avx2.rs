@@ -34,7 +34,9 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "avx2", step: 64, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
+super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, tails: true }
+
+super::halves::halves! { #[target_feature(enable = "avx2")] }
 
 super::gather::gather! { #[target_feature(enable = "avx2")] width: 32, table_len: TABLE_LEN }
 
@@ -55,9 +57,24 @@ fn xor(a: Vector, b: Vector) -> Vector {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
+    product_of(vector, load_tables(table))
+}
+
+use self::{Vector as Part, load_vector as load_part, store_vector as store_part, xor as xor_parts};
+
+/// The tables of a coefficient: the products of low and of high halves of bytes, both twice.
+type Loaded = [__m256i; 2];
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
     let (halves, _) = table.as_chunks::<16>();
-    let low = _mm256_broadcastsi128_si256(load_table(&halves[0]));
-    let high = _mm256_broadcastsi128_si256(load_table(&halves[1]));
+    [_mm256_broadcastsi128_si256(load_table(&halves[0])), _mm256_broadcastsi128_si256(load_table(&halves[1]))]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn product_of(vector: Vector, [low, high]: Loaded) -> Vector {
     let mask = _mm256_set1_epi8(15);
     xor(
         _mm256_shuffle_epi8(low, _mm256_and_si256(vector, mask)),

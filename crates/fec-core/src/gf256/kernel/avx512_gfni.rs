@@ -63,7 +63,9 @@ super::walk::walk! {
     outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 }
 
-super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, halves: false, tails: true }
+super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, tails: true }
+
+super::whole::whole! { #[target_feature(enable = "avx512f,gfni")] }
 
 super::gather::gather! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
 

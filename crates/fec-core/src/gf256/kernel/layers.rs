@@ -1,9 +1,7 @@
-//! Butterflies in registers: the innermost part of the runner of programs.
+//! The butterflies of a tail in registers, and what repeats a block of code for each row.
 //!
-//! The four layers of a block fall into two halves of two layers each. In one half the rows 4g to 4g + 3 meet
-//! each other, in the other half the rows i, i + 4, i + 8 and i + 12; so sixteen registers suffice for either,
-//! and a kernel with more of them keeps all rows in place. A vector stands for a whole line: a kernel whose
-//! registers are shorter takes several to a vector, and loads each table once for all of them.
+//! A vector stands for a whole line: a kernel whose registers are shorter takes several to a vector, and loads each
+//! table once for all of them.
 
 /// Repeats a block for each number, as a constant: loops over registers must not be left to the optimiser.
 /// Without numbers: for each row of a block.
@@ -27,47 +25,9 @@ macro_rules! looped {
 }
 pub(super) use looped;
 
-/// Defines the butterflies. For what the file provides see [`passes!`](super::passes::passes).
+/// Defines `tail`. For what the file provides see [`passes!`](super::passes::passes).
 macro_rules! layers {
     ($(#[$features:meta])*) => {
-        /// The two narrowest layers of inverse butterflies, the narrowest first, on the four rows from 4 · `g`.
-        /// At the origin the first skew of every layer is 0.
-        #[inline]
-        $(#[$features])*
-        fn inverse_near<const ORIGIN: bool>(r: &mut [Line; BLOCK], g: usize, skews: &[Table; BLOCK - 1]) {
-            let a = 4 * g;
-            r[a + 1] = xor_lines(r[a + 1], r[a]);
-            r[a + 3] = xor_lines(r[a + 3], r[a + 2]);
-            if !(ORIGIN && g == 0) {
-                r[a] = xor_lines(r[a], multiply(r[a + 1], &skews[7 + 2 * g]));
-            }
-            r[a + 2] = xor_lines(r[a + 2], multiply(r[a + 3], &skews[8 + 2 * g]));
-            for x in [a, a + 1] {
-                r[x + 2] = xor_lines(r[x + 2], r[x]);
-                if !(ORIGIN && g == 0) {
-                    r[x] = xor_lines(r[x], multiply(r[x + 2], &skews[3 + g]));
-                }
-            }
-        }
-
-        /// The two widest layers of inverse butterflies, the narrower first, on every fourth row from `i`.
-        #[inline]
-        $(#[$features])*
-        fn inverse_far<const ORIGIN: bool>(r: &mut [Line; BLOCK], i: usize, skews: &[Table; BLOCK - 1]) {
-            r[i + 4] = xor_lines(r[i + 4], r[i]);
-            r[i + 12] = xor_lines(r[i + 12], r[i + 8]);
-            if !ORIGIN {
-                r[i] = xor_lines(r[i], multiply(r[i + 4], &skews[1]));
-            }
-            r[i + 8] = xor_lines(r[i + 8], multiply(r[i + 12], &skews[2]));
-            for x in [i, i + 4] {
-                r[x + 8] = xor_lines(r[x + 8], r[x]);
-                if !ORIGIN {
-                    r[x] = xor_lines(r[x], multiply(r[x + 8], &skews[0]));
-                }
-            }
-        }
-
         /// All layers of inverse butterflies of up to eight values; their skews are the widest layer's first.
         #[inline]
         $(#[$features])*
@@ -83,50 +43,6 @@ macro_rules! layers {
                 }
                 width *= 2;
             }
-        }
-
-        /// The butterfly of rows `x` and `y`, as far as the first `OUTPUTS` outputs need it.
-        #[inline]
-        $(#[$features])*
-        fn pair<const OUTPUTS: usize>(r: &mut [Line; BLOCK], x: usize, y: usize, skew: &Table) {
-            let width = y - x;
-            if x / (2 * width) * (2 * width) < OUTPUTS {
-                r[x] = xor_lines(r[x], multiply(r[y], skew));
-                if OUTPUTS > width {
-                    r[y] = xor_lines(r[y], r[x]);
-                }
-            }
-        }
-
-        /// The two widest layers of butterflies, the widest first, on every fourth row from `i`, as far as the
-        /// first `OUTPUTS` outputs need them.
-        #[inline]
-        $(#[$features])*
-        fn forward_far<const OUTPUTS: usize>(
-            r: &mut [Line; BLOCK],
-            i: usize,
-            skews: &[Table; BLOCK - 1],
-        ) {
-            pair::<OUTPUTS>(r, i, i + 8, &skews[0]);
-            pair::<OUTPUTS>(r, i + 4, i + 12, &skews[0]);
-            pair::<OUTPUTS>(r, i, i + 4, &skews[1]);
-            pair::<OUTPUTS>(r, i + 8, i + 12, &skews[2]);
-        }
-
-        /// The two narrowest layers of butterflies, the wider first, on the four rows from 4 · `g`, as far as
-        /// the first `OUTPUTS` outputs need them.
-        #[inline]
-        $(#[$features])*
-        fn forward_near<const OUTPUTS: usize>(
-            r: &mut [Line; BLOCK],
-            g: usize,
-            skews: &[Table; BLOCK - 1],
-        ) {
-            let a = 4 * g;
-            pair::<OUTPUTS>(r, a, a + 2, &skews[3 + g]);
-            pair::<OUTPUTS>(r, a + 1, a + 3, &skews[3 + g]);
-            pair::<OUTPUTS>(r, a, a + 1, &skews[7 + 2 * g]);
-            pair::<OUTPUTS>(r, a + 2, a + 3, &skews[8 + 2 * g]);
         }
 
         /// A tail of `KNOWN` rows, or with 0 of `known`: `x`, the residue, becomes the rows of which the first so

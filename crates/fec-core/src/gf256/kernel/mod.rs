@@ -21,8 +21,9 @@ mod aligned;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512_gfni;
-mod forward;
 mod gather;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod halves;
 mod layers;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -39,6 +40,7 @@ pub(crate) mod trace;
 mod tuning;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_imports, unused_macros))]
 mod walk;
+mod whole;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -177,7 +179,7 @@ pub(crate) fn transform_pays(backend: Backend, operations: Operations, multiplic
 /// See [`Program::run`].
 fn run_program(backend: Backend, program: &Program, tables: &[u8], sets: &mut [Rows<'_, '_, '_, '_>]) {
     let lines: usize = sets.iter().map(|(src, _)| src[0].len() / LINE).sum();
-    let columns = backend.tuning.columns_of(program.blocks, lines);
+    let columns = backend.tuning.columns_of(program.blocks, lines, backend.kernel.halves);
     scratch::with_columns(columns * (program.blocks + 1), |scratch| {
         // SAFETY: a `Backend` is only made by `detect`, which has tested every feature this kernel needs.
         unsafe { (backend.kernel.run_program)(program, tables, scratch, backend.tuning, sets) }

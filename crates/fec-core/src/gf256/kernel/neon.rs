@@ -33,7 +33,9 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
 
-super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
+super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, tails: true }
+
+super::halves::halves! { #[target_feature(enable = "neon")] }
 
 super::gather::gather! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
 
@@ -54,17 +56,28 @@ fn xor(a: Vector, b: Vector) -> Vector {
 #[inline]
 #[target_feature(enable = "neon")]
 fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
-    let (halves, _) = table.as_chunks::<16>();
-    split_product(vector, load_vector(&halves[0]), load_vector(&halves[1]))
+    split_product(vector, load_tables(table))
 }
 
-/// The product with the tables of the low and the high halves of bytes.
+/// The tables of a coefficient: the products of low and of high halves of bytes.
+type Loaded = [Vector; 2];
+
 #[inline]
 #[target_feature(enable = "neon")]
-fn split_product(vector: Vector, low: Vector, high: Vector) -> Vector {
+fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
+    let (halves, _) = table.as_chunks::<16>();
+    [load_vector(&halves[0]), load_vector(&halves[1])]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn split_product(vector: Vector, [low, high]: Loaded) -> Vector {
     let mask = vdupq_n_u8(15);
     xor(vqtbl1q_u8(low, vandq_u8(vector, mask)), vqtbl1q_u8(high, vshrq_n_u8::<4>(vector)))
 }
+
+// Four rows of whole lines and three pairs of tables fit the registers.
+use self::{Line as Part, load_line as load_part, store_line as store_part, xor_lines as xor_parts};
 
 /// A line.
 type Line = [Vector; 4];
@@ -84,9 +97,13 @@ fn xor_lines(a: Line, b: Line) -> Line {
 #[inline]
 #[target_feature(enable = "neon")]
 fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
-    let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
-    line.map(|vector| split_product(vector, low, high))
+    product_of(line, load_tables(table))
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn product_of(line: Line, tables: Loaded) -> Line {
+    line.map(|vector| split_product(vector, tables))
 }
 
 /// Two vectors of bytes, split into nibbles.

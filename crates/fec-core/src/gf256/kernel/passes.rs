@@ -1,8 +1,8 @@
 //! The passes of a program over the columns of a tile: what is loaded and stored around the butterflies.
 //!
-//! Rows are loaded where they are first used and stored as soon as they are done. A kernel whose registers do
-//! not hold a block of lines goes over the tile twice, with two layers each time: left to itself, the compiler
-//! would move more between registers and memory than that.
+//! Rows are loaded where they are first used and stored as soon as they are done. A kernel whose registers hold
+//! a block of lines takes all four layers at once (`whole.rs`), the others go over the tile twice, with two layers
+//! each time (`halves.rs`).
 
 /// Defines `run_pass`, and all that is needed below it.
 ///
@@ -11,11 +11,10 @@
 /// `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line`; and, safe anywhere,
 /// `prefetch(row: &[u8], at: usize)` and `prefetch_write(row: &[u8], at: usize)`, hints, and `fence()`, which
 /// orders streamed stores before later ones; and `each!`, of `layers.rs`. `sums` is how many vectors are summed at
-/// once: a divisor of 16. With `halves`, a pass goes over its tile twice, with two layers each time, so that four
-/// rows at a time have to be in registers. With `tails`, each length of a tail has code of its own.
+/// once: a divisor of 16. With `tails`, each length of a tail has code of its own. The passes over sources and outputs
+/// come from [`whole!`](super::whole::whole) or from [`halves!`](super::halves::halves).
 macro_rules! passes {
-    ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, halves: $halves:literal,
-        tails: $tails:literal) => {
+    ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
         use super::passes::APART;
         use super::program::{Factor, Input, Merge, Outputs, Pass, Term};
         use super::runner::{Column, Place, Tile};
@@ -23,14 +22,9 @@ macro_rules! passes {
 
         super::layers::layers! { $(#[$features])* }
 
-        super::forward::forward! { $(#[$features])* }
-
         super::runner::runner! { $(#[$features])* table_len: $table_len }
 
         type Table = [u8; $table_len];
-
-        /// Whether a pass goes over its tile twice, with two layers each time.
-        const HALVES: bool = $halves;
 
         /// Whether each length of a tail has code of its own.
         const TAILS: bool = $tails;
@@ -94,126 +88,6 @@ macro_rules! passes {
         $(#[$features])*
         fn put(line: &mut [u8; LINE], vector: Line) {
             store_line(line, vector, false);
-        }
-
-        #[inline(never)]
-        #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
-        fn inverse_pass<const ORIGIN: bool>(
-            blocks: &mut [Column],
-            sets: &[Rows<'_, '_, '_, '_>],
-            sources: &[u8; BLOCK],
-            to: usize,
-            skews: &[Table; BLOCK - 1],
-            tables: &[Table],
-            merge: Option<Merge>,
-            tile: Tile<'_>,
-        ) {
-            let mut rows = [&[][..]; BLOCK];
-            let mut rows_of = None;
-            for (column, &(Place { set, at }, next)) in tile.places.iter().enumerate() {
-                if rows_of != Some(set) {
-                    rows_of = Some(set);
-                    rows = sources.map(|source| sets[set].0[usize::from(source)]);
-                }
-                let mut r = [zero_line(); BLOCK];
-                each!(G in 0 1 2 3 => {
-                    each!(J in 0 1 2 3 => {
-                        r[4 * G + J] = get(rows[4 * G + J], at);
-                    });
-                    inverse_near::<ORIGIN>(&mut r, G, skews);
-                    if HALVES {
-                        let to = &mut blocks[to * tile.columns + column];
-                        each!(J in 0 1 2 3 => { put(&mut to[4 * G + J], r[4 * G + J]); });
-                    }
-                });
-                match next {
-                    None => {}
-                    Some(next) if next.set == set => each!(I => { prefetch(rows[I], next.at); }),
-                    Some(next) => {
-                        let src = sets[next.set].0;
-                        sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
-                    }
-                }
-                if !HALVES {
-                    inverse_rest::<ORIGIN>(blocks, r, to, skews, tables, merge, tile, column);
-                }
-            }
-            if HALVES {
-                for column in 0..tile.places.len() {
-                    let r = [zero_line(); BLOCK];
-                    inverse_rest::<ORIGIN>(blocks, r, to, skews, tables, merge, tile, column);
-                }
-            }
-        }
-
-        /// The second half of an inverse pass over one column: the two widest layers, and the layer above. With
-        /// halves, the rows are those of block `to`.
-        #[inline]
-        #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
-        fn inverse_rest<const ORIGIN: bool>(
-            blocks: &mut [Column],
-            mut r: [Line; BLOCK],
-            to: usize,
-            skews: &[Table; BLOCK - 1],
-            tables: &[Table],
-            merge: Option<Merge>,
-            tile: Tile<'_>,
-            column: usize,
-        ) {
-            // Rows in the order in which they are done, each stored at once.
-            macro_rules! done {
-                ($to:ident, |$row:ident, $value:ident| $store:expr) => {
-                    each!(I in 0 1 2 3 => {
-                        if HALVES {
-                            each!(J in 0 4 8 12 => { r[I + J] = load_line(&$to[I + J]); });
-                        }
-                        inverse_far::<ORIGIN>(&mut r, I, skews);
-                        each!(J in 0 4 8 12 => {
-                            #[allow(non_snake_case)]
-                            let $row: usize = I + J;
-                            let $value = r[$row];
-                            $store
-                        });
-                    })
-                };
-            }
-            let place = |block| block * tile.columns + column;
-            match merge {
-                None => {
-                    let to = &mut blocks[place(to)];
-                    done!(to, |ROW, row| put(&mut to[ROW], row));
-                }
-                Some(Merge { low, by: None, more: None }) => {
-                    let [to, low] = blocks.get_disjoint_mut([to, low].map(place)).expect(APART);
-                    done!(to, |ROW, row| put(&mut to[ROW], xor_lines(row, load_line(&low[ROW]))));
-                }
-                Some(Merge { low, by: Some(by), more: None }) => {
-                    let [to, low] = blocks.get_disjoint_mut([to, low].map(place)).expect(APART);
-                    let by = &tables[by];
-                    done!(to, |ROW, row| {
-                        let lower = load_line(&low[ROW]);
-                        let upper = xor_lines(row, lower);
-                        put(&mut to[ROW], upper);
-                        put(&mut low[ROW], xor_lines(lower, multiply(upper, by)));
-                    });
-                }
-                Some(Merge { low, by, more: Some([to_low, to_high]) }) => {
-                    let four = [to, low, to_low, to_high].map(place);
-                    let [to, low, to_low, to_high] = blocks.get_disjoint_mut(four).expect(APART);
-                    let by = by.map(|by| &tables[by]);
-                    done!(to, |ROW, row| {
-                        let mut lower = load_line(&low[ROW]);
-                        let upper = xor_lines(row, lower);
-                        if let Some(by) = by {
-                            lower = xor_lines(lower, multiply(upper, by));
-                        }
-                        put(&mut low[ROW], xor_lines(lower, load_line(&to_low[ROW])));
-                        put(&mut to[ROW], xor_lines(upper, load_line(&to_high[ROW])));
-                    });
-                }
-            }
         }
 
         #[inline(never)]

@@ -6,9 +6,11 @@
 //! cut into columns of 64 bytes, and the sixteen rows of a column stand together: a pass over a column reads
 //! and writes one kilobyte at one address, and no two rows compete for a place in the cache.
 //!
-//! A few macros make a kernel's runner: this one walks over tiles, those of `passes.rs` and `forward.rs` over the
-//! columns of one, and that of `layers.rs` computes in registers. They are macros for the reason that the walk of the matrix kernels is:
+//! A few macros make a kernel's runner: this one walks over tiles, those of `passes.rs`, `whole.rs` and `halves.rs` over the
+//! columns of one, and that of `layers.rs` computes a tail. They are macros for the reason that the walk of the matrix kernels is:
 //! functions with `#[target_feature]` are safe to call only from those with the same features.
+
+use std::ops::Range;
 
 use super::aligned::LINE;
 use super::program::BLOCK;
@@ -44,17 +46,42 @@ impl Place {
     }
 }
 
+/// A column of a tile: the line that it is, and one to be prefetched.
+pub(super) type Step = (Place, Option<Place>);
+
 /// Where a pass works.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     /// Columns from one block to the next.
     pub(super) columns: usize,
     /// For each column of this tile: the line that it is, and one to be prefetched.
-    pub(super) places: &'a [(Place, Option<Place>)],
+    pub(super) places: &'a [Step],
     /// Whether outputs are stored past the caches.
     pub(super) stream: bool,
     /// Whether lines of outputs are prefetched too.
     pub(super) prefetch_outputs: bool,
+}
+
+impl<'a> Tile<'a> {
+    /// The columns of a block.
+    #[inline]
+    pub(super) fn columns_of(&self, block: usize) -> Range<usize> {
+        block * self.columns..block * self.columns + self.places.len()
+    }
+
+    /// The columns from `column` on that follow each other in one set, and the place of the first of them.
+    #[inline]
+    pub(super) fn run_from(&self, column: usize) -> Option<(Place, &'a [Step])> {
+        let places = &self.places[column..];
+        let (first, _) = *places.first()?;
+        // Mostly a tile lies in one set.
+        let count = if places[places.len() - 1].0.set == first.set {
+            places.len()
+        } else {
+            places.iter().take_while(|(place, _)| place.set == first.set).count()
+        };
+        Some((first, &places[..count]))
+    }
 }
 
 /// Defines `run_program`. For what the file provides see [`passes!`](super::passes::passes).

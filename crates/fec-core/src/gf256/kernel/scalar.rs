@@ -63,7 +63,9 @@ pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Vis
     }
 }
 
-super::passes::passes! { table_len: 1, sums: 16, halves: false, tails: false }
+super::passes::passes! { table_len: 1, sums: 16, tails: false }
+
+super::whole::whole! {}
 
 super::gather::gather! { width: 64, table_len: 1 }
 

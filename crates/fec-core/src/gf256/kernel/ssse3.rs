@@ -33,7 +33,9 @@ pub(super) static KERNEL: Kernel = Kernel {
 
 super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
 
-super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, halves: true, tails: true }
+super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, tails: true }
+
+super::halves::halves! { #[target_feature(enable = "ssse3")] }
 
 super::gather::gather! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
 
@@ -54,14 +56,24 @@ fn xor(a: Vector, b: Vector) -> Vector {
 #[inline]
 #[target_feature(enable = "ssse3")]
 fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
-    let (halves, _) = table.as_chunks::<16>();
-    split_product(vector, load_vector(&halves[0]), load_vector(&halves[1]))
+    product_of(vector, load_tables(table))
 }
 
-/// The product with the tables of the low and the high halves of bytes.
+use self::{Vector as Part, load_vector as load_part, store_vector as store_part, xor as xor_parts};
+
+/// The tables of a coefficient: the products of low and of high halves of bytes.
+type Loaded = [Vector; 2];
+
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn split_product(vector: Vector, low: Vector, high: Vector) -> Vector {
+fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
+    let (halves, _) = table.as_chunks::<16>();
+    [load_vector(&halves[0]), load_vector(&halves[1])]
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn product_of(vector: Vector, [low, high]: Loaded) -> Vector {
     let mask = _mm_set1_epi8(15);
     xor(
         _mm_shuffle_epi8(low, _mm_and_si128(vector, mask)),
@@ -87,9 +99,8 @@ fn xor_lines(a: Line, b: Line) -> Line {
 #[inline]
 #[target_feature(enable = "ssse3")]
 fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
-    let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
-    line.map(|vector| split_product(vector, low, high))
+    let tables = load_tables(table);
+    line.map(|vector| product_of(vector, tables))
 }
 
 /// Two vectors of bytes, split into nibbles.

@@ -6,7 +6,7 @@
 
 use super::aligned::LINE;
 use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
-use super::{AlignedBytes, Backend, Store, groups};
+use super::{AlignedBytes, Backend, FEW, Store, groups};
 use crate::gf256::PRODUCTS;
 
 /// One stretch of memory that a kernel touches.
@@ -119,7 +119,7 @@ pub(crate) fn program(
     visit: &mut Visitor<'_>,
 ) {
     let row_len = src[0].len();
-    let columns = backend.tuning.columns_of(program.blocks, row_len / LINE);
+    let columns = backend.tuning.columns_of(program.blocks, row_len / LINE, backend.kernel.halves);
     let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
     let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
     let frame = Frame::new();
@@ -171,21 +171,25 @@ struct Tile<'a> {
 impl Tile<'_> {
     fn pass(&self, pass: &Pass, visit: &mut Visitor<'_>) {
         match pass {
+            Pass::Inverse { first, to, skews, merge, .. } if self.halves => {
+                for g in 0..4 {
+                    self.near(*skews, g, visit);
+                    for column in 0..self.used {
+                        (first + 4 * g..first + 4 * g + 4).for_each(|i| self.source(i, column, visit));
+                        (4 * g..4 * g + 4).for_each(|row| self.row(*to, column, row, true, visit));
+                    }
+                }
+                self.coefficients(*skews, 3, visit);
+                for column in 0..self.used {
+                    self.read(*to, column, BLOCK, visit);
+                    self.inverse_rest(*to, merge.as_ref(), column, visit);
+                }
+            }
             Pass::Inverse { first, to, skews, merge, .. } => {
                 for column in 0..self.used {
                     (*first..first + BLOCK).for_each(|i| self.source(i, column, visit));
                     self.skews(*skews, visit);
-                    if self.halves {
-                        self.write(*to, column, BLOCK, visit);
-                    } else {
-                        self.inverse_rest(*to, merge.as_ref(), column, visit);
-                    }
-                }
-                if self.halves {
-                    for column in 0..self.used {
-                        self.read(*to, column, BLOCK, visit);
-                        self.inverse_rest(*to, merge.as_ref(), column, visit);
-                    }
+                    self.inverse_rest(*to, merge.as_ref(), column, visit);
                 }
             }
             Pass::Sum { to, from, terms } => {
@@ -209,21 +213,32 @@ impl Tile<'_> {
                     self.write(*to, column, BLOCK, visit);
                 }
             }
+            Pass::Forward { input, skews, tap, out } if self.halves => {
+                if let Some(few) = &input.few {
+                    for column in 0..self.used {
+                        self.read(input.from, column, FEW, visit);
+                        self.term(few, column, visit);
+                        (0..FEW).for_each(|row| self.staged(column, row, true, visit));
+                    }
+                }
+                self.coefficients(*skews, 3, visit);
+                for column in 0..self.used {
+                    if input.few.is_some() {
+                        (0..FEW).for_each(|row| self.staged(column, row, false, visit));
+                    }
+                    self.input(&Input { few: None, ..*input }, column, visit);
+                    (0..out.computed).for_each(|row| self.staged(column, row, true, visit));
+                }
+                for (g, rows) in out.rows[..out.computed].chunks(4).enumerate() {
+                    self.near(*skews, g, visit);
+                    self.four_outputs(tap.as_ref(), rows, g, visit);
+                }
+            }
             Pass::Forward { input, skews, tap, out } => {
                 for column in 0..self.used {
                     self.input(input, column, visit);
                     self.skews(*skews, visit);
-                    if self.halves {
-                        (0..out.computed).for_each(|row| self.staged(column, row, true, visit));
-                    } else {
-                        self.outputs(tap.as_ref(), out, column, visit);
-                    }
-                }
-                if self.halves {
-                    for column in 0..self.used {
-                        (0..out.computed).for_each(|row| self.staged(column, row, false, visit));
-                        self.outputs(tap.as_ref(), out, column, visit);
-                    }
+                    self.outputs(tap.as_ref(), out, column, visit);
                 }
             }
         }
@@ -262,7 +277,40 @@ impl Tile<'_> {
             self.source(tap.source, column, visit);
             self.row(tap.to, column, 0, true, visit);
         }
-        for &to in out.rows.iter().flatten() {
+        out.rows.iter().for_each(|&row| self.output(row, column, visit));
+    }
+
+    /// Four outputs of a forward pass in halves: straight from the registers if all are wanted and nothing is added.
+    fn four_outputs(&self, tap: Option<&Tap>, rows: &[Option<u8>], g: usize, visit: &mut Visitor<'_>) {
+        let run = rows.windows(2).all(|pair| matches!(pair, [Some(a), Some(b)] if b.wrapping_sub(*a) == 1));
+        let staged = 4 * g..4 * g + 4;
+        for column in 0..self.used {
+            staged.clone().for_each(|row| self.staged(column, row, false, visit));
+            if run && tap.is_none() {
+                rows.iter().for_each(|&row| self.output(row, column, visit));
+                continue;
+            }
+            if let Some(tap) = tap {
+                if g == 0 {
+                    self.source(tap.source, column, visit);
+                    self.row(tap.to, column, 0, true, visit);
+                }
+                self.row(tap.to, column, 0, false, visit);
+            }
+            staged.clone().for_each(|row| self.staged(column, row, true, visit));
+        }
+        if !run || tap.is_some() {
+            for (row, output) in staged.zip(rows).filter(|(_, output)| output.is_some()) {
+                for column in 0..self.used {
+                    self.staged(column, row, false, visit);
+                    self.output(*output, column, visit);
+                }
+            }
+        }
+    }
+
+    fn output(&self, output: Option<u8>, column: usize, visit: &mut Visitor<'_>) {
+        if let Some(to) = output {
             let to = row(visit, self.dst, usize::from(to));
             write(visit, to, self.start + column * LINE, LINE, self.stream);
         }
@@ -278,6 +326,12 @@ impl Tile<'_> {
             self.coefficients(number, 1, visit);
         }
         self.read(term.block, column, term.rows, visit);
+    }
+
+    /// The three skews of four rows in the narrowest layers.
+    fn near(&self, skews: usize, g: usize, visit: &mut Visitor<'_>) {
+        self.coefficients(skews + 3 + g, 1, visit);
+        self.coefficients(skews + 7 + 2 * g, 2, visit);
     }
 
     fn skews(&self, first: usize, visit: &mut Visitor<'_>) {

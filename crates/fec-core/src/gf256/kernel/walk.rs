@@ -101,24 +101,33 @@ macro_rules! walk {
             way: super::walk::Way,
         ) {
             let tables = tables.as_chunks::<N>().0;
+            let dst: &mut [&mut [u8]; N] = dst.first_chunk_mut().expect("a row for each output");
             for at in tile.step_by($step) {
+                if let Some(ahead) = way.sources
+                    && ($step == 64 || at.is_multiple_of(64))
+                {
+                    src.iter().for_each(|row| prefetch(row, at + ahead));
+                }
+                let end = at + $step;
                 let mut sums = [zero(); N];
                 for (row, tables) in src.iter().zip(tables) {
-                    if let Some(ahead) = way.sources
-                        && ($step == 64 || at.is_multiple_of(64))
-                    {
-                        prefetch(row, at + ahead);
-                    }
-                    let source = load(row[at..].first_chunk().expect("rows have one length"));
+                    let source = load(row[at..end].first_chunk().expect("rows have one length"));
                     for (sum, table) in sums.iter_mut().zip(tables) {
                         *sum = add(*sum, source, table);
                     }
                 }
-                for (row, sum) in dst.iter_mut().zip(sums) {
-                    if let Some(ahead) = way.outputs {
-                        prefetch_write(row, at + ahead);
+                if let Some(ahead) = way.outputs {
+                    dst.iter().for_each(|row| prefetch_write(row, at + ahead));
+                }
+                // The kind of store as a constant in each of the loops.
+                if way.stream {
+                    for (row, sum) in dst.iter_mut().zip(sums) {
+                        store(row[at..end].first_chunk_mut().expect("rows have one length"), sum, true);
                     }
-                    store(row[at..].first_chunk_mut().expect("rows have one length"), sum, way.stream);
+                } else {
+                    for (row, sum) in dst.iter_mut().zip(sums) {
+                        store(row[at..end].first_chunk_mut().expect("rows have one length"), sum, false);
+                    }
                 }
             }
         }
