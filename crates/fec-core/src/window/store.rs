@@ -101,3 +101,11 @@ impl<'a> From<'a> {
         &self.store.bytes[at..][..self.store.symbol_len.next_multiple_of(LINE)]
     }
 }
+
+#[cfg(test)]
+impl Store {
+    /// All places.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.bytes
+    }
+}

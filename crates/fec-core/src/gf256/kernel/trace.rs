@@ -6,8 +6,9 @@
 
 use super::aligned::LINE;
 use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
-use super::{AlignedBytes, Backend, Store, groups};
+use super::{AlignedBytes, Backend, Store, Walk, groups};
 use crate::gf256::PRODUCTS;
+use std::ops::Range;
 
 /// One stretch of memory that a kernel touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,20 +21,20 @@ pub struct Access {
     pub kind: AccessKind,
 }
 
-/// The stack that a call of an inner function uses: spilled registers, bounds, pointers.
+/// `N` bytes of the stack that a call of an inner function uses: spilled registers, bounds, pointers.
 #[repr(align(64))]
-struct Frame([u8; FRAME]);
+pub(crate) struct Frame<const N: usize>([u8; N]);
 
-/// Bytes of it that are used, as another simulator counts them: see `scripts/check-model.sh`.
-const FRAME: usize = 512;
+/// Bytes that a group of outputs of a matrix uses.
+const GROUP_FRAME: usize = 512;
 
-impl Frame {
-    fn new() -> Frame {
-        Frame([0; FRAME])
+impl<const N: usize> Frame<N> {
+    pub(crate) fn new() -> Self {
+        Frame([0; N])
     }
 
-    fn enter(&self, visit: &mut Visitor<'_>) {
-        read(visit, &self.0, 0, FRAME);
+    pub(crate) fn enter(&self, visit: &mut Visitor<'_>) {
+        visit(Access { address: self.0.as_ptr().addr(), len: N, kind: AccessKind::Stack });
     }
 }
 
@@ -47,6 +48,8 @@ pub enum AccessKind {
     Write,
     /// A store past the caches.
     Stream,
+    /// Lines of the stack: spilled registers, bounds, pointers. How many loads and stores that makes is left open.
+    Stack,
 }
 
 /// Told of each access.
@@ -87,7 +90,7 @@ pub(crate) fn matrix(
     let kernel = backend.kernel;
     let (k, row_len) = (src.len(), src[0].len());
     let Some(step) = kernel.step else { return super::scalar::trace(tables, src, dst, visit) };
-    let frame = Frame::new();
+    let frame = Frame::<GROUP_FRAME>::new();
     let cut = super::walk::Cut::new(backend.tuning, k, row_len, row_len * dst.len());
     let stream = cut.store == Store::Stream;
     for start in (0..row_len).step_by(cut.tile_len) {
@@ -122,7 +125,7 @@ pub(crate) fn program(
     let columns = backend.tuning.columns_of(program.blocks, row_len / LINE);
     let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
     let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
-    let frame = Frame::new();
+    let frame = Frame::<GROUP_FRAME>::new();
     let stream = backend.tuning.store_of(row_len * dst.len()) == Store::Stream;
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
@@ -146,6 +149,84 @@ pub(crate) fn program(
             frame.enter(visit);
             tile.pass(pass, visit);
         }
+    }
+}
+
+/// The accesses of [`Backend::gather`].
+pub(crate) fn gather(
+    backend: Backend,
+    classes: &[&[&[u8]]],
+    factor: u8,
+    dst: &[u8],
+    visit: &mut Visitor<'_>,
+) {
+    packed(backend, factor, visit);
+    for range in steps(backend, super::gather::WALK, dst.len()) {
+        for (power, class) in classes.iter().enumerate().rev() {
+            (0..class.len()).for_each(|i| source(visit, class, i, range.start, range.len()));
+            if power > 0 {
+                product(backend, factor, visit);
+            }
+        }
+        write(visit, dst, range.start, range.len(), false);
+    }
+}
+
+/// The accesses of [`Backend::add`].
+pub(crate) fn add(backend: Backend, walk: Walk, dst: &[u8], src: &[u8], visit: &mut Visitor<'_>) {
+    for range in steps(backend, walk, dst.len()) {
+        read(visit, dst, range.start, range.len());
+        read(visit, src, range.start, range.len());
+        write(visit, dst, range.start, range.len(), false);
+    }
+}
+
+/// The accesses of [`Backend::spread`].
+pub(crate) fn spread(
+    backend: Backend,
+    dst: [&[u8]; 3],
+    src: &[u8],
+    factors: [u8; 2],
+    visit: &mut Visitor<'_>,
+) {
+    factors.iter().for_each(|&factor| packed(backend, factor, visit));
+    let width = backend.vector_len();
+    for at in (0..src.len()).step_by(width) {
+        let len = width.min(src.len() - at);
+        read(visit, src, at, len);
+        dst.iter().for_each(|dst| read(visit, dst, at, len));
+        factors.iter().for_each(|&factor| product(backend, factor, visit));
+        dst.iter().for_each(|dst| write(visit, dst, at, len, false));
+    }
+}
+
+/// The pieces of a row that a walk takes: as long as it says, then vectors, then what is left.
+fn steps(backend: Backend, walk: Walk, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let width = backend.vector_len();
+    let long = walk.bytes(width).max(width);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let step = [long, width, len - at].into_iter().find(|step| at + step <= len)?;
+        let range = at..at + step;
+        at += step;
+        (!range.is_empty()).then_some(range)
+    })
+}
+
+/// Where the packed table of a factor is taken from, once for all of a row.
+fn packed(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if backend.kernel.table_len == super::nibble::TABLE_LEN {
+        read(visit, super::nibble::table(factor), 0, super::nibble::TABLE_LEN);
+    }
+    // The other tables are a coefficient, or no longer than one register.
+    let _ = (backend, factor, visit);
+}
+
+/// What a product of a piece of a row looks up: without vectors, in the table of all products.
+fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
+    if backend.kernel.table_len == 1 {
+        read(visit, &PRODUCTS[usize::from(factor)], 0, 256);
     }
 }
 
