@@ -1,12 +1,13 @@
 //! What a kernel touches in memory, in its order: for models of caches.
 //!
-//! The same loops as the walk of the matrix kernels and the runner of programs, with addresses in place of loads
-//! and stores. Each call of an inner function is taken to use
-//! some lines of the stack, the same ones; prefetches are left out.
+//! The same loops as the walk of the matrix kernels, the runner of programs and the stream code, with addresses in
+//! place of loads and stores. Each group of outputs, and each column of a pass, is taken to use some lines of the
+//! stack, the same ones; prefetches are left out.
 
 use super::aligned::LINE;
 use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
-use super::{AlignedBytes, Backend, Store, Walk, groups};
+use super::runner::{MAX_COLUMNS, Place};
+use super::{AlignedBytes, Backend, Store, Walk, groups, scratch};
 use crate::gf256::PRODUCTS;
 use std::ops::Range;
 
@@ -27,6 +28,10 @@ pub(crate) struct Frame<const N: usize>([u8; N]);
 
 /// Bytes that a group of outputs of a matrix uses.
 const GROUP_FRAME: usize = 512;
+
+/// Bytes that a column of a pass uses: registers do not hold sixteen rows with their products, so the compiler keeps
+/// most of them there, and the pointers to rows.
+const COLUMN_FRAME: usize = BLOCK * LINE + 256;
 
 impl<const N: usize> Frame<N> {
     pub(crate) fn new() -> Self {
@@ -64,6 +69,11 @@ pub(super) fn write(visit: &mut Visitor<'_>, bytes: &[u8], at: usize, len: usize
     let address = bytes.as_ptr().addr() + at;
     let kind = if stream { AccessKind::Stream } else { AccessKind::Write };
     visit(Access { address, len, kind });
+}
+
+/// A line of a block.
+fn line(visit: &mut Visitor<'_>, address: usize, store: bool) {
+    visit(Access { address, len: LINE, kind: if store { AccessKind::Write } else { AccessKind::Read } });
 }
 
 /// A row's own bytes, behind the place where its address stands.
@@ -111,8 +121,7 @@ pub(crate) fn matrix(
     }
 }
 
-/// The accesses of a program with these packed tables. Its blocks, which each thread keeps, are taken to stand
-/// where an allocation of now stands.
+/// The accesses of a program with these packed tables, on the blocks that this thread keeps.
 pub(crate) fn program(
     backend: Backend,
     program: &Program,
@@ -123,9 +132,10 @@ pub(crate) fn program(
 ) {
     let row_len = src[0].len();
     let columns = backend.tuning.columns_of(program.blocks, row_len / LINE);
-    let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
-    let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
-    let frame = Frame::<GROUP_FRAME>::new();
+    // The thread's own, as long as it needs no more room.
+    let stage = scratch::with_columns((program.blocks + 1) * columns, |columns| columns.as_ptr().addr());
+    let blocks = stage + columns * BLOCK * LINE;
+    let stack = Stack { frame: Frame::new(), places: [(Place::default(), None); MAX_COLUMNS] };
     let stream = backend.tuning.store_of(row_len * dst.len()) == Store::Stream;
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
@@ -144,9 +154,18 @@ pub(crate) fn program(
             src,
             dst,
             stream,
+            stack: &stack,
         };
         for pass in &program.passes {
-            frame.enter(visit);
+            let address = std::ptr::from_ref(pass).addr();
+            visit(Access { address, len: size_of::<Pass>(), kind: AccessKind::Read });
+            if let Pass::Sum { terms, .. } = pass {
+                visit(Access {
+                    address: terms.as_ptr().addr(),
+                    len: size_of_val(&terms[..]).max(1),
+                    kind: AccessKind::Read,
+                });
+            }
             tile.pass(pass, visit);
         }
     }
@@ -230,6 +249,13 @@ fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
     }
 }
 
+/// The stack of the runner, and below it that of a pass. Where it stands decides what it competes with.
+#[repr(C)]
+struct Stack {
+    frame: Frame<COLUMN_FRAME>,
+    places: [(Place, Option<Place>); MAX_COLUMNS],
+}
+
 /// Where a pass works, as in the runner.
 struct Tile<'a> {
     /// Whether passes go over the tile twice.
@@ -237,9 +263,9 @@ struct Tile<'a> {
     table_len: usize,
     tables: &'a [u8],
     sources: &'a [u8],
-    blocks: &'a [u8],
-    /// Where rows stand between the halves of a forward pass.
-    stage: &'a [u8],
+    /// Addresses of blocks, and of where rows stand between the halves of a forward pass.
+    blocks: usize,
+    stage: usize,
     columns: usize,
     start: usize,
     used: usize,
@@ -247,6 +273,7 @@ struct Tile<'a> {
     dst: &'a [&'a [u8]],
     /// Whether outputs are stored past the caches.
     stream: bool,
+    stack: &'a Stack,
 }
 
 impl Tile<'_> {
@@ -254,6 +281,7 @@ impl Tile<'_> {
         match pass {
             Pass::Inverse { first, to, skews, merge, .. } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     (*first..first + BLOCK).for_each(|i| self.source(i, column, visit));
                     self.skews(*skews, visit);
                     if self.halves {
@@ -264,6 +292,7 @@ impl Tile<'_> {
                 }
                 if self.halves {
                     for column in 0..self.used {
+                        self.enter(column, visit);
                         self.read(*to, column, BLOCK, visit);
                         self.inverse_rest(*to, merge.as_ref(), column, visit);
                     }
@@ -275,6 +304,7 @@ impl Tile<'_> {
                     _ => BLOCK,
                 };
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     self.read(*from, column, rows, visit);
                     terms.iter().for_each(|term| self.term(term, column, visit));
                     self.write(*to, column, rows, visit);
@@ -282,6 +312,7 @@ impl Tile<'_> {
             }
             Pass::Tail { to, residue, first, known, skews } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     if let Some(residue) = residue {
                         self.read(*residue, column, BLOCK, visit);
                     }
@@ -292,6 +323,7 @@ impl Tile<'_> {
             }
             Pass::Forward { input, skews, tap, out } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     self.input(input, column, visit);
                     self.skews(*skews, visit);
                     if self.halves {
@@ -302,12 +334,21 @@ impl Tile<'_> {
                 }
                 if self.halves {
                     for column in 0..self.used {
+                        self.enter(column, visit);
                         (0..out.computed).for_each(|row| self.staged(column, row, false, visit));
                         self.outputs(tap.as_ref(), out, column, visit);
                     }
                 }
             }
         }
+    }
+
+    /// What every column touches besides rows.
+    fn enter(&self, column: usize, visit: &mut Visitor<'_>) {
+        let place = &self.stack.places[column];
+        let address = std::ptr::from_ref(place).addr();
+        visit(Access { address, len: size_of_val(place), kind: AccessKind::Stack });
+        self.stack.frame.enter(visit);
     }
 
     fn inverse_rest(&self, to: usize, merge: Option<&Merge>, column: usize, visit: &mut Visitor<'_>) {
@@ -351,6 +392,7 @@ impl Tile<'_> {
 
     /// A load from source `i` of the program.
     fn source(&self, i: usize, column: usize, visit: &mut Visitor<'_>) {
+        read(visit, self.sources, i, 1);
         source(visit, self.src, usize::from(self.sources[i]), self.start + column * LINE, LINE);
     }
 
@@ -386,18 +428,12 @@ impl Tile<'_> {
     /// One row of a block's column.
     fn row(&self, block: usize, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
         let at = ((block * self.columns + column) * BLOCK + row) * LINE;
-        match store {
-            false => read(visit, self.blocks, at, LINE),
-            true => write(visit, self.blocks, at, LINE, false),
-        }
+        line(visit, self.blocks + at, store);
     }
 
     /// One row between the halves of a forward pass.
     fn staged(&self, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
         let at = (column * BLOCK + row) * LINE;
-        match store {
-            false => read(visit, self.stage, at, LINE),
-            true => write(visit, self.stage, at, LINE, false),
-        }
+        line(visit, self.stage + at, store);
     }
 }
