@@ -130,7 +130,7 @@ def parse(packet):
         raise Bad("invalid", "range")
     if profile == BLOCKS:
         s = ceil_div(count, D)
-        fits = first % W == 0 and part // s + ceil_div(count, s) < 256
+        fits = (first % W == 0 or s == 1) and part // s + ceil_div(count, s) < 256
     else:
         fits = first % D == 0 and part == 0 and (profile != CLASSIC_BLOCKS or count <= D)
     if not fits:
@@ -547,6 +547,8 @@ def packet_cases():
     for name, row, good in (
             ("classic-blocks", dict(p=c, count=240), True), ("classic-blocks-count-above-D", dict(p=c, count=241), False), ("classic-blocks-part", dict(p=c, part=1), False),
             ("classic-blocks-first", dict(p=c, first=241), False), ("blocks", dict(p=b, first=480, count=480, part=5), True), ("blocks-first", dict(p=b, first=240, count=480), False),
+            ("blocks-tail", dict(p=b, first=241, count=200, part=55), True), ("blocks-tail-part", dict(p=b, first=241, count=200, part=56), False),
+            ("blocks-first-of-two-sets", dict(p=b, first=241, count=201), False),
             ("blocks-last-part", dict(p=b, first=0, count=480, part=(255 - 160) * 3 + 2), True), ("blocks-part-above", dict(p=b, first=0, count=480, part=(256 - 160) * 3), False),
             ("blocks-short-window", dict(p=b, first=0, count=1, part=254), True), ("blocks-short-window-part", dict(p=b, first=0, count=1, part=255), False)):
         add("row-" + name, "§13.2: rows", None if good else "invalid", R(**row))
@@ -608,6 +610,15 @@ def file_cases():
         rows = [repair_packet(q, Row(number, start, 200, 0, row_symbol(q, number, start, 200, 0, symbols))) for number in (0, 255, 1 << 32, (1 << 63) - 1, 123456789123)]
         some = [source_packet(q, start + i, x) for i, x in enumerate(block) if i not in (3, 50, 51, 199)]
         yield "far-%d" % profile, "§14: large numbers", frames(some + rows + [mark_packet(q, start + 200, 1)]), [(start + i, x) for i, x in enumerate(block)], 3
+    # A window that is not full yet and has two tails, and a packet of it that the window's own rows lack one for.
+    q = p._replace(profile=BLOCKS, W=120, D=60, id=0xDD)
+    block = payloads_of(dict(packet=64, packets=120, seed=6))
+    symbols = {i: symbol_of(q, i, x) for i, x in enumerate(block)}
+    rows = [repair_packet(q, Row(number, first, count, part, row_symbol(q, number, first, count, part, symbols)))
+            for number, (first, count, part) in enumerate(((13, 20, 0), (13, 20, 7), (30, 60, 0), (0, 120, 0), (0, 120, 1), (0, 120, 3)))]
+    at = {i: source_packet(q, i, x) for i, x in enumerate(block) if i not in (14, 32, 50, 100, 101, 103)}
+    some = [at[i] for i in range(90) if i in at] + rows[:3] + [at[i] for i in range(90, 120) if i in at] + rows[3:]
+    yield "tails", "§14.4: tails", frames(some + [mark_packet(q, 120, 1)]), list(enumerate(block)), 0
 
 
 def write_json(name, items):

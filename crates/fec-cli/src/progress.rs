@@ -90,10 +90,7 @@ impl Progress {
         let seconds_left = self.total.map(|t| t.saturating_sub(bytes) as f64 / bytes_per_second.max(1.0));
         let action = self.action;
         let line = Line { event, action, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
-        if let Ok(text) = serde_json::to_string(&line) {
-            // Nobody may be reading standard error; the work goes on.
-            let _ = writeln!(std::io::stderr(), "{text}");
-        }
+        say_json(&line);
     }
 }
 
@@ -102,6 +99,13 @@ impl Drop for Progress {
         if let Show::Bar(bar) = &self.show {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Prints a line of JSON on standard error. Nobody may be reading there; the work goes on.
+pub(crate) fn say_json(line: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string(line) {
+        let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 

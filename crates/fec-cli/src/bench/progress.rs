@@ -1,9 +1,9 @@
 //! How far a run is, and how long it still takes. A run is planned by time, so time is what is shown.
 
-use crate::progress::Mode;
+use crate::progress::{Mode, say_json};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Shows how much of the planned time is gone.
@@ -72,10 +72,7 @@ impl Progress {
     fn line(&self, event: &'static str, figure: &str, done: usize, of: usize, seconds_left: f64) {
         let seconds = self.started.elapsed().as_secs_f64();
         let line = Line { event, action: "bench", figure, done, of, seconds, seconds_left };
-        if let Ok(text) = serde_json::to_string(&line) {
-            // Nobody may be reading standard error; the work goes on.
-            let _ = writeln!(std::io::stderr(), "{text}");
-        }
+        say_json(&line);
     }
 }
 

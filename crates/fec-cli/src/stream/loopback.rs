@@ -124,30 +124,4 @@ mod tests {
             assert_eq!(receiver.drops().count(), Some(0));
         }
     }
-
-    /// `cargo test --release -p fec-cli transport_alone -- --ignored --nocapture`
-    #[test]
-    #[ignore = "a measurement, for a machine that does nothing else"]
-    fn transport_alone() {
-        let time = Duration::from_millis(500);
-        let mut ratios = Vec::new();
-        for pair in 0..9 {
-            let [batched, single] = [Way::Batched, Way::Single].map(|way| measure(way, 1404, time).unwrap());
-            let ratio = batched.per_second / single.per_second;
-            println!(
-                "{pair}: GSO + GRO {:.0} packets/s ({} of {} arrived), sendto/recv {:.0} packets/s ({} of {}): {ratio:.2}x",
-                batched.per_second,
-                batched.received,
-                batched.sent,
-                single.per_second,
-                single.received,
-                single.sent
-            );
-            ratios.push(ratio);
-        }
-        ratios.sort_by(f64::total_cmp);
-        let median = ratios[ratios.len() / 2];
-        println!("median {median:.2}x");
-        assert!(median >= 3.0, "{median}");
-    }
 }

@@ -43,11 +43,10 @@ impl Interface {
         }
     }
 
-    /// The interface's number; 0 if none is named: the system's choice.
-    fn index(&self) -> io::Result<u32> {
+    /// The interface's number, for which the system is asked by any socket; 0 if none is named: the system's choice.
+    fn index(&self, socket: &Socket) -> io::Result<u32> {
         let Some(name) = &self.name else { return Ok(0) };
-        let text = std::fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?;
-        text.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+        Ok(rustix::net::netdevice::name_to_index(socket, name)?)
     }
 }
 
@@ -83,19 +82,19 @@ impl Sender {
         };
         let open = || -> io::Result<Sender> {
             let mut to = to;
+            let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
             if let SocketAddr::V6(to) = &mut to
                 && to.scope_id() == 0
             {
                 // Of an address that is the same on every network, the interface says on which.
-                to.set_scope_id(interface.index()?);
+                to.set_scope_id(interface.index(&socket)?);
             }
-            let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
             interface.bind(&socket)?;
             match to.ip() {
                 IpAddr::V4(ip) if ip.is_multicast() => socket.set_multicast_ttl_v4(interface.hops)?,
                 IpAddr::V6(ip) if ip.is_multicast() => {
                     socket.set_multicast_hops_v6(interface.hops)?;
-                    socket.set_multicast_if_v6(interface.index()?)?;
+                    socket.set_multicast_if_v6(interface.index(&socket)?)?;
                 }
                 _ => {}
             }
@@ -349,9 +348,11 @@ fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocket> {
     socket.bind(&to.into())?;
     match to.ip() {
         IpAddr::V4(group) if group.is_multicast() => {
-            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index()?))?;
+            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index(&socket)?))?;
         }
-        IpAddr::V6(group) if group.is_multicast() => socket.join_multicast_v6(&group, interface.index()?)?,
+        IpAddr::V6(group) if group.is_multicast() => {
+            socket.join_multicast_v6(&group, interface.index(&socket)?)?
+        }
         _ => {}
     }
     Ok(socket.into())

@@ -205,6 +205,14 @@ pub fn payload_checksum(stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
     crc32c(&[&head, payload])
 }
 
+/// Bytes of stream id and sequence number.
+pub(crate) const SUMMED_HEAD: usize = 16;
+
+/// [`payload_checksum`] of what stands in one piece: stream id, sequence number, length, payload.
+pub(crate) fn summed_checksum(summed: &[u8]) -> u32 {
+    crc32c(&[summed])
+}
+
 /// The payload of a symbol, and its checksum, if the symbol is one that a sender makes of packet `seq`.
 ///
 /// `symbol` has the length of the stream's symbols. `None` when length, padding or checksum are wrong.
@@ -295,7 +303,8 @@ fn parse_repair<'a>(parameters: &Parameters, row: u64, body: &'a [u8]) -> Result
         Profile::ClassicBlocks => first.is_multiple_of(block) && u64::from(count) <= block && part == 0,
         Profile::Blocks => {
             let sets = count.div_ceil(u32::from(parameters.block));
-            first.is_multiple_of(u64::from(parameters.window)) && part / sets < 256 - count.div_ceil(sets)
+            (sets == 1 || first.is_multiple_of(u64::from(parameters.window)))
+                && part / sets < 256 - count.div_ceil(sets)
         }
     };
     if !fits {

@@ -65,7 +65,7 @@ enum Generator {
     Sliding { sums: Box<Sums>, needed: u64 },
     /// Sums over the last complete block and over the one that grows; the rows that the former has not got yet.
     Blocks { closed: Box<Sums>, growing: Box<Sums>, pending: u64 },
-    /// Reed-Solomon sets of the last complete window, whose number of packets is in `rows`.
+    /// Reed-Solomon sets of the last complete window or tail.
     Sets(Box<SetRows>),
 }
 
@@ -178,10 +178,10 @@ impl Encoder {
             return Err(PushError::Full);
         }
         probe.touch(backend, Touch::Read(Span::of(std::slice::from_ref(self))));
-        let checksum = packet::payload_checksum(self.parameters.stream_id, seq, payload);
-        probe.touch(backend, Touch::Read(Span::of(payload)));
-        self.store.put(seq, payload, checksum);
+        let checksum = self.store.put_new(self.parameters.stream_id, seq, payload);
         probe.touch(backend, Touch::Copy { to: self.store.symbol(seq), from: payload });
+        probe.touch(backend, Touch::Write(Span::of(self.store.front(seq))));
+        probe.touch(backend, Touch::Read(Span::of(self.store.symbol(seq))));
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
@@ -228,8 +228,9 @@ impl Encoder {
         let share =
             self.ahead.taps.len() * usize::from(self.ratio.repair()) / usize::from(self.ratio.source()) + 1;
         let near = self.sent.saturating_sub(NEAR);
+        let symbols = self.store.from(self.ahead.first);
         for &(column, _) in taps.iter().take(share).filter(|&&(column, _)| column < near) {
-            self.backend.prefetch(self.store.symbol(column));
+            self.backend.prefetch(symbols.symbol(column));
         }
         self.asked += share.min(taps.len());
     }
@@ -270,7 +271,11 @@ impl Encoder {
                 growing.reset(closed.start() + u64::from(self.parameters.block), probe);
                 *pending = self.ratio.of(closed.end() - closed.start());
             }
-            Generator::Sets(rows) => rows.close(self.sent),
+            Generator::Sets(rows) => {
+                let window = u64::from(self.parameters.window);
+                let first = (self.sent - 1) / window * window;
+                rows.turn_to(first, (self.sent - first) as u32);
+            }
         }
     }
 
@@ -334,7 +339,7 @@ impl Encoder {
 
     /// Emits repair packets beyond the ratio, so that a slow stream need not wait for the next payloads: for the
     /// packets since the last flush (one block of them at most) as many as the ratio gives, rounded up. With
-    /// [`Profile::Blocks`] those that the last complete window still lacks: an incomplete one has none yet.
+    /// [`Profile::Blocks`] also those that the last complete window still lacks.
     pub fn flush(&mut self, emit: &mut dyn FnMut(&[u8])) {
         let sources = self.unflushed.min(u64::from(self.parameters.block));
         self.unflushed = 0;
@@ -362,7 +367,17 @@ impl Encoder {
                     std::mem::swap(closed, growing);
                 }
             }
-            Generator::Sets(_) => while self.emit_row(emit, &mut Silent) {},
+            Generator::Sets(_) => {
+                while self.emit_row(emit, &mut Silent) {}
+                // What the window that fills has got since: one set more.
+                let tail = sources.min(self.sent % u64::from(self.parameters.window));
+                if tail > 0 {
+                    if let Generator::Sets(rows) = &mut self.generator {
+                        rows.turn_to(self.sent - tail, tail as u32);
+                    }
+                    while self.emit_row(emit, &mut Silent) {}
+                }
+            }
         }
     }
 

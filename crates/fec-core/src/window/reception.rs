@@ -1,7 +1,7 @@
 //! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
 
 use super::row::{CLASSES, Row, lanes};
-use super::sets::{Deal, SetSolver};
+use super::sets::{SetId, SetSolver};
 use super::store::Store;
 use super::sums::Sums;
 use super::system::{Inserted, System};
@@ -84,7 +84,7 @@ impl Reception {
             Profile::Blocks => (2 * u64::from(window), window),
         };
         let solver = match profile {
-            Profile::Blocks => Solver::Sets(SetSolver::new(backend, symbol_len)),
+            Profile::Blocks => Solver::Sets(SetSolver::new(backend, &parameters)),
             _ => Solver::Rows(Box::new(RowSolver {
                 sums: Sums::new(backend, lanes(profile), block, reach, padded),
                 system: System::new(backend, columns.min(reach as usize).max(1), padded),
@@ -209,9 +209,8 @@ impl Reception {
                 }
             }
             Solver::Sets(solver) => {
-                if let Some((first, set)) = solver.set_of(seq) {
-                    self.solve_set(first, set);
-                }
+                let sets = solver.sets_of(seq).collect();
+                self.solve_sets(sets);
             }
         }
     }
@@ -239,32 +238,39 @@ impl Reception {
         if self.missing == 0 || header.first < self.start {
             return RowFate::Redundant;
         }
-        let deal = Deal::new(header.count, self.parameters.block);
         let (states, places) = (&self.states, self.store.places());
         let known = |seq: u64| states[(seq % places) as usize] != State::Lost;
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
-        match solver.take(header.first, deal, header.part, bytes, known) {
+        match solver.take(header, bytes, known) {
             Some(set) => {
-                self.solve_set(header.first, set);
+                self.solve_sets(vec![set]);
                 RowFate::Useful
             }
             None => RowFate::Redundant,
         }
     }
 
-    fn solve_set(&mut self, first: u64, set: u32) {
-        let (states, places) = (&self.states, self.store.places());
-        let known = |seq: u64| states[(seq % places) as usize] != State::Lost;
+    /// Solves these sets if they can be, and those that can be then.
+    fn solve_sets(&mut self, mut sets: Vec<SetId>) {
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
-        for (seq, symbol) in solver.solve(first, set, &self.store, known) {
-            let symbol = &symbol[..self.parameters.symbol_len()];
-            if packet::open_symbol(self.parameters.stream_id, seq, symbol).is_some() {
-                self.store.put_symbol(seq, symbol);
-                self.states[(seq % places) as usize] = State::Rebuilt;
-                self.missing -= 1;
-                self.rebuilt.push(seq);
-            } else {
-                self.disbelieved += 1;
+        let places = self.store.places();
+        while let Some(set) = sets.pop() {
+            if set.first < self.start {
+                // Some of it was given up.
+                continue;
+            }
+            let known = |seq: u64| self.states[(seq % places) as usize] != State::Lost;
+            for (seq, symbol) in solver.solve(set, &self.store, known) {
+                let symbol = &symbol[..self.parameters.symbol_len()];
+                if packet::open_symbol(self.parameters.stream_id, seq, symbol).is_some() {
+                    self.store.put_symbol(seq, symbol);
+                    self.states[(seq % places) as usize] = State::Rebuilt;
+                    self.missing -= 1;
+                    self.rebuilt.push(seq);
+                    sets.extend(solver.sets_of(seq));
+                } else {
+                    self.disbelieved += 1;
+                }
             }
         }
     }

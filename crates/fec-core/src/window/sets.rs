@@ -1,7 +1,8 @@
 //! Independent windows on the Reed-Solomon code (format specification, section 14.4).
 //!
 //! A window is cut into sets by dealing its packets out in turn, so that a burst of losses is shared by all of
-//! them; the repair packets are dealt in the same order.
+//! them; the repair packets are dealt in the same order. Of a window that fills slowly, the newest packets are made
+//! one more set of their own when they have to be protected before it is full: a *tail*.
 
 use super::settings::Ratio;
 use super::store::Store;
@@ -34,14 +35,13 @@ impl Deal {
     }
 }
 
-/// The repair packets of one window after the other.
+/// The repair packets of one window or tail after the other.
 #[derive(Debug)]
 pub(super) struct SetRows {
     backend: Backend,
     ratio: Ratio,
-    window: u32,
     block: u16,
-    /// The first packet of the last complete window.
+    /// The first packet of the window or tail.
     first: u64,
     deal: Deal,
     /// Repair packets of a set.
@@ -65,7 +65,6 @@ impl SetRows {
         SetRows {
             backend,
             ratio,
-            window: parameters.window,
             block: parameters.block,
             first: 0,
             deal: Deal { count: 0, sets: 0 },
@@ -77,11 +76,11 @@ impl SetRows {
         }
     }
 
-    /// Turns to the window that ends before packet `end`.
-    pub(super) fn close(&mut self, end: u64) {
-        let window = u64::from(self.window);
-        self.first = (end - 1) / window * window;
-        let deal = Deal::new((end - self.first) as u32, self.block);
+    /// Turns to the window, or the tail, of `count` packets from `first` on. What was left of the one before is
+    /// forgotten.
+    pub(super) fn turn_to(&mut self, first: u64, count: u32) {
+        self.first = first;
+        let deal = Deal::new(count, self.block);
         if deal != self.deal {
             self.deal = deal;
             self.repairs = self.ratio.of(u64::from(deal.most_packets())) as u32;
@@ -128,11 +127,21 @@ impl SetRows {
     }
 }
 
-/// The repair packets that came of one window.
+/// A set of a window or tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SetId {
+    /// The first packet of the window or tail.
+    pub(super) first: u64,
+    pub(super) deal: Deal,
+    pub(super) set: u32,
+}
+
+/// The repair packets that came of one window or tail.
 #[derive(Debug)]
 struct Window {
     first: u64,
     deal: Deal,
+    tail: bool,
     /// For each set the repair packets that may be of use: index and symbol.
     repairs: Vec<Vec<(u8, AlignedBytes)>>,
 }
@@ -142,42 +151,44 @@ struct Window {
 pub(super) struct SetSolver {
     backend: Backend,
     symbol_len: usize,
-    /// At most two: packets of a third mean that the oldest gets none any more.
+    window: u32,
+    block: u16,
+    /// At most two windows and two tails: packets of a third mean that the oldest gets none any more.
     windows: Vec<Window>,
 }
 
 impl SetSolver {
     /// Nothing received yet.
-    pub(super) fn new(backend: Backend, symbol_len: usize) -> SetSolver {
-        SetSolver { backend, symbol_len, windows: Vec::new() }
+    pub(super) fn new(backend: Backend, parameters: &Parameters) -> SetSolver {
+        let Parameters { window, block, .. } = *parameters;
+        SetSolver { backend, symbol_len: parameters.symbol_len(), window, block, windows: Vec::new() }
     }
 
     /// Takes a repair packet. `known` tells which packets of the window are. Returns the set it belongs to, or
     /// `None` when it is of no use.
     pub(super) fn take(
         &mut self,
-        first: u64,
-        deal: Deal,
-        part: u32,
+        header: &RowHeader,
         symbol: &[u8],
         known: impl Fn(u64) -> bool,
-    ) -> Option<u32> {
-        let at = match self.windows.iter().position(|window| window.first == first) {
+    ) -> Option<SetId> {
+        let RowHeader { first, count, part, .. } = *header;
+        let deal = Deal::new(count, self.block);
+        let at = match self.windows.iter().position(|window| (window.first, window.deal) == (first, deal)) {
             Some(at) => at,
             None => {
-                self.windows.retain(|window| window.first + 2 * u64::from(window.deal.count) > first);
-                if self.windows.len() == 2 {
-                    self.windows.remove(0);
+                let whole = first.is_multiple_of(u64::from(self.window)) && count == self.window;
+                let tail = deal.sets == 1 && !whole;
+                let mut alike = (0..self.windows.len()).filter(|&at| self.windows[at].tail == tail);
+                if let (Some(oldest), Some(_)) = (alike.next(), alike.next()) {
+                    self.windows.remove(oldest);
                 }
                 let repairs = (0..deal.sets).map(|_| Vec::new()).collect();
-                self.windows.push(Window { first, deal, repairs });
+                self.windows.push(Window { first, deal, tail, repairs });
                 self.windows.len() - 1
             }
         };
         let window = &mut self.windows[at];
-        if window.deal != deal {
-            return None;
-        }
         let (set, index) = (part % deal.sets, (part / deal.sets) as u8);
         let missing = columns(first, deal, set).filter(|&column| !known(column)).count();
         let repairs = &mut window.repairs[set as usize];
@@ -187,38 +198,38 @@ impl SetSolver {
         let mut copy = AlignedBytes::zeroed(self.symbol_len.next_multiple_of(LINE));
         copy[..symbol.len()].copy_from_slice(symbol);
         repairs.push((index, copy));
-        Some(set)
+        Some(SetId { first, deal, set })
     }
 
-    /// The set of a packet, if repair packets of its window came.
-    pub(super) fn set_of(&self, column: u64) -> Option<(u64, u32)> {
-        let window = self
-            .windows
-            .iter()
-            .find(|window| (window.first..window.first + u64::from(window.deal.count)).contains(&column))?;
-        let set = ((column - window.first) % u64::from(window.deal.sets)) as u32;
-        (!window.repairs[set as usize].is_empty()).then_some((window.first, set))
+    /// The sets that a packet belongs to and that have repair packets.
+    pub(super) fn sets_of(&self, column: u64) -> impl Iterator<Item = SetId> + '_ {
+        self.windows.iter().filter_map(move |&Window { first, deal, ref repairs, .. }| {
+            let position = column.checked_sub(first).filter(|&position| position < u64::from(deal.count))?;
+            let set = (position % u64::from(deal.sets)) as u32;
+            (!repairs[set as usize].is_empty()).then_some(SetId { first, deal, set })
+        })
     }
 
     /// Rebuilds the lost packets of a set if enough of it is there: their numbers and symbols.
     pub(super) fn solve(
         &mut self,
-        first: u64,
-        set: u32,
+        SetId { first, deal, set }: SetId,
         store: &Store,
         known: impl Fn(u64) -> bool,
     ) -> Vec<(u64, AlignedBytes)> {
-        let Some(window) = self.windows.iter_mut().find(|window| window.first == first) else {
+        let Some(window) =
+            self.windows.iter_mut().find(|window| (window.first, window.deal) == (first, deal))
+        else {
             return Vec::new();
         };
         let repairs = &mut window.repairs[set as usize];
-        let lost: Vec<u64> = columns(first, window.deal, set).filter(|&column| !known(column)).collect();
+        let lost: Vec<u64> = columns(first, deal, set).filter(|&column| !known(column)).collect();
         if lost.is_empty() || repairs.len() < lost.len() {
             return Vec::new();
         }
-        let packets = window.deal.packets(set) as usize;
+        let packets = deal.packets(set) as usize;
         let (mut indices, mut wanted, mut src) = (Vec::new(), Vec::new(), Vec::new());
-        for (position, column) in (0..).zip(columns(first, window.deal, set)) {
+        for (position, column) in (0..).zip(columns(first, deal, set)) {
             if known(column) {
                 indices.push(position);
                 src.push(store.symbol(column));

@@ -1,6 +1,6 @@
 //! The symbols of a window: one place for each source packet, by its number modulo the number of places.
 
-use crate::format::packet::{HEADER, SYMBOL_OVERHEAD};
+use crate::format::packet::{HEADER, SUMMED_HEAD, SYMBOL_OVERHEAD, summed_checksum};
 use crate::gf256::kernel::{AlignedBytes, LINE};
 
 /// A ring of symbols.
@@ -41,7 +41,15 @@ impl Store {
 
     /// The symbols of packets from `first` on, for when many are asked for.
     pub(super) fn from(&self, first: u64) -> From<'_> {
-        From { store: self, first, place: first % self.places }
+        let len = self.symbol_len.next_multiple_of(LINE);
+        From {
+            bytes: &self.bytes,
+            places: self.places,
+            stride: self.stride,
+            len,
+            first,
+            place: first % self.places,
+        }
     }
 
     /// The payload in the place of packet `seq`. A symbol must stand there.
@@ -61,6 +69,24 @@ impl Store {
         bytes.copy_from_slice(payload);
         padding.fill(0);
         sum.copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Puts the symbol of a payload in its place, with the checksum that it computes there. Returns the checksum.
+    pub(super) fn put_new(&mut self, stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
+        self.put(seq, payload, 0);
+        let at = self.at(seq);
+        // What the checksum covers besides: the line in front has room for it until a header comes.
+        let (id, number) = self.bytes[at - SUMMED_HEAD..at].split_at_mut(8);
+        id.copy_from_slice(&stream_id.to_le_bytes());
+        number.copy_from_slice(&seq.to_le_bytes());
+        let checksum = summed_checksum(&self.bytes[at - SUMMED_HEAD..at + 2 + payload.len()]);
+        self.bytes[at..][..self.symbol_len][self.symbol_len - 4..].copy_from_slice(&checksum.to_le_bytes());
+        checksum
+    }
+
+    /// The line in front of the symbol of packet `seq`.
+    pub(super) fn front(&self, seq: u64) -> &[u8] {
+        &self.bytes[self.at(seq) - LINE..][..LINE]
     }
 
     /// Puts a symbol, or the beginning of a padded one, in its place.
@@ -87,7 +113,10 @@ impl Store {
 /// The symbols from some packet on: finding one takes no division.
 #[derive(Clone, Copy)]
 pub(super) struct From<'a> {
-    store: &'a Store,
+    bytes: &'a [u8],
+    places: u64,
+    stride: usize,
+    len: usize,
     first: u64,
     place: u64,
 }
@@ -96,9 +125,9 @@ impl<'a> From<'a> {
     /// The symbol in the place of packet `seq`, which lies less than the number of places after the first.
     pub(super) fn symbol(&self, seq: u64) -> &'a [u8] {
         let place = self.place + (seq - self.first);
-        let place = if place < self.store.places { place } else { place - self.store.places };
-        let at = place as usize * self.store.stride + LINE;
-        &self.store.bytes[at..][..self.store.symbol_len.next_multiple_of(LINE)]
+        let place = if place < self.places { place } else { place - self.places };
+        let at = place as usize * self.stride + LINE;
+        &self.bytes[at..at + self.len]
     }
 }
 

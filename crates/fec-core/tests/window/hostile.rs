@@ -316,7 +316,7 @@ fn packets_are_parsed_strictly() {
 
 #[test]
 fn slow_streams_are_flushed() {
-    for profile in [Profile::Bounded, Profile::Classic, Profile::ClassicBlocks] {
+    for profile in Profile::ALL {
         let settings = settings(profile, 480, MOST);
         let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
         let mut decoder = Decoder::new(Limits::default(), Backend::best());

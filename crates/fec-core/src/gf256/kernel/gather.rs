@@ -219,7 +219,10 @@ macro_rules! gather {
                     Walk::Line => sum_from::<{ 64 / $width }, false>(classes, table, dst, 0),
                     Walk::LinePrefetch => sum_from::<{ 64 / $width }, true>(classes, table, dst, 0),
                     Walk::TwoLines => sum_from::<{ 128 / $width }, true>(classes, table, dst, 0),
-                    Walk::FourLines => sum_from::<{ 256 / $width }, true>(classes, table, dst, 0),
+                    Walk::FourLines => {
+                        let at = sum_from::<{ 256 / $width }, true>(classes, table, dst, 0);
+                        sum_from::<{ 128 / $width }, true>(classes, table, dst, at)
+                    }
                     Walk::FourRegisters => sum_four(classes, table, dst),
                 };
                 sum_from::<1, false>(classes, table, dst, at)
@@ -364,15 +367,16 @@ macro_rules! gather {
 
             $(#[$features])*
             fn spread(dst: [&mut [u8]; 3], src: &[u8], tables: [&[u8]; 2]) -> usize {
-                let tables: [&[u8; $table_len]; 2] =
-                    tables.map(|table| table.first_chunk().expect("a packed table"));
+                // Copies, so that no store can change them: they stay in registers.
+                let tables: [[u8; $table_len]; 2] =
+                    tables.map(|table| *table.first_chunk().expect("a packed table"));
                 let (src, _) = src.as_chunks::<$width>();
                 let [a, b, c] = dst.map(|row| row.as_chunks_mut::<$width>().0);
                 for (((a, b), c), src) in a.iter_mut().zip(b).zip(c).zip(src) {
                     let vector = load_vector(src);
                     let one = xor(load_vector(a), vector);
-                    let two = xor(load_vector(b), product(vector, tables[0]));
-                    let three = xor(load_vector(c), product(vector, tables[1]));
+                    let two = xor(load_vector(b), product(vector, &tables[0]));
+                    let three = xor(load_vector(c), product(vector, &tables[1]));
                     store_vector(a, one, false);
                     store_vector(b, two, false);
                     store_vector(c, three, false);
