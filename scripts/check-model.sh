@@ -5,14 +5,14 @@
 #
 #   scripts/check-model.sh [FEC]
 #
-# L2 must agree within 1 % everywhere, L1 where the working set is that of a matrix with vectors. Where misses in L1
-# depend on more than the codec's accesses, they may differ by more, and the difference is printed: a transform's
-# blocks just fill a small L1 and compete with spilled registers (20 %); which products the scalar kernel looks up
-# depends on the data (8 %).
+# Sets with vectors must agree within 1 %, in L1 and L2, by matrix and by transform. Two things are not in the model, and
+# have limits of their own: which products the scalar kernel looks up depends on the data (8 % in L1); a row of a
+# stream also touches the allocator and the constants of a checksum (3 % in L1), and the L2 of cachegrind holds code
+# besides data (2 %).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
-case ${1-} in -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1-} in -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 
 if ! command -v valgrind > /dev/null; then
@@ -78,7 +78,12 @@ for backend in ${backends//,/ }; do
     esac
     check $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
     check $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
-    check 20 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+    check $l1 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+    check $l1 1 --backend "$backend" -k 50 -m 50 --set-size 1M
+    check $l1 1 --backend "$backend" -k 128 -m 128 --set-size 1M
+    for profile in bounded classic-blocks; do
+        check $((l1 > 3 ? l1 : 3)) 2 --backend "$backend" --profile "$profile"
+    done
 done
 [ "$failed" = 0 ] || { echo "check-model: the model is too far from cachegrind" >&2; exit 1; }
 echo "check-model: the model agrees with cachegrind"

@@ -2,6 +2,7 @@
 
 use crate::progress::Mode;
 use crate::stream;
+use crate::stream::args::Kind;
 use crate::stream::loss::Loss;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
@@ -268,6 +269,9 @@ pub(crate) struct Bench {
     /// 32K,4,512K,16
     #[arg(long, value_name = "CACHES", default_value = "host")]
     pub(crate) model: String,
+    /// Of `model`: a live stream with this profile, in place of a set
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    pub(crate) profile: Option<Kind>,
     /// Where `files` puts its files, in a temporary folder [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,

@@ -5,6 +5,7 @@ use super::sets::SetRows;
 use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
 use super::sums::Sums;
+use super::trace::{Probe, Silent, Span, Touch, Trace};
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 use thiserror::Error;
@@ -145,6 +146,30 @@ impl Encoder {
     /// [`PushError::TooLong`] when the payload is longer than the settings allow, [`PushError::Full`] after 2^63
     /// packets. Nothing is emitted then.
     pub fn push(&mut self, payload: &[u8], emit: &mut dyn FnMut(&[u8])) -> Result<(), PushError> {
+        self.push_with(payload, emit, &mut Silent)
+    }
+
+    /// [`push`](Self::push) that also tells what it touches in memory: for models of caches.
+    ///
+    /// # Errors
+    ///
+    /// Those of `push`.
+    pub fn push_traced(
+        &mut self,
+        payload: &[u8],
+        emit: &mut dyn FnMut(&[u8]),
+        trace: &mut Trace<'_>,
+    ) -> Result<(), PushError> {
+        self.push_with(payload, emit, trace)
+    }
+
+    pub(super) fn push_with(
+        &mut self,
+        payload: &[u8],
+        emit: &mut dyn FnMut(&[u8]),
+        probe: &mut impl Probe,
+    ) -> Result<(), PushError> {
+        let backend = self.backend;
         if payload.len() > self.store.full_payload() {
             return Err(PushError::TooLong { len: payload.len(), most: self.parameters.payload });
         }
@@ -152,31 +177,38 @@ impl Encoder {
         if seq >= MAX_SEQ - u64::from(self.parameters.window) - 1 {
             return Err(PushError::Full);
         }
+        probe.touch(backend, Touch::Read(Span::of(std::slice::from_ref(self))));
         let checksum = self.store.put_new(self.parameters.stream_id, seq, payload);
+        probe.touch(backend, Touch::Copy { to: self.store.symbol(seq), from: payload });
+        probe.touch(backend, Touch::Write(Span::of(self.store.front(seq))));
+        probe.touch(backend, Touch::Read(Span::of(self.store.symbol(seq))));
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
         self.unflushed += 1;
         if payload.len() == self.store.full_payload() {
             let header = packet::source_header(&self.parameters, seq);
-            emit(self.store.packet(seq, &header));
+            let packet = self.store.packet(seq, &header);
+            probe.touch(backend, Touch::Write(Span::of(&packet[..header.len()])));
+            emit(packet);
         } else {
             packet::write_source(&mut self.out, &self.parameters, seq, payload, checksum);
+            probe.touch(backend, Touch::Copy { to: &self.out, from: payload });
             emit(&self.out);
         }
-        self.absorb(emit);
+        self.absorb(emit, probe);
         self.owed += u32::from(self.ratio.repair());
         while self.owed >= u32::from(self.ratio.source()) {
             self.owed -= u32::from(self.ratio.source());
-            self.emit_row(emit);
-            self.look_ahead();
+            self.emit_row(emit, probe);
+            self.look_ahead(probe);
         }
         self.ask();
         Ok(())
     }
 
     /// Works out the row that is expected next.
-    fn look_ahead(&mut self) {
+    fn look_ahead(&mut self, probe: &mut impl Probe) {
         let Generator::Sliding { sums, .. } = &self.generator else { return };
         let left = u32::from(self.ratio.source()).saturating_sub(self.owed);
         let end = self.sent + u64::from(left.div_ceil(u32::from(self.ratio.repair())));
@@ -184,6 +216,7 @@ impl Encoder {
         let count = u32::try_from(end - first).unwrap_or(0);
         if (1..=self.parameters.window).contains(&count) {
             self.ahead.generate(self.parameters.profile, self.rows, first, count);
+            self.ahead.tell(self.backend, probe);
             self.asked = 0;
         }
     }
@@ -203,39 +236,39 @@ impl Encoder {
     }
 
     /// Takes the newest symbol into the sums.
-    fn absorb(&mut self, emit: &mut dyn FnMut(&[u8])) {
+    fn absorb(&mut self, emit: &mut dyn FnMut(&[u8]), probe: &mut impl Probe) {
         let seq = self.sent - 1;
         let block = u64::from(self.parameters.block);
         match &mut self.generator {
             Generator::Sliding { sums, needed } => {
                 let start = window_start(&self.parameters, self.sent).max(*needed / block * block);
                 if sums.start() < start {
-                    sums.leave(start.min(seq / block * block));
+                    sums.leave(start.min(seq / block * block), probe);
                 }
-                sums.push(Some(self.store.symbol(seq)));
+                sums.push(Some(self.store.symbol(seq)), probe);
             }
             Generator::Blocks { growing, .. } => {
-                growing.push(Some(self.store.symbol(seq)));
+                growing.push(Some(self.store.symbol(seq)), probe);
                 if self.sent.is_multiple_of(block) {
-                    self.close(emit);
+                    self.close(emit, probe);
                 }
             }
             Generator::Sets(_) => {
                 if self.sent.is_multiple_of(u64::from(self.parameters.window)) {
-                    self.close(emit);
+                    self.close(emit, probe);
                 }
             }
         }
     }
 
     /// Ends the block or window that grows: emits what is left of the rows of the one before, and turns to it.
-    fn close(&mut self, emit: &mut dyn FnMut(&[u8])) {
-        while self.emit_row(emit) {}
+    fn close(&mut self, emit: &mut dyn FnMut(&[u8]), probe: &mut impl Probe) {
+        while self.emit_row(emit, probe) {}
         match &mut self.generator {
             Generator::Sliding { .. } => {}
             Generator::Blocks { closed, growing, pending } => {
                 std::mem::swap(closed, growing);
-                growing.reset(closed.start() + u64::from(self.parameters.block));
+                growing.reset(closed.start() + u64::from(self.parameters.block), probe);
                 *pending = self.ratio.of(closed.end() - closed.start());
             }
             Generator::Sets(rows) => {
@@ -248,7 +281,8 @@ impl Encoder {
 
     /// Emits the next row: of the sliding window, or of the last complete block or window if it lacks one.
     /// Returns whether there was one.
-    fn emit_row(&mut self, emit: &mut dyn FnMut(&[u8])) -> bool {
+    fn emit_row(&mut self, emit: &mut dyn FnMut(&[u8]), probe: &mut impl Probe) -> bool {
+        let backend = self.backend;
         let sums = match &mut self.generator {
             Generator::Sliding { sums, .. } => {
                 if sums.start() == sums.end() {
@@ -264,11 +298,12 @@ impl Encoder {
                 closed
             }
             Generator::Sets(rows) => {
-                let Some((header, symbol)) = rows.next(self.rows, &self.store) else {
+                let Some((header, symbol)) = rows.next(self.rows, &self.store, probe) else {
                     return false;
                 };
                 self.rows += 1;
                 packet::write_repair(&mut self.out, &self.parameters, &header, symbol);
+                tell_packet(&self.out, symbol, backend, probe);
                 emit(&self.out);
                 return true;
             }
@@ -276,8 +311,11 @@ impl Encoder {
         let (first, count) = (sums.start(), (sums.end() - sums.start()) as u32);
         if self.ahead.is(self.rows, first, count) {
             std::mem::swap(&mut self.row, &mut self.ahead);
+            self.row.tell(backend, probe);
+            self.ahead.tell(backend, probe);
         } else {
             self.row.generate(self.parameters.profile, self.rows, first, count);
+            self.row.tell(backend, probe);
         }
         let mut classes: [Vec<&[u8]>; CLASSES] = self.row.room();
         sums.select(&self.row, &mut classes);
@@ -286,11 +324,15 @@ impl Encoder {
             classes[usize::from(class)].push(symbols.symbol(column));
         }
         self.added += classes.iter().map(Vec::len).sum::<usize>() as u64;
-        self.backend.gather(&classes.each_ref().map(|class| &class[..]), self.row.factor, &mut self.symbol);
+        let (classes, factor) = (classes.each_ref().map(|class| &class[..]), self.row.factor);
+        classes.iter().for_each(|class| probe.touch(backend, Touch::Write(Span::of(class))));
+        backend.gather(&classes, factor, &mut self.symbol);
+        probe.touch(backend, Touch::Gather { classes: &classes, factor, dst: &self.symbol });
         let header = RowHeader { row: self.rows, first, count, part: 0 };
         self.rows += 1;
         let symbol = &self.symbol[..self.parameters.symbol_len()];
         packet::write_repair(&mut self.out, &self.parameters, &header, symbol);
+        tell_packet(&self.out, symbol, backend, probe);
         emit(&self.out);
         true
     }
@@ -311,29 +353,29 @@ impl Encoder {
         match &mut self.generator {
             Generator::Sliding { .. } => {
                 for _ in 0..self.ratio.of(sources) {
-                    self.emit_row(emit);
+                    self.emit_row(emit, &mut Silent);
                 }
             }
             Generator::Blocks { .. } => {
-                while self.emit_row(emit) {}
+                while self.emit_row(emit, &mut Silent) {}
                 // The block that grows lends itself for as many rows as it has earned, and grows on.
                 let Generator::Blocks { closed, growing, pending } = &mut self.generator else { return };
                 *pending = self.ratio.of(sources.min(growing.end() - growing.start()));
                 std::mem::swap(closed, growing);
-                while self.emit_row(emit) {}
+                while self.emit_row(emit, &mut Silent) {}
                 if let Generator::Blocks { closed, growing, .. } = &mut self.generator {
                     std::mem::swap(closed, growing);
                 }
             }
             Generator::Sets(_) => {
-                while self.emit_row(emit) {}
+                while self.emit_row(emit, &mut Silent) {}
                 // What the window that fills has got since: one set more.
                 let tail = sources.min(self.sent % u64::from(self.parameters.window));
                 if tail > 0 {
                     if let Generator::Sets(rows) = &mut self.generator {
                         rows.turn_to(self.sent - tail, tail as u32);
                     }
-                    while self.emit_row(emit) {}
+                    while self.emit_row(emit, &mut Silent) {}
                 }
             }
         }
@@ -354,9 +396,9 @@ impl Encoder {
             Generator::Blocks { .. } => self.emit_extra(u64::from(block), emit),
             Generator::Sets(_) => {
                 if !self.sent.is_multiple_of(u64::from(window)) {
-                    self.close(emit);
+                    self.close(emit, &mut Silent);
                 }
-                while self.emit_row(emit) {}
+                while self.emit_row(emit, &mut Silent) {}
             }
         }
         for _ in 0..END_MARKS {
@@ -379,6 +421,14 @@ impl Encoder {
     }
 }
 
+/// A repair packet was written and its checksum computed.
+fn tell_packet(out: &[u8], symbol: &[u8], backend: Backend, probe: &mut impl Probe) {
+    let (head, body) = out.split_at(out.len() - symbol.len());
+    probe.touch(backend, Touch::Write(Span::of(head)));
+    probe.touch(backend, Touch::Copy { to: body, from: symbol });
+    probe.touch(backend, Touch::Read(Span::of(out)));
+}
+
 /// Why a payload is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -394,4 +444,22 @@ pub enum PushError {
     /// The stream has had all its numbers.
     #[error("the stream has no sequence number left")]
     Full,
+}
+
+#[cfg(test)]
+impl Encoder {
+    /// All that holds bytes of packets, by address.
+    pub(super) fn memory(&self) -> Vec<&[u8]> {
+        let mut parts = vec![self.store.memory(), &self.symbol];
+        match &self.generator {
+            Generator::Sliding { sums, .. } => parts.extend(sums.memory()),
+            Generator::Blocks { closed, growing, .. } => {
+                parts.extend(closed.memory().into_iter().chain(growing.memory()));
+            }
+            Generator::Sets(rows) => parts.extend(rows.memory()),
+        }
+        // Blocks change places.
+        parts.sort_by_key(|part| part.as_ptr());
+        parts
+    }
 }

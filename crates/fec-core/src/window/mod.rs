@@ -25,8 +25,10 @@ pub mod simulate;
 mod store;
 mod sums;
 mod system;
+mod trace;
 
 pub use crate::format::packet::Profile;
 pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
 pub use encoder::{Encoder, PushError};
 pub use settings::{Ratio, Settings, SettingsError, WINDOW_LIMIT};
+pub use trace::{Stage, Trace};

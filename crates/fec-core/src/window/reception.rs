@@ -5,6 +5,7 @@ use super::sets::{SetId, SetSolver};
 use super::store::Store;
 use super::sums::Sums;
 use super::system::{Inserted, System};
+use super::trace::Silent;
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
@@ -306,11 +307,11 @@ impl Reception {
             self.leave(self.floor);
             return RowFate::Unusable;
         }
-        sums.leave(header.first.max(sums.start()));
+        sums.leave(header.first.max(sums.start()), &mut Silent);
         while sums.end() < end {
             let seq = sums.end();
             let known = !lost(&self.states, seq);
-            sums.push(known.then(|| self.store.symbol(seq)));
+            sums.push(known.then(|| self.store.symbol(seq)), &mut Silent);
         }
 
         row.generate(self.parameters.profile, header.row, header.first, header.count);

@@ -13,7 +13,9 @@
 //!
 //! Nothing here knows packets or bytes: it says coefficients, and encoder and decoder apply them.
 
+use super::trace::{Probe, Span, Touch};
 use crate::format::packet::Profile;
+use crate::gf256::kernel::Backend;
 use crate::gf256::{EXP, mul};
 
 /// Sums that a lane keeps.
@@ -108,6 +110,12 @@ impl Row {
             Profile::Bounded => self.bounded(number, &mut random),
             _ => self.classic(&mut random),
         }
+    }
+
+    /// Tells that all of it was touched.
+    pub(super) fn tell(&self, backend: Backend, probe: &mut impl Probe) {
+        probe.touch(backend, Touch::Write(Span::of(std::slice::from_ref(self))));
+        probe.touch(backend, Touch::Write(Span::of(&self.taps)));
     }
 
     /// Whether this is the row with these numbers.

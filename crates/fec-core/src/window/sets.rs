@@ -6,6 +6,7 @@
 
 use super::settings::Ratio;
 use super::store::Store;
+use super::trace::{Probe, Touch};
 use crate::block::{Code, Plan, ShardBuf};
 use crate::format::packet::{Parameters, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
@@ -89,14 +90,19 @@ impl SetRows {
     }
 
     /// The next repair packet of the window, as row number `row`.
-    pub(super) fn next(&mut self, row: u64, store: &Store) -> Option<(RowHeader, &[u8])> {
+    pub(super) fn next(
+        &mut self,
+        row: u64,
+        store: &Store,
+        probe: &mut impl Probe,
+    ) -> Option<(RowHeader, &[u8])> {
         let Deal { count, sets } = self.deal;
         if self.part == sets * self.repairs {
             return None;
         }
         let (set, index) = (self.part % sets, self.part / sets);
         if index == 0 {
-            self.encode(set, store);
+            self.encode(set, store, probe);
         }
         let header = RowHeader { row, first: self.first, count, part: self.part };
         self.part += 1;
@@ -104,7 +110,7 @@ impl SetRows {
         Some((header, &self.symbols.row(at)[..self.symbol_len]))
     }
 
-    fn encode(&mut self, set: u32, store: &Store) {
+    fn encode(&mut self, set: u32, store: &Store, probe: &mut impl Probe) {
         let packets = self.deal.packets(set);
         let (backend, repairs) = (self.backend, self.repairs as usize);
         let plan = self.plans[(self.deal.most_packets() - packets) as usize].get_or_insert_with(|| {
@@ -117,6 +123,7 @@ impl SetRows {
         let from = set as usize * repairs;
         let mut dst: Vec<&mut [u8]> = self.symbols.iter_mut().skip(from).take(repairs).collect();
         plan.run(&src, &mut dst);
+        probe.touch(backend, Touch::Plan { plan, src: &src, dst: &dst });
     }
 }
 
@@ -250,4 +257,12 @@ impl SetSolver {
 /// The packets of a set.
 fn columns(first: u64, deal: Deal, set: u32) -> impl Iterator<Item = u64> {
     (0..deal.packets(set)).map(move |position| first + u64::from(position * deal.sets + set))
+}
+
+#[cfg(test)]
+impl SetRows {
+    /// All repair symbols.
+    pub(super) fn memory(&self) -> Vec<&[u8]> {
+        self.symbols.iter().collect()
+    }
 }

@@ -84,6 +84,11 @@ impl Store {
         checksum
     }
 
+    /// The line in front of the symbol of packet `seq`.
+    pub(super) fn front(&self, seq: u64) -> &[u8] {
+        &self.bytes[self.at(seq) - LINE..][..LINE]
+    }
+
     /// Puts a symbol, or the beginning of a padded one, in its place.
     pub(super) fn put_symbol(&mut self, seq: u64, symbol: &[u8]) {
         let at = self.at(seq);
@@ -123,5 +128,13 @@ impl<'a> From<'a> {
         let place = if place < self.places { place } else { place - self.places };
         let at = place as usize * self.stride + LINE;
         &self.bytes[at..at + self.len]
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// All places.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.bytes
     }
 }

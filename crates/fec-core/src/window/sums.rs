@@ -7,6 +7,8 @@
 //! the total is added, and the difference remains.
 
 use super::row::{CLASSES, Row, SUMS, column_values, lane_of};
+use super::trace::{Probe, Silent, Span, Touch};
+use crate::gf256::EXP;
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE, Walk};
 
 /// The sums of the columns from `start` to `end` that were added.
@@ -68,26 +70,32 @@ impl Sums {
     }
 
     /// Begins anew at column `start`, a multiple of the block.
-    pub(super) fn reset(&mut self, start: u64) {
+    pub(super) fn reset(&mut self, start: u64, probe: &mut impl Probe) {
+        let backend = self.backend;
         self.total.fill(0);
+        probe.touch(backend, Touch::Write(Span::of(&self.total)));
         (self.oldest, self.start, self.end) = (start, start, start);
-        self.record(start / self.block).fill(0);
+        let record = self.record(start / self.block);
+        record.fill(0);
+        probe.touch(backend, Touch::Write(Span::of(record)));
     }
 
     /// Goes on to the next column, and adds its symbol if there is one.
     ///
     /// The window must not be full: the caller moves its beginning first.
-    pub(super) fn push(&mut self, symbol: Option<&[u8]>) {
+    pub(super) fn push(&mut self, symbol: Option<&[u8]>, probe: &mut impl Probe) {
+        probe.touch(self.backend, Touch::Read(Span::of(std::slice::from_ref(self))));
         if let Some(symbol) = symbol {
-            spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol);
+            spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol, probe);
         }
         self.end += 1;
         if self.end.is_multiple_of(self.block) {
             let block = self.end / self.block;
             let (at, all, backend) = (self.record_at(block - 1), self.all, self.backend);
-            backend.add(Walk::FourLines, &mut self.records[at..at + all], &self.total);
+            add(backend, &mut self.records[at..at + all], &self.total, probe);
             let at = self.record_at(block);
             self.records[at..at + all].copy_from_slice(&self.total);
+            probe.touch(backend, Touch::Copy { to: &self.records[at..at + all], from: &self.total });
         }
     }
 
@@ -96,34 +104,34 @@ impl Sums {
         if !(self.start..self.end).contains(&column) {
             return;
         }
-        spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol);
+        spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol, &mut Silent);
         let (block, current) = (column / self.block, self.end / self.block);
         if block != current {
             for block in [block, current] {
                 let (at, all) = (self.record_at(block), self.all);
                 let record = &mut self.records[at..at + all];
-                spread(self.backend, record, self.lanes, self.len, column, symbol);
+                spread(self.backend, record, self.lanes, self.len, column, symbol, &mut Silent);
             }
         }
     }
 
     /// Moves the window's beginning to `start`, a multiple of the block and not before where it is.
-    pub(super) fn leave(&mut self, start: u64) {
+    pub(super) fn leave(&mut self, start: u64, probe: &mut impl Probe) {
         if start > self.end {
-            return self.reset(start);
+            return self.reset(start, probe);
         }
         while self.start < start {
             let (all, backend) = (self.all, self.backend);
             let (left, current) =
                 (self.record_at(self.start / self.block), self.record_at(self.end / self.block));
-            backend.add(Walk::FourLines, &mut self.total, &self.records[left..left + all]);
+            add(backend, &mut self.total, &self.records[left..left + all], probe);
             // What left is no part of the total at the beginning of the current block either.
             if left < current {
                 let (left_part, rest) = self.records.split_at_mut(current);
-                backend.add(Walk::FourLines, &mut rest[..all], &left_part[left..left + all]);
+                add(backend, &mut rest[..all], &left_part[left..left + all], probe);
             } else {
                 let (rest, left_part) = self.records.split_at_mut(left);
-                backend.add(Walk::FourLines, &mut rest[current..current + all], &left_part[..all]);
+                add(backend, &mut rest[current..current + all], &left_part[..all], probe);
             }
             self.oldest = self.start;
             self.start += self.block;
@@ -157,12 +165,38 @@ impl Sums {
     }
 }
 
+/// Adds `src` to `dst`.
+fn add(backend: Backend, dst: &mut [u8], src: &[u8], probe: &mut impl Probe) {
+    let walk = Walk::FourLines;
+    backend.add(walk, dst, src);
+    probe.touch(backend, Touch::Add { walk, dst, src });
+}
+
 /// Adds the symbol of a column to the three sums of its lane.
-fn spread(backend: Backend, sums: &mut [u8], lanes: usize, len: usize, column: u64, symbol: &[u8]) {
+fn spread(
+    backend: Backend,
+    sums: &mut [u8],
+    lanes: usize,
+    len: usize,
+    column: u64,
+    symbol: &[u8],
+    probe: &mut impl Probe,
+) {
     let [_, second_value, third_value] = column_values(lanes, column);
     let lane = &mut sums[lane_of(lanes, column) * SUMS * len..][..SUMS * len];
     let (first, rest) = lane.split_at_mut(len);
     let (second, third) = rest.split_at_mut(len);
-    let dst = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
-    backend.spread(dst, symbol, [second_value, third_value]);
+    let [first, second, third] = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
+    let factors = [second_value, third_value];
+    probe.touch(backend, Touch::Read(Span::of(&EXP)));
+    backend.spread([&mut *first, &mut *second, &mut *third], symbol, factors);
+    probe.touch(backend, Touch::Spread { dst: [first, second, third], src: symbol, factors });
+}
+
+#[cfg(test)]
+impl Sums {
+    /// All sums.
+    pub(super) fn memory(&self) -> [&[u8]; 2] {
+        [&self.total, &self.records]
+    }
 }

@@ -1,7 +1,8 @@
 //! A model of caches: what a processor with these caches would miss, if it did nothing but the codec's accesses.
 //!
 //! Two levels of set-associative caches with lines of 64 bytes that forget the line used longest ago. The accesses
-//! are the codec's own, in its order ([`Plan::trace`]). The truth lies between two figures: without any prefetching,
+//! are the codec's own, in its order ([`Plan::trace`], [`Encoder::push_traced`](fec_core::window::Encoder::push_traced)).
+//! The truth lies between two figures: without any prefetching,
 //! and with an ideal prefetcher that always brings the next line in time. It is a model: it says nothing of what a
 //! miss costs, and predicts no speed. `scripts/check-model.sh` compares it with another simulator.
 
@@ -9,6 +10,7 @@ use super::machine::{Caches, Machine};
 use super::report::{Cell, Column, figure};
 use crate::failure::{Failure, Result};
 use fec_core::block::{Access, AccessKind, Plan};
+use fec_core::gf256::kernel::Backend;
 use std::fmt;
 
 /// Bytes of a line.
@@ -69,6 +71,14 @@ impl Hierarchy {
             }
         }
         Ok(Hierarchy { name: text.to_owned(), l1, l2 })
+    }
+
+    /// The backend whose loops stand for the processor: of a core with vectors of 16 bytes one that has such vectors,
+    /// if there is one, otherwise `chosen`.
+    pub(crate) fn backend(&self, chosen: Backend) -> Backend {
+        let small = KNOWN.iter().any(|(name, ..)| *name == self.name);
+        let vectors = Backend::available().find(|backend| backend.vector_len() == 16);
+        vectors.filter(|_| small).unwrap_or(chosen)
     }
 
     fn of(name: &str, caches: &Caches) -> Hierarchy {
@@ -148,11 +158,19 @@ struct Simulator {
     l2: Cache,
     next_line: bool,
     missed: [u64; 2],
+    /// Lines that came from memory: misses of L2, and what the prefetcher brought.
+    fetched: u64,
 }
 
 impl Simulator {
     fn new(caches: &Hierarchy, next_line: bool) -> Simulator {
-        Simulator { l1: Cache::new(caches.l1), l2: Cache::new(caches.l2), next_line, missed: [0; 2] }
+        Simulator {
+            l1: Cache::new(caches.l1),
+            l2: Cache::new(caches.l2),
+            next_line,
+            missed: [0; 2],
+            fetched: 0,
+        }
     }
 
     fn access(&mut self, access: Access) {
@@ -164,17 +182,73 @@ impl Simulator {
         for line in first..=last {
             if !self.l1.hit(line) {
                 self.missed[0] += 1;
-                self.missed[1] += u64::from(!self.l2.hit(line));
+                let missed = u64::from(!self.l2.hit(line));
+                self.missed[1] += missed;
+                self.fetched += missed;
             }
             if self.next_line && !self.l1.hit(line + 1) {
-                self.l2.hit(line + 1);
+                self.fetched += u64::from(!self.l2.hit(line + 1));
             }
         }
     }
 }
 
+/// Both caches with and without the prefetcher, at the same accesses.
+pub(crate) struct Pair {
+    simulators: [Simulator; 2],
+    /// Bytes of one load or store.
+    width: usize,
+    references: u64,
+}
+
+/// What both saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Loads and stores.
+    pub(crate) references: u64,
+    pub(crate) misses: Misses,
+    /// Lines read from memory, without the prefetcher and with what it brought.
+    pub(crate) fetched: [u64; 2],
+}
+
+impl std::ops::AddAssign for Seen {
+    fn add_assign(&mut self, other: Seen) {
+        self.references += other.references;
+        self.misses.l1 += other.misses.l1;
+        self.misses.l2 += other.misses.l2;
+        self.misses.l1_prefetched += other.misses.l1_prefetched;
+        self.misses.l2_prefetched += other.misses.l2_prefetched;
+        self.fetched.iter_mut().zip(other.fetched).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+impl Pair {
+    /// Empty caches; a load or store is counted for each `width` bytes of an access.
+    pub(crate) fn new(caches: &Hierarchy, width: usize) -> Pair {
+        Pair { simulators: [false, true].map(|next| Simulator::new(caches, next)), width, references: 0 }
+    }
+
+    pub(crate) fn access(&mut self, access: Access) {
+        if access.kind != AccessKind::Stack {
+            self.references += access.len.div_ceil(self.width) as u64;
+        }
+        self.simulators.iter_mut().for_each(|simulator| simulator.access(access));
+    }
+
+    /// What was seen since it was last asked.
+    pub(crate) fn take(&mut self) -> Seen {
+        let [(l1, l2), (l1_prefetched, l2_prefetched)] =
+            self.simulators.each_mut().map(|simulator| std::mem::take(&mut simulator.missed).into());
+        Seen {
+            references: std::mem::take(&mut self.references),
+            misses: Misses { l1, l2, l1_prefetched, l2_prefetched },
+            fetched: self.simulators.each_mut().map(|simulator| std::mem::take(&mut simulator.fetched)),
+        }
+    }
+}
+
 /// Modelled misses of one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Misses {
     pub(crate) l1: u64,
     pub(crate) l2: u64,
@@ -185,14 +259,11 @@ pub(crate) struct Misses {
 
 /// What one call misses when the same call came before it: `trace` tells its accesses.
 pub(crate) fn misses(caches: &Hierarchy, trace: impl Fn(&mut dyn FnMut(Access))) -> Misses {
-    let [[l1, l2], [l1_prefetched, l2_prefetched]] = [false, true].map(|next_line| {
-        let mut simulator = Simulator::new(caches, next_line);
-        trace(&mut |access| simulator.access(access));
-        simulator.missed = [0; 2];
-        trace(&mut |access| simulator.access(access));
-        simulator.missed
-    });
-    Misses { l1, l2, l1_prefetched, l2_prefetched }
+    let mut pair = Pair::new(caches, LINE as usize);
+    trace(&mut |access| pair.access(access));
+    pair.take();
+    trace(&mut |access| pair.access(access));
+    pair.take().misses
 }
 
 /// Modelled misses of a plan on these rows.

@@ -1,15 +1,30 @@
-//! The cache model alone, for one encode plan, and a fixed number of rounds of it that somebody else may count:
-//! `scripts/check-model.sh` runs it under cachegrind, and `perf stat` serves as well.
+//! The cache model alone, for one encode plan or a live stream, and a fixed number of rounds of it that somebody
+//! else may count: `scripts/check-model.sh` runs it under cachegrind, and `perf stat` serves as well.
 
 use super::super::lab::Lab;
-use super::super::model;
-use super::super::report::{Table, figure, key};
+use super::super::model::{self, Misses, Pair};
+use super::super::report::{Cell, Column, Table, figure, key};
 use super::rows::{aligned, filled};
-use super::{Outcome, code};
+use super::{Outcome, code, window};
 use crate::failure::Result;
 use fec_core::block::Plan;
+use fec_core::window::Profile;
+
+/// Window and block of a stream. A round is a block of source packets, with their repair packets.
+const WINDOW: u32 = 6000;
+const BLOCK: u16 = 240;
+
+/// Rounds that the model takes the mean of.
+const ROUNDS: u64 = 4;
 
 pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
+    match lab.args.profile {
+        Some(profile) => stream(lab, profile.into()),
+        None => set(lab),
+    }
+}
+
+fn set(lab: &Lab) -> Result<Outcome> {
     let code = code(lab)?;
     let plan = Plan::encode(code, lab.settings.backend);
     let payload = lab.args.set_size.unwrap_or(1 << 20);
@@ -22,26 +37,72 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     for _ in 0..rounds {
         plan.run(&src, &mut dst.iter_mut().collect::<Vec<_>>());
     }
-    let columns = [
-        key("k", "k"),
-        key("m", "m"),
-        key("shard_bytes", "shard B"),
-        figure("engine", "engine", 0),
-        figure("rounds", "rounds run", 0),
-        figure("l1_misses", "L1 misses a round", 0),
-        figure("l2_misses", "L2 misses a round", 0),
-    ];
-    let columns = columns.into_iter().chain(model::columns());
-    let mut table = Table::new("model", format!("Modelled misses of encoding: {}", lab.model), columns);
+    let columns =
+        [key("k", "k"), key("m", "m"), key("shard_bytes", "shard B"), figure("engine", "engine", 0)];
     let cells = [
         ("k", code.k().into()),
         ("m", code.m().into()),
         ("shard_bytes", row_len.into()),
         ("engine", plan.engine().name().into()),
-        ("rounds", (rounds as usize).into()),
+    ];
+    Ok(outcome(lab, "a set", columns, cells, &misses, (row_len * code.k()) as u64))
+}
+
+fn stream(lab: &Lab, profile: Profile) -> Result<Outcome> {
+    let new = || window::Work::new(lab, lab.settings.backend, profile, WINDOW, BLOCK);
+    let mut work = new()?;
+    let block: u64 = work.encoder.parameters().block.into();
+    let mut caches = Pair::new(&lab.model, 64);
+    work.traced(block, false, &mut caches);
+    let stages = work.traced(ROUNDS * block, false, &mut caches);
+    let sum = |of: fn(&Misses) -> u64| stages.iter().map(|seen| of(&seen.misses)).sum::<u64>() / ROUNDS;
+    let misses = Misses {
+        l1: sum(|misses| misses.l1),
+        l2: sum(|misses| misses.l2),
+        l1_prefetched: sum(|misses| misses.l1_prefetched),
+        l2_prefetched: sum(|misses| misses.l2_prefetched),
+    };
+    // The same packets.
+    let mut work = new()?;
+    for _ in 0..lab.args.rounds.unwrap_or(1) {
+        work.packets(block);
+    }
+    let columns = [
+        key("window", "window"),
+        key("block", "block"),
+        key("payload_bytes", "payload B"),
+        key("profile", "profile"),
+    ];
+    let cells = [
+        ("window", (WINDOW as usize).into()),
+        ("block", (block as usize).into()),
+        ("payload_bytes", window::PAYLOAD.into()),
+        ("profile", profile.name().into()),
+    ];
+    Ok(outcome(lab, "a block of a stream", columns, cells, &misses, block * window::PAYLOAD as u64))
+}
+
+/// A table of one row: what was coded, and what that misses.
+fn outcome(
+    lab: &Lab,
+    of: &str,
+    columns: [Column; 4],
+    cells: [(&'static str, Cell); 4],
+    misses: &Misses,
+    bytes: u64,
+) -> Outcome {
+    let columns = columns.into_iter().chain([
+        figure("rounds", "rounds run", 0),
+        figure("l1_misses", "L1 misses a round", 0),
+        figure("l2_misses", "L2 misses a round", 0),
+    ]);
+    let columns = columns.chain(model::columns());
+    let mut table = Table::new("model", format!("Modelled misses of encoding {of}: {}", lab.model), columns);
+    let counted = [
+        ("rounds", (lab.args.rounds.unwrap_or(1) as usize).into()),
         ("l1_misses", (misses.l1 as usize).into()),
         ("l2_misses", (misses.l2 as usize).into()),
     ];
-    table.row(cells.into_iter().chain(model::cells(&misses, (row_len * code.k()) as u64)));
-    Ok(Outcome { tables: vec![table], notes: Vec::new() })
+    table.row(cells.into_iter().chain(counted).chain(model::cells(misses, bytes)));
+    Outcome { tables: vec![table], notes: Vec::new() }
 }

@@ -2,12 +2,14 @@
 
 use super::super::counters;
 use super::super::lab::Lab;
+use super::super::model::{Pair, Seen};
 use super::super::report::{Table, figure, key};
 use super::rows::filled;
 use super::{Outcome, estimated_cycles, megabits};
 use crate::failure::{Failure, Result};
-use fec_core::block::ShardBuf;
-use fec_core::window::{Encoder, Profile, Ratio, Settings};
+use fec_core::block::{Access, ShardBuf};
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Encoder, Profile, Ratio, Settings, Stage, Trace};
 
 /// Profile, window and block.
 const CASES: [(Profile, u32, u16); 8] = [
@@ -46,7 +48,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     );
     lab.plan(CASES.len());
     for (profile, window, block) in CASES {
-        let mut work = Work::new(lab, profile, window, block)?;
+        let mut work = Work::new(lab, lab.settings.backend, profile, window, block)?;
         let block = usize::from(work.encoder.parameters().block);
         let name = format!("{} {window}, blocks of {block}", profile.name());
         let Some(measured) = lab.measure(&name, false, || work.run()) else { continue };
@@ -66,10 +68,93 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         ];
         table.row(cells.into_iter().chain(counters::cells(&measured.counts, bytes)));
     }
-    let notes = vec![
+    let mut notes = vec![
         "additions of packets and sums of packets to one repair packet: dense: every packet that it covers; budgeted: what the format's rule gives on the average; observed: counted. Each source packet is also added to three sums, once".to_owned(),
     ];
-    Ok(Outcome { tables: vec![table], notes })
+    let model = model(lab, &mut notes)?;
+    Ok(Outcome { tables: vec![table, model], notes })
+}
+
+/// What the model of caches says of the same streams, and of blocks of 240 with one addition at a time.
+fn model(lab: &Lab, notes: &mut Vec<String>) -> Result<Table> {
+    let backend = lab.model.backend(lab.settings.backend);
+    let columns = [
+        key("profile", "profile"),
+        key("window", "window"),
+        key("block", "block"),
+        key("additions", "additions"),
+        figure("additions_per_row", "per row", 1),
+        figure("model_references_per_packet", "refs/packet", 0),
+        figure("model_references_of_packets", "of packets", 0),
+        figure("model_references_of_sums", "of sums", 0),
+        figure("model_references_of_rows", "of rows", 0),
+        figure("model_l1_misses_per_packet", "L1/packet", 1),
+        figure("model_l1_misses_per_packet_prefetched", "prefetched", 1),
+        figure("model_l1_misses_per_kib", "L1/KiB", 1),
+        figure("model_l1_misses_per_kib_prefetched", "prefetched", 1),
+        figure("model_l2_misses_per_packet", "L2/packet", 1),
+        figure("model_l2_misses_per_packet_prefetched", "prefetched", 1),
+        figure("model_l2_misses_per_kib", "L2/KiB", 1),
+        figure("model_l2_misses_per_kib_prefetched", "prefetched", 1),
+        figure("model_l1_misses_per_addition", "L1/addition", 1),
+        figure("model_l2_misses_per_addition", "L2/addition", 1),
+        figure("model_packets_from_memory", "from memory", 2),
+        figure("model_packets_from_memory_prefetched", "prefetched", 2),
+    ];
+    let mut table = Table::new(
+        "window_model",
+        format!("Model of caches, for each source packet of {PAYLOAD} B: {}", lab.model),
+        columns,
+    );
+    let compared = (Profile::ClassicBlocks, 6000, 240);
+    let cases = CASES.map(|case| (case, false)).into_iter().chain([(compared, true)]);
+    for ((profile, window, block), one_at_a_time) in cases {
+        let mut work = Work::new(lab, backend, profile, window, block)?;
+        let block = work.encoder.parameters().block;
+        let mut caches = Pair::new(&lab.model, backend.vector_len());
+        // A block to warm the caches; then some whole ones, in which everything happens that does now and then.
+        work.traced(u64::from(block), one_at_a_time, &mut caches);
+        work.before = (work.encoder.repaired(), work.encoder.added());
+        let packets = u64::from(block) * 960u64.div_ceil(block.into()).max(2);
+        let stages = work.traced(packets, one_at_a_time, &mut caches);
+        let mut all = Seen::default();
+        stages.iter().for_each(|stage| all += *stage);
+        let Seen { references, misses, fetched } = all;
+        let [of_packets, of_sums, of_rows] = stages.map(|stage| stage.references);
+        let rows = stages[Stage::Row as usize];
+        let per = |count: u64, unit: f64| (count as f64 * unit / packets as f64).into();
+        let kib = 1024.0 / PAYLOAD as f64;
+        let additions = packets as f64 / (work.encoder.added() - work.before.1) as f64;
+        table.row([
+            ("profile", profile.name().into()),
+            ("window", (window as usize).into()),
+            ("block", usize::from(block).into()),
+            ("additions", if one_at_a_time { "one at a time" } else { "gathered" }.into()),
+            ("additions_per_row", work.observed().into()),
+            ("model_references_per_packet", per(references, 1.0)),
+            ("model_references_of_packets", per(of_packets, 1.0)),
+            ("model_references_of_sums", per(of_sums, 1.0)),
+            ("model_references_of_rows", per(of_rows, 1.0)),
+            ("model_l1_misses_per_packet", per(misses.l1, 1.0)),
+            ("model_l1_misses_per_packet_prefetched", per(misses.l1_prefetched, 1.0)),
+            ("model_l1_misses_per_kib", per(misses.l1, kib)),
+            ("model_l1_misses_per_kib_prefetched", per(misses.l1_prefetched, kib)),
+            ("model_l2_misses_per_packet", per(misses.l2, 1.0)),
+            ("model_l2_misses_per_packet_prefetched", per(misses.l2_prefetched, 1.0)),
+            ("model_l2_misses_per_kib", per(misses.l2, kib)),
+            ("model_l2_misses_per_kib_prefetched", per(misses.l2_prefetched, kib)),
+            ("model_l1_misses_per_addition", per(rows.misses.l1, additions)),
+            ("model_l2_misses_per_addition", per(rows.misses.l2, additions)),
+            ("model_packets_from_memory", per(fetched[0], 64.0 / PAYLOAD as f64)),
+            ("model_packets_from_memory_prefetched", per(fetched[1], 64.0 / PAYLOAD as f64)),
+        ]);
+    }
+    notes.push(format!(
+        "model: the encoder's own accesses, with the loops of {}; a reference is a load or a store of {} bytes. From memory: packets read from there for each source packet; with the prefetcher, what it brings counts too. For each addition: misses of rows alone. One at a time: as encoders work that add each packet to a sum in memory",
+        backend.name(),
+        backend.vector_len()
+    ));
+    Ok(table)
 }
 
 /// How many additions the rule of a profile gives a row over so many packets, on the average (format
@@ -84,8 +169,8 @@ fn budgeted(profile: Profile, covered: usize) -> f64 {
 }
 
 /// An encoder whose window is full, at work.
-struct Work {
-    encoder: Encoder,
+pub(super) struct Work {
+    pub(super) encoder: Encoder,
     /// Payloads that come from a cache, as they do from a socket.
     payloads: ShardBuf,
     /// Rows, and what they had added up, when the window was full.
@@ -93,7 +178,13 @@ struct Work {
 }
 
 impl Work {
-    fn new(lab: &Lab, profile: Profile, window: u32, block: u16) -> Result<Work> {
+    pub(super) fn new(
+        lab: &Lab,
+        backend: Backend,
+        profile: Profile,
+        window: u32,
+        block: u16,
+    ) -> Result<Work> {
         let ratio = Ratio::new(1, SOURCES as u16).expect("neither is 0");
         let settings = Settings {
             stream_id: 1,
@@ -104,8 +195,7 @@ impl Work {
             ratio,
             limit: lab.settings.max_window,
         };
-        let encoder =
-            Encoder::new(&settings, lab.settings.backend).map_err(|e| Failure::usage(e.to_string()))?;
+        let encoder = Encoder::new(&settings, backend).map_err(|e| Failure::usage(e.to_string()))?;
         let payloads = filled(SOURCES, PAYLOAD.next_multiple_of(64));
         let mut work = Work { encoder, payloads, before: (0, 0) };
         // The window is full, and its beginning has moved; blocks follow one another.
@@ -117,12 +207,35 @@ impl Work {
     }
 
     /// Sends as many source packets as are followed by a repair packet.
-    fn run(&mut self) {
+    pub(super) fn run(&mut self) {
         for payload in self.payloads.iter() {
             let pushed = self.encoder.push(&payload[..PAYLOAD], &mut |packet| {
                 std::hint::black_box(packet);
             });
             pushed.expect("the payload fits, and the stream never has 2^63 packets");
+        }
+    }
+
+    /// Sends so many source packets, and tells the caches what that touches. Returns what each stage saw.
+    pub(super) fn traced(&mut self, packets: u64, one_at_a_time: bool, caches: &mut Pair) -> [Seen; 3] {
+        let mut stages = [Seen::default(); 3];
+        let visit = &mut |access: Access, stage: Stage| {
+            caches.access(access);
+            stages[stage as usize] += caches.take();
+        };
+        let mut trace = if one_at_a_time { Trace::one_at_a_time(visit) } else { Trace::new(visit) };
+        for nth in 0..packets as usize {
+            let payload = &self.payloads.row(nth % SOURCES)[..PAYLOAD];
+            let pushed = self.encoder.push_traced(payload, &mut |_| {}, &mut trace);
+            pushed.expect("the payload fits, and the stream never has 2^63 packets");
+        }
+        stages
+    }
+
+    /// Sends so many source packets.
+    pub(super) fn packets(&mut self, packets: u64) {
+        for _ in 0..packets / SOURCES as u64 {
+            self.run();
         }
     }
 

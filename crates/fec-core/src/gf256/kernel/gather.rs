@@ -51,6 +51,16 @@ impl Walk {
             Walk::FourRegisters => "4-registers",
         }
     }
+
+    /// Bytes of a row that it takes at a time, with vectors of `width` bytes.
+    pub(super) fn bytes(self, width: usize) -> usize {
+        match self {
+            Walk::Line | Walk::LinePrefetch => 64,
+            Walk::TwoLines => 128,
+            Walk::FourLines => 256,
+            Walk::FourRegisters => 4 * width,
+        }
+    }
 }
 
 /// The sources of a sum, by the power of the factor that multiplies them.
@@ -63,6 +73,8 @@ type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
 /// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
 /// too short panic.
 pub(super) struct Functions {
+    /// Bytes of a vector.
+    pub(super) width: usize,
     /// `dst = Σ table^i · Σ classes[i]`, over the whole vectors of `dst`; returns the bytes done.
     pub(super) sum: Sum,
     /// `dst += src`, over whole vectors.
@@ -95,6 +107,11 @@ impl Backend {
                 .rev()
                 .fold(0, |sum, class| class.iter().fold(product[usize::from(sum)], |sum, row| sum ^ row[i]));
         }
+    }
+
+    /// Bytes that one load of the stream code's loops takes.
+    pub fn vector_len(self) -> usize {
+        self.kernel.gather.width
     }
 
     /// The sum as the fastest walk of this backend computes it.
@@ -172,7 +189,7 @@ impl Backend {
 }
 
 /// The walk of the stream code.
-const WALK: Walk = Walk::FourLines;
+pub(super) const WALK: Walk = Walk::FourLines;
 
 /// Defines `GATHER`, the [`Functions`] of a kernel.
 ///
@@ -416,7 +433,7 @@ macro_rules! gather {
                 (0..row.len()).step_by(64).for_each(|at| prefetch(row, at));
             }
 
-            super::gather::Functions { sum, add, spread, add_products, prefetch: prefetch_row }
+            super::gather::Functions { width: $width, sum, add, spread, add_products, prefetch: prefetch_row }
         };
     };
 }

@@ -27,5 +27,10 @@ static TABLES: [[u8; TABLE_LEN]; 256] = {
 
 /// Writes the two tables of `coefficient`.
 pub(super) fn pack(coefficient: u8, table: &mut [u8]) {
-    table.copy_from_slice(&TABLES[usize::from(coefficient)]);
+    table.copy_from_slice(self::table(coefficient));
+}
+
+/// The two tables of `coefficient`.
+pub(super) fn table(coefficient: u8) -> &'static [u8; TABLE_LEN] {
+    &TABLES[usize::from(coefficient)]
 }

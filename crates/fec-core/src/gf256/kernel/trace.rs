@@ -1,13 +1,15 @@
 //! What a kernel touches in memory, in its order: for models of caches.
 //!
-//! The same loops as the walk of the matrix kernels and the runner of programs, with addresses in place of loads
-//! and stores. Each call of an inner function is taken to use
-//! some lines of the stack, the same ones; prefetches are left out.
+//! The same loops as the walk of the matrix kernels, the runner of programs and the stream code, with addresses in
+//! place of loads and stores. Each group of outputs, and each column of a pass, is taken to use some lines of the
+//! stack, the same ones; prefetches are left out.
 
 use super::aligned::LINE;
 use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
-use super::{AlignedBytes, Backend, FEW, Store, groups};
+use super::runner::{MAX_COLUMNS, Place};
+use super::{AlignedBytes, Backend, FEW, Store, Walk, groups, scratch};
 use crate::gf256::PRODUCTS;
+use std::ops::Range;
 
 /// One stretch of memory that a kernel touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,20 +22,24 @@ pub struct Access {
     pub kind: AccessKind,
 }
 
-/// The stack that a call of an inner function uses: spilled registers, bounds, pointers.
+/// `N` bytes of the stack that a call of an inner function uses: spilled registers, bounds, pointers.
 #[repr(align(64))]
-struct Frame([u8; FRAME]);
+pub(crate) struct Frame<const N: usize>([u8; N]);
 
-/// Bytes of it that are used, as another simulator counts them: see `scripts/check-model.sh`.
-const FRAME: usize = 512;
+/// Bytes that a group of outputs of a matrix uses.
+const GROUP_FRAME: usize = 512;
 
-impl Frame {
-    fn new() -> Frame {
-        Frame([0; FRAME])
+/// Bytes that a column of a pass uses: registers do not hold sixteen rows with their products, so the compiler keeps
+/// most of them there, and the pointers to rows.
+const COLUMN_FRAME: usize = BLOCK * LINE + 256;
+
+impl<const N: usize> Frame<N> {
+    pub(crate) fn new() -> Self {
+        Frame([0; N])
     }
 
-    fn enter(&self, visit: &mut Visitor<'_>) {
-        read(visit, &self.0, 0, FRAME);
+    pub(crate) fn enter(&self, visit: &mut Visitor<'_>) {
+        visit(Access { address: self.0.as_ptr().addr(), len: N, kind: AccessKind::Stack });
     }
 }
 
@@ -47,6 +53,8 @@ pub enum AccessKind {
     Write,
     /// A store past the caches.
     Stream,
+    /// Lines of the stack: spilled registers, bounds, pointers. How many loads and stores that makes is left open.
+    Stack,
 }
 
 /// Told of each access.
@@ -61,6 +69,11 @@ pub(super) fn write(visit: &mut Visitor<'_>, bytes: &[u8], at: usize, len: usize
     let address = bytes.as_ptr().addr() + at;
     let kind = if stream { AccessKind::Stream } else { AccessKind::Write };
     visit(Access { address, len, kind });
+}
+
+/// A line of a block.
+fn line(visit: &mut Visitor<'_>, address: usize, store: bool) {
+    visit(Access { address, len: LINE, kind: if store { AccessKind::Write } else { AccessKind::Read } });
 }
 
 /// A row's own bytes, behind the place where its address stands.
@@ -87,7 +100,7 @@ pub(crate) fn matrix(
     let kernel = backend.kernel;
     let (k, row_len) = (src.len(), src[0].len());
     let Some(step) = kernel.step else { return super::scalar::trace(tables, src, dst, visit) };
-    let frame = Frame::new();
+    let frame = Frame::<GROUP_FRAME>::new();
     let cut = super::walk::Cut::new(backend.tuning, k, row_len, row_len * dst.len());
     let stream = cut.store == Store::Stream;
     for start in (0..row_len).step_by(cut.tile_len) {
@@ -108,8 +121,7 @@ pub(crate) fn matrix(
     }
 }
 
-/// The accesses of a program with these packed tables. Its blocks, which each thread keeps, are taken to stand
-/// where an allocation of now stands.
+/// The accesses of a program with these packed tables, on the blocks that this thread keeps.
 pub(crate) fn program(
     backend: Backend,
     program: &Program,
@@ -120,9 +132,10 @@ pub(crate) fn program(
 ) {
     let row_len = src[0].len();
     let columns = backend.tuning.columns_of(program.blocks, row_len / LINE, backend.kernel.halves);
-    let scratch = AlignedBytes::zeroed((program.blocks + 1) * columns * BLOCK * LINE);
-    let (stage, blocks) = scratch.split_at(columns * BLOCK * LINE);
-    let frame = Frame::new();
+    // The thread's own, as long as it needs no more room.
+    let stage = scratch::with_columns((program.blocks + 1) * columns, |columns| columns.as_ptr().addr());
+    let blocks = stage + columns * BLOCK * LINE;
+    let stack = Stack { frame: Frame::new(), places: [(Place::default(), None); MAX_COLUMNS] };
     let stream = backend.tuning.store_of(row_len * dst.len()) == Store::Stream;
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
@@ -141,12 +154,106 @@ pub(crate) fn program(
             src,
             dst,
             stream,
+            stack: &stack,
         };
         for pass in &program.passes {
-            frame.enter(visit);
+            let address = std::ptr::from_ref(pass).addr();
+            visit(Access { address, len: size_of::<Pass>(), kind: AccessKind::Read });
+            if let Pass::Sum { terms, .. } = pass {
+                visit(Access {
+                    address: terms.as_ptr().addr(),
+                    len: size_of_val(&terms[..]).max(1),
+                    kind: AccessKind::Read,
+                });
+            }
             tile.pass(pass, visit);
         }
     }
+}
+
+/// The accesses of [`Backend::gather`].
+pub(crate) fn gather(
+    backend: Backend,
+    classes: &[&[&[u8]]],
+    factor: u8,
+    dst: &[u8],
+    visit: &mut Visitor<'_>,
+) {
+    packed(backend, factor, visit);
+    for range in steps(backend, super::gather::WALK, dst.len()) {
+        for (power, class) in classes.iter().enumerate().rev() {
+            (0..class.len()).for_each(|i| source(visit, class, i, range.start, range.len()));
+            if power > 0 {
+                product(backend, factor, visit);
+            }
+        }
+        write(visit, dst, range.start, range.len(), false);
+    }
+}
+
+/// The accesses of [`Backend::add`].
+pub(crate) fn add(backend: Backend, walk: Walk, dst: &[u8], src: &[u8], visit: &mut Visitor<'_>) {
+    for range in steps(backend, walk, dst.len()) {
+        read(visit, dst, range.start, range.len());
+        read(visit, src, range.start, range.len());
+        write(visit, dst, range.start, range.len(), false);
+    }
+}
+
+/// The accesses of [`Backend::spread`].
+pub(crate) fn spread(
+    backend: Backend,
+    dst: [&[u8]; 3],
+    src: &[u8],
+    factors: [u8; 2],
+    visit: &mut Visitor<'_>,
+) {
+    factors.iter().for_each(|&factor| packed(backend, factor, visit));
+    let width = backend.vector_len();
+    for at in (0..src.len()).step_by(width) {
+        let len = width.min(src.len() - at);
+        read(visit, src, at, len);
+        dst.iter().for_each(|dst| read(visit, dst, at, len));
+        factors.iter().for_each(|&factor| product(backend, factor, visit));
+        dst.iter().for_each(|dst| write(visit, dst, at, len, false));
+    }
+}
+
+/// The pieces of a row that a walk takes: as long as it says, then vectors, then what is left.
+fn steps(backend: Backend, walk: Walk, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let width = backend.vector_len();
+    let long = walk.bytes(width).max(width);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let step = [long, width, len - at].into_iter().find(|step| at + step <= len)?;
+        let range = at..at + step;
+        at += step;
+        (!range.is_empty()).then_some(range)
+    })
+}
+
+/// Where the packed table of a factor is taken from, once for all of a row.
+fn packed(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if backend.kernel.table_len == super::nibble::TABLE_LEN {
+        read(visit, super::nibble::table(factor), 0, super::nibble::TABLE_LEN);
+    }
+    // The other tables are a coefficient, or no longer than one register.
+    let _ = (backend, factor, visit);
+}
+
+/// What a product of a piece of a row looks up: without vectors, in the table of all products.
+fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
+    if backend.kernel.table_len == 1 {
+        read(visit, &PRODUCTS[usize::from(factor)], 0, 256);
+    }
+}
+
+/// The stack of the runner, and below it that of a pass. Where it stands decides what it competes with.
+#[repr(C)]
+struct Stack {
+    frame: Frame<COLUMN_FRAME>,
+    places: [(Place, Option<Place>); MAX_COLUMNS],
 }
 
 /// Where a pass works, as in the runner.
@@ -156,9 +263,9 @@ struct Tile<'a> {
     table_len: usize,
     tables: &'a [u8],
     sources: &'a [u8],
-    blocks: &'a [u8],
-    /// Where rows stand between the halves of a forward pass.
-    stage: &'a [u8],
+    /// Addresses of blocks, and of where rows stand between the halves of a forward pass.
+    blocks: usize,
+    stage: usize,
     columns: usize,
     start: usize,
     used: usize,
@@ -166,6 +273,7 @@ struct Tile<'a> {
     dst: &'a [&'a [u8]],
     /// Whether outputs are stored past the caches.
     stream: bool,
+    stack: &'a Stack,
 }
 
 impl Tile<'_> {
@@ -187,6 +295,7 @@ impl Tile<'_> {
             }
             Pass::Inverse { first, to, skews, merge, .. } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     (*first..first + BLOCK).for_each(|i| self.source(i, column, visit));
                     self.skews(*skews, visit);
                     self.inverse_rest(*to, merge.as_ref(), column, visit);
@@ -198,6 +307,7 @@ impl Tile<'_> {
                     _ => BLOCK,
                 };
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     self.read(*from, column, rows, visit);
                     terms.iter().for_each(|term| self.term(term, column, visit));
                     self.write(*to, column, rows, visit);
@@ -205,6 +315,7 @@ impl Tile<'_> {
             }
             Pass::Tail { to, residue, first, known, skews } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     if let Some(residue) = residue {
                         self.read(*residue, column, BLOCK, visit);
                     }
@@ -236,12 +347,21 @@ impl Tile<'_> {
             }
             Pass::Forward { input, skews, tap, out } => {
                 for column in 0..self.used {
+                    self.enter(column, visit);
                     self.input(input, column, visit);
                     self.skews(*skews, visit);
                     self.outputs(tap.as_ref(), out, column, visit);
                 }
             }
         }
+    }
+
+    /// What every column touches besides rows.
+    fn enter(&self, column: usize, visit: &mut Visitor<'_>) {
+        let place = &self.stack.places[column];
+        let address = std::ptr::from_ref(place).addr();
+        visit(Access { address, len: size_of_val(place), kind: AccessKind::Stack });
+        self.stack.frame.enter(visit);
     }
 
     fn inverse_rest(&self, to: usize, merge: Option<&Merge>, column: usize, visit: &mut Visitor<'_>) {
@@ -318,6 +438,7 @@ impl Tile<'_> {
 
     /// A load from source `i` of the program.
     fn source(&self, i: usize, column: usize, visit: &mut Visitor<'_>) {
+        read(visit, self.sources, i, 1);
         source(visit, self.src, usize::from(self.sources[i]), self.start + column * LINE, LINE);
     }
 
@@ -359,18 +480,12 @@ impl Tile<'_> {
     /// One row of a block's column.
     fn row(&self, block: usize, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
         let at = ((block * self.columns + column) * BLOCK + row) * LINE;
-        match store {
-            false => read(visit, self.blocks, at, LINE),
-            true => write(visit, self.blocks, at, LINE, false),
-        }
+        line(visit, self.blocks + at, store);
     }
 
     /// One row between the halves of a forward pass.
     fn staged(&self, column: usize, row: usize, store: bool, visit: &mut Visitor<'_>) {
         let at = (column * BLOCK + row) * LINE;
-        match store {
-            false => read(visit, self.stage, at, LINE),
-            true => write(visit, self.stage, at, LINE, false),
-        }
+        line(visit, self.stage + at, store);
     }
 }
