@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure, Result, show};
 use fec_core::format::shard_file;
 use rustix::fs::{AtFlags, CWD, RenameFlags};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IoSlice, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -268,6 +268,22 @@ pub(crate) fn is_shard_file(path: &Path) -> bool {
     is_file
         && File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok()
         && shard_file::has_magic(&magic)
+}
+
+/// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
+pub(crate) fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
+    while !rows.is_empty() {
+        match rustix::io::pwritev(file, rows, at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                at += written as u64;
+                IoSlice::advance_slices(&mut rows, written);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Writes a small text file under the same rules as any output.
