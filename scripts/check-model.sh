@@ -13,7 +13,7 @@
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
-case ${1-} in -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1-} in -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 
 if ! command -v valgrind > /dev/null; then
