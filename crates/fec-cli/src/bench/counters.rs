@@ -178,39 +178,49 @@ impl Reading {
     }
 }
 
+/// Events of ARM's common architecture (PMUv3), and of the Cortex-A53 alone.
+const L2D_CACHE: u64 = 0x16;
+const L2D_CACHE_REFILL: u64 = 0x17;
+const STALL_BACKEND: u64 = 0x24;
+const A53_STALL_ON_LOAD_MISS: u64 = 0xe7;
+const A53_PART: &str = "0xd03";
+
+/// The code of an event that the system has no name for, on the ARM core with this part number.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+fn arm_event(name: &str, part: Option<&str>) -> Option<u64> {
+    match name {
+        "l2_accesses" => Some(L2D_CACHE),
+        "l2_misses" => Some(L2D_CACHE_REFILL),
+        // It does not count the common event.
+        "stalled_cycles" if part == Some(A53_PART) => Some(A53_STALL_ON_LOAD_MISS),
+        "stalled_cycles" => Some(STALL_BACKEND),
+        _ => None,
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod system {
-    use super::Reading;
+    use super::{Reading, arm_event};
     use crate::bench::machine::arm_part;
     use perf_event::Builder;
     pub(super) use perf_event::Counter;
     use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Event, Hardware, Raw, Software};
     use std::io;
 
-    /// Events of ARM's common architecture (PMUv3), and of the Cortex-A53 alone.
-    const L2D_CACHE: u64 = 0x16;
-    const L2D_CACHE_REFILL: u64 = 0x17;
-    const STALL_BACKEND: u64 = 0x24;
-    const A53_STALL_ON_LOAD_MISS: u64 = 0xe7;
-    const A53_PART: &str = "0xd03";
-
     pub(super) fn open(name: &str) -> Result<Counter, String> {
-        let arm = cfg!(target_arch = "aarch64");
+        let raw = if cfg!(target_arch = "aarch64") { arm_event(name, arm_part().as_deref()) } else { None };
         let dtlb = Cache { which: CacheId::DTLB, operation: CacheOp::READ, result: CacheResult::MISS };
+        if let Some(code) = raw {
+            return build(Raw::new(code)).map_err(|error| reason(&error));
+        }
         let opened = match name {
             "cycles" => build(Hardware::CPU_CYCLES),
             "instructions" => build(Hardware::INSTRUCTIONS),
             "cache_references" => build(Hardware::CACHE_REFERENCES),
             "cache_misses" => build(Hardware::CACHE_MISSES),
-            "l2_accesses" if arm => build(Raw::new(L2D_CACHE)),
-            "l2_misses" if arm => build(Raw::new(L2D_CACHE_REFILL)),
             // Each x86 processor has a code of its own for them, and a wrong one counts something else.
             "l2_accesses" | "l2_misses" => return Err("no code for this processor".to_owned()),
             "dtlb_misses" => build(dtlb),
-            "stalled_cycles" if arm && arm_part().as_deref() == Some(A53_PART) => {
-                build(Raw::new(A53_STALL_ON_LOAD_MISS))
-            }
-            "stalled_cycles" if arm => build(Raw::new(STALL_BACKEND)),
             "stalled_cycles" => build(Hardware::STALLED_CYCLES_BACKEND),
             "branch_misses" => build(Hardware::BRANCH_MISSES),
             "page_faults" => build(Software::PAGE_FAULTS),
@@ -285,6 +295,16 @@ mod tests {
         assert_eq!(after(600).since(before), Some(Count { value: 100.0, share: 0.5 }));
         assert_eq!(after(1100).since(before), Some(Count { value: 50.0, share: 1.0 }));
         assert_eq!(after(100).since(before), None);
+    }
+
+    #[test]
+    fn arm_cores_are_asked_for_their_own_events() {
+        let names = ["l2_accesses", "l2_misses", "stalled_cycles", "cycles", "page_faults"];
+        let asked = |part| names.map(|name| arm_event(name, part));
+        let (a53, a55) = (asked(Some("0xd03")), asked(Some("0xd05")));
+        assert_eq!(a53, [Some(0x16), Some(0x17), Some(0xe7), None, None]);
+        assert_eq!(a55, [Some(0x16), Some(0x17), Some(0x24), None, None]);
+        assert_eq!(asked(None), a55);
     }
 
     #[test]

@@ -50,6 +50,12 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    /// A part of this slice that took `wall`: its share of the time on the core is taken to be the same.
+    pub(crate) fn part(self, wall: Duration) -> Slice {
+        let share = wall.as_secs_f64() / self.wall.as_secs_f64().max(1e-9);
+        Slice { wall, core: self.core.mul_f64(share) }
+    }
+
     fn is_clean(self) -> bool {
         self.wall.saturating_sub(self.core) <= SLACK.max(self.wall / 200)
     }
@@ -159,6 +165,15 @@ mod tests {
         let summary = slices.summary().expect("there are clean ones");
         assert_eq!((summary.slices, summary.discarded, summary.on_core), (3, 1, false));
         assert!((summary.median - 501e-6).abs() < 1e-9, "{summary:?}");
+    }
+
+    #[test]
+    fn a_part_of_a_slice_is_as_clean_as_the_whole() {
+        let (clean, disturbed) = (slice(4000, 3999), slice(4000, 3000));
+        let part = Duration::from_micros(1000);
+        assert!(clean.part(part).is_clean() && !disturbed.part(part).is_clean());
+        assert_eq!(disturbed.part(part).core, Duration::from_micros(750));
+        assert_eq!(Slice::default().part(Duration::ZERO).core, Duration::ZERO);
     }
 
     #[test]

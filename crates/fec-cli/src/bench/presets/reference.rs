@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 /// Rounds before the first that counts.
 const WARM_UP: usize = 3;
 
-/// Adds up the time of each phase in one round. The codec reports phases from one thread.
+/// Adds up the time of each phase in one round, by the clock on the wall alone: the thread's own is a call of the
+/// system each time, so only whole rounds read it. The codec reports phases from one thread.
 #[derive(Default)]
 struct PhaseClock {
     state: Mutex<State>,
@@ -34,8 +35,8 @@ struct PhaseClock {
 
 #[derive(Default)]
 struct State {
-    began: Option<Moment>,
-    spent: BTreeMap<Phase, Slice>,
+    began: Option<Instant>,
+    spent: BTreeMap<Phase, Duration>,
     reports: u32,
 }
 
@@ -66,14 +67,14 @@ impl PhaseClock {
 impl Observer for PhaseClock {
     fn begin(&self, phase: Phase) {
         Observed.begin(phase);
-        self.state().began = Some(Moment::now());
+        self.state().began = Some(Instant::now());
     }
 
     fn end(&self, phase: Phase, bytes: u64) {
         let mut state = self.state();
         let Some(began) = state.began.take() else { return };
         Observed.end(phase, bytes);
-        *state.spent.entry(phase).or_default() += began.until_now();
+        *state.spent.entry(phase).or_default() += began.elapsed();
         state.reports += 1;
     }
 }
@@ -100,14 +101,13 @@ impl Rounds {
     }
 
     fn add(&mut self, state: State, total: Slice) {
-        let mut rest = total;
+        let mut rest = total.wall;
         for (phase, spent) in state.spent {
-            rest.wall = rest.wall.saturating_sub(spent.wall);
-            rest.core = rest.core.saturating_sub(spent.core);
-            self.phases.entry(phase).or_insert_with(|| Slices::new(1, self.spread)).add(spent);
+            rest = rest.saturating_sub(spent);
+            self.phases.entry(phase).or_insert_with(|| Slices::new(1, self.spread)).add(total.part(spent));
         }
         self.reports = state.reports;
-        self.other.add(rest);
+        self.other.add(total.part(rest));
         self.total.add(total);
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             let mut decoder = SetDecoder::for_payload(group.shape());
             let clock = PhaseClock::default();
             set.decode(&mut decoder, &kept, &plans, lent, &clock)?;
-            let setup = clock.take().spent.get(&Phase::Plan).map_or(0.0, |plan| plan.wall.as_secs_f64());
+            let setup = clock.take().spent.get(&Phase::Plan).map_or(0.0, Duration::as_secs_f64);
             let rounds = measure(lab, &name, threads > 1, &mut |clock| {
                 set.decode(&mut decoder, &kept, &plans, lent, clock)
             })?;

@@ -33,6 +33,12 @@ const GROUP_FRAME: usize = 512;
 /// most of them there, and the pointers to rows.
 const COLUMN_FRAME: usize = BLOCK * LINE + 256;
 
+/// Bytes that a run of columns in halves uses, and a column of a sum: four rows at a time, or four lines.
+const RUN_FRAME: usize = 512;
+
+/// Lines that a kernel in halves sums at once; others take all of a block.
+const SUMS: usize = 4;
+
 impl<const N: usize> Frame<N> {
     pub(crate) fn new() -> Self {
         Frame([0; N])
@@ -135,8 +141,9 @@ pub(crate) fn program(
     // The thread's own, as long as it needs no more room.
     let stage = scratch::with_columns((program.blocks + 1) * columns, |columns| columns.as_ptr().addr());
     let blocks = stage + columns * BLOCK * LINE;
-    let stack = Stack { frame: Frame::new(), places: [(Place::default(), None); MAX_COLUMNS] };
-    let stream = backend.tuning.store_of(row_len * dst.len()) == Store::Stream;
+    let stack =
+        Stack { frame: Frame::new(), run: Frame::new(), places: [(Place::default(), None); MAX_COLUMNS] };
+    let store = backend.tuning.store_of(row_len * dst.len());
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
         let (halves, table_len) = (backend.kernel.halves, backend.kernel.table_len);
@@ -153,19 +160,13 @@ pub(crate) fn program(
             used,
             src,
             dst,
-            stream,
+            stream: store == Store::Stream,
+            prefetch_outputs: store == Store::Prefetch,
             stack: &stack,
         };
         for pass in &program.passes {
             let address = std::ptr::from_ref(pass).addr();
             visit(Access { address, len: size_of::<Pass>(), kind: AccessKind::Read });
-            if let Pass::Sum { terms, .. } = pass {
-                visit(Access {
-                    address: terms.as_ptr().addr(),
-                    len: size_of_val(&terms[..]).max(1),
-                    kind: AccessKind::Read,
-                });
-            }
             tile.pass(pass, visit);
         }
     }
@@ -253,6 +254,7 @@ fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
 #[repr(C)]
 struct Stack {
     frame: Frame<COLUMN_FRAME>,
+    run: Frame<RUN_FRAME>,
     places: [(Place, Option<Place>); MAX_COLUMNS],
 }
 
@@ -273,6 +275,8 @@ struct Tile<'a> {
     dst: &'a [&'a [u8]],
     /// Whether outputs are stored past the caches.
     stream: bool,
+    /// Whether lines of outputs are prefetched too.
+    prefetch_outputs: bool,
     stack: &'a Stack,
 }
 
@@ -280,16 +284,21 @@ impl Tile<'_> {
     fn pass(&self, pass: &Pass, visit: &mut Visitor<'_>) {
         match pass {
             Pass::Inverse { first, to, skews, merge, .. } if self.halves => {
+                self.run(visit);
                 for g in 0..4 {
+                    let sources = first + 4 * g..first + 4 * g + 4;
+                    let rows: Vec<&[u8]> = sources.map(|i| self.source_row(i, visit)).collect();
                     self.near(*skews, g, visit);
+                    self.stack.run.enter(visit);
                     for column in 0..self.used {
-                        (first + 4 * g..first + 4 * g + 4).for_each(|i| self.source(i, column, visit));
+                        rows.iter().for_each(|row| read(visit, row, self.start + column * LINE, LINE));
                         (4 * g..4 * g + 4).for_each(|row| self.row(*to, column, row, true, visit));
                     }
+                    self.ahead(visit);
                 }
                 self.coefficients(*skews, 3, visit);
+                merge.iter().filter_map(|merge| merge.by).for_each(|by| self.coefficients(by, 1, visit));
                 for column in 0..self.used {
-                    self.read(*to, column, BLOCK, visit);
                     self.inverse_rest(*to, merge.as_ref(), column, visit);
                 }
             }
@@ -298,6 +307,7 @@ impl Tile<'_> {
                     self.enter(column, visit);
                     (*first..first + BLOCK).for_each(|i| self.source(i, column, visit));
                     self.skews(*skews, visit);
+                    merge.iter().filter_map(|merge| merge.by).for_each(|by| self.coefficients(by, 1, visit));
                     self.inverse_rest(*to, merge.as_ref(), column, visit);
                 }
             }
@@ -306,11 +316,26 @@ impl Tile<'_> {
                     Some(rows) if to == from => rows,
                     _ => BLOCK,
                 };
+                let sums = if self.halves { SUMS } else { BLOCK };
                 for column in 0..self.used {
-                    self.enter(column, visit);
-                    self.read(*from, column, rows, visit);
-                    terms.iter().for_each(|term| self.term(term, column, visit));
-                    self.write(*to, column, rows, visit);
+                    for start in (0..rows).step_by(sums) {
+                        let group = |rows: usize| start..rows.min(start + sums);
+                        if self.halves {
+                            self.stack.run.enter(visit);
+                        } else {
+                            self.enter(column, visit);
+                        }
+                        group(rows).for_each(|row| self.row(*from, column, row, false, visit));
+                        for term in terms {
+                            let (address, len) = (std::ptr::from_ref(term).addr(), size_of::<Term>());
+                            visit(Access { address, len, kind: AccessKind::Read });
+                            if let Factor::Table(number) = term.by {
+                                self.coefficients(number, 1, visit);
+                            }
+                            group(term.rows).for_each(|row| self.row(term.block, column, row, false, visit));
+                        }
+                        group(rows).for_each(|row| self.row(*to, column, row, true, visit));
+                    }
                 }
             }
             Pass::Tail { to, residue, first, known, skews } => {
@@ -333,16 +358,32 @@ impl Tile<'_> {
                     }
                 }
                 self.coefficients(*skews, 3, visit);
+                if let Some((_, Factor::Table(number))) = input.plus {
+                    self.coefficients(number, 1, visit);
+                }
                 for column in 0..self.used {
                     if input.few.is_some() {
                         (0..FEW).for_each(|row| self.staged(column, row, false, visit));
                     }
-                    self.input(&Input { few: None, ..*input }, column, visit);
+                    // The first rows were summed with the few, and are not read again.
+                    let first = if input.few.is_some() { FEW } else { 0 };
+                    (first..BLOCK).for_each(|row| self.row(input.from, column, row, false, visit));
+                    if let Some((block, _)) = input.plus {
+                        self.read(block, column, BLOCK, visit);
+                    }
+                    self.keep(input, column, visit);
                     (0..out.computed).for_each(|row| self.staged(column, row, true, visit));
                 }
+                self.run(visit);
                 for (g, rows) in out.rows[..out.computed].chunks(4).enumerate() {
-                    self.near(*skews, g, visit);
-                    self.four_outputs(tap.as_ref(), rows, g, visit);
+                    self.four_outputs(tap.as_ref(), rows, *skews, g, visit);
+                    if self.prefetch_outputs {
+                        self.ahead(visit);
+                        rows.iter().flatten().for_each(|&to| _ = row(visit, self.dst, usize::from(to)));
+                    }
+                }
+                if tap.is_some() {
+                    self.ahead(visit);
                 }
             }
             Pass::Forward { input, skews, tap, out } => {
@@ -358,24 +399,49 @@ impl Tile<'_> {
 
     /// What every column touches besides rows.
     fn enter(&self, column: usize, visit: &mut Visitor<'_>) {
-        let place = &self.stack.places[column];
-        let address = std::ptr::from_ref(place).addr();
-        visit(Access { address, len: size_of_val(place), kind: AccessKind::Stack });
+        self.place(column, visit);
         self.stack.frame.enter(visit);
     }
 
+    /// What a run of columns in halves touches besides rows: its first and last place, and the stack.
+    fn run(&self, visit: &mut Visitor<'_>) {
+        for column in [0, self.used - 1] {
+            self.place(column, visit);
+        }
+        self.stack.run.enter(visit);
+    }
+
+    /// The lines to be prefetched for a run of columns are looked up, whether there are any or not.
+    fn ahead(&self, visit: &mut Visitor<'_>) {
+        (0..self.used).for_each(|column| self.place(column, visit));
+    }
+
+    fn place(&self, column: usize, visit: &mut Visitor<'_>) {
+        let place = &self.stack.places[column];
+        let address = std::ptr::from_ref(place).addr();
+        visit(Access { address, len: size_of_val(place), kind: AccessKind::Stack });
+    }
+
+    /// The layer above an inverse pass. In halves, rows are stored one after the other, as soon as they are done.
     fn inverse_rest(&self, to: usize, merge: Option<&Merge>, column: usize, visit: &mut Visitor<'_>) {
-        if let Some(Merge { low, by, more }) = merge {
-            by.iter().for_each(|&number| self.coefficients(number, 1, visit));
-            for row in 0..BLOCK {
+        for row in 0..BLOCK {
+            if self.halves {
+                self.row(to, column, row, false, visit);
+            }
+            if let Some(Merge { low, by, more }) = merge {
                 self.row(*low, column, row, false, visit);
                 if by.is_some() || more.is_some() {
                     self.row(*low, column, row, true, visit);
                 }
                 more.iter().flatten().for_each(|&block| self.row(block, column, row, false, visit));
             }
+            if self.halves {
+                self.row(to, column, row, true, visit);
+            }
         }
-        self.write(to, column, BLOCK, visit);
+        if !self.halves {
+            self.write(to, column, BLOCK, visit);
+        }
     }
 
     fn input(&self, input: &Input, column: usize, visit: &mut Visitor<'_>) {
@@ -384,6 +450,10 @@ impl Tile<'_> {
         if let Some((block, by)) = input.plus {
             self.term(&Term { block, by, rows: BLOCK }, column, visit);
         }
+        self.keep(input, column, visit);
+    }
+
+    fn keep(&self, input: &Input, column: usize, visit: &mut Visitor<'_>) {
         if let Some([high, keep]) = input.keep {
             if input.plus.is_none() {
                 self.read(high, column, BLOCK, visit);
@@ -401,29 +471,45 @@ impl Tile<'_> {
     }
 
     /// Four outputs of a forward pass in halves: straight from the registers if all are wanted and nothing is added.
-    fn four_outputs(&self, tap: Option<&Tap>, rows: &[Option<u8>], g: usize, visit: &mut Visitor<'_>) {
+    fn four_outputs(
+        &self,
+        tap: Option<&Tap>,
+        rows: &[Option<u8>],
+        skews: usize,
+        g: usize,
+        visit: &mut Visitor<'_>,
+    ) {
+        let from = tap.map(|tap| (self.source_row(tap.source, visit), tap.to));
+        self.near(skews, g, visit);
+        self.stack.run.enter(visit);
         let run = rows.windows(2).all(|pair| matches!(pair, [Some(a), Some(b)] if b.wrapping_sub(*a) == 1));
         let staged = 4 * g..4 * g + 4;
+        if run && tap.is_none() {
+            let to: Vec<&[u8]> =
+                rows.iter().flatten().map(|&to| row(visit, self.dst, usize::from(to))).collect();
+            for column in 0..self.used {
+                staged.clone().for_each(|row| self.staged(column, row, false, visit));
+                to.iter().for_each(|to| self.put(to, column, visit));
+            }
+            return;
+        }
         for column in 0..self.used {
             staged.clone().for_each(|row| self.staged(column, row, false, visit));
-            if run && tap.is_none() {
-                rows.iter().for_each(|&row| self.output(row, column, visit));
-                continue;
-            }
-            if let Some(tap) = tap {
+            if let Some((source, to)) = from {
                 if g == 0 {
-                    self.source(tap.source, column, visit);
-                    self.row(tap.to, column, 0, true, visit);
+                    read(visit, source, self.start + column * LINE, LINE);
+                    self.row(to, column, 0, true, visit);
                 }
-                self.row(tap.to, column, 0, false, visit);
+                self.row(to, column, 0, false, visit);
             }
             staged.clone().for_each(|row| self.staged(column, row, true, visit));
         }
-        if !run || tap.is_some() {
-            for (row, output) in staged.zip(rows).filter(|(_, output)| output.is_some()) {
+        for (staged, output) in staged.zip(rows) {
+            if let Some(to) = *output {
+                let to = row(visit, self.dst, usize::from(to));
                 for column in 0..self.used {
-                    self.staged(column, row, false, visit);
-                    self.output(*output, column, visit);
+                    self.staged(column, staged, false, visit);
+                    self.put(to, column, visit);
                 }
             }
         }
@@ -432,14 +518,25 @@ impl Tile<'_> {
     fn output(&self, output: Option<u8>, column: usize, visit: &mut Visitor<'_>) {
         if let Some(to) = output {
             let to = row(visit, self.dst, usize::from(to));
-            write(visit, to, self.start + column * LINE, LINE, self.stream);
+            self.put(to, column, visit);
         }
     }
 
-    /// A load from source `i` of the program.
-    fn source(&self, i: usize, column: usize, visit: &mut Visitor<'_>) {
+    /// A line of an output.
+    fn put(&self, to: &[u8], column: usize, visit: &mut Visitor<'_>) {
+        write(visit, to, self.start + column * LINE, LINE, self.stream);
+    }
+
+    /// Source `i` of the program.
+    fn source_row(&self, i: usize, visit: &mut Visitor<'_>) -> &[u8] {
         read(visit, self.sources, i, 1);
-        source(visit, self.src, usize::from(self.sources[i]), self.start + column * LINE, LINE);
+        row(visit, self.src, usize::from(self.sources[i]))
+    }
+
+    /// A load from it.
+    fn source(&self, i: usize, column: usize, visit: &mut Visitor<'_>) {
+        let row = self.source_row(i, visit);
+        read(visit, row, self.start + column * LINE, LINE);
     }
 
     fn term(&self, term: &Term, column: usize, visit: &mut Visitor<'_>) {
