@@ -245,6 +245,11 @@ impl Backend {
         Backend { tuning, ..self }
     }
 
+    /// How the stream code goes over its rows.
+    pub(crate) fn walk(self) -> Walk {
+        self.tuning.walk
+    }
+
     /// Most outputs that a matrix sums at once.
     fn sums(self) -> usize {
         self.tuning.sums.min(self.kernel.max_outputs)
