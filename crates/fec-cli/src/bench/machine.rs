@@ -148,6 +148,7 @@ fn cpu_name(info: &str) -> String {
 }
 
 /// The part number of an ARM core, as the system tells it.
+#[cfg(all(target_os = "linux", not(target_arch = "arm")))]
 pub(super) fn arm_part() -> Option<String> {
     field(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default(), "CPU part")
 }

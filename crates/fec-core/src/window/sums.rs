@@ -9,7 +9,7 @@
 use super::row::{CLASSES, Row, SUMS, column_values, lane_of};
 use super::trace::{Probe, Silent, Span, Touch};
 use crate::gf256::EXP;
-use crate::gf256::kernel::{AlignedBytes, Backend, LINE, Walk};
+use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
 /// The sums of the columns from `start` to `end` that were added.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl Sums {
 
 /// Adds `src` to `dst`.
 fn add(backend: Backend, dst: &mut [u8], src: &[u8], probe: &mut impl Probe) {
-    let walk = Walk::FourLines;
+    let walk = backend.walk();
     backend.add(walk, dst, src);
     probe.touch(backend, Touch::Add { walk, dst, src });
 }

@@ -38,6 +38,8 @@ fn settings_are_read_as_they_are_written() {
     assert_eq!(base.to_string(), "zen4");
     let changed = base.changed("columns=4, store=prefetch,sums=max").unwrap();
     assert_eq!(changed.to_string(), "zen4,columns=4,store=prefetch");
+    assert_eq!(base.changed("walk=64-prefetch").unwrap().to_string(), "zen4,walk=64-prefetch");
+    assert_eq!(base.changed("walk=256"), Ok(base));
     assert_eq!(base.changed(&changed.to_string()), Ok(changed));
     let every: Vec<String> = changed.settings().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(base.changed(&every.join(",")), Ok(changed));
@@ -58,9 +60,17 @@ fn what_cannot_be_set_is_said() {
     assert!(
         matches!(refused("tiles=1"), TuningError::Setting { settings, .. } if settings.contains(&"tile"))
     );
-    for change in
-        ["tile=4095", "tile=x", "tile=", "columns=0", "columns=33", "store=fast", "sums=25", "past=-1"]
-    {
+    for change in [
+        "tile=4095",
+        "tile=x",
+        "tile=",
+        "columns=0",
+        "columns=33",
+        "store=fast",
+        "sums=25",
+        "past=-1",
+        "walk=32",
+    ] {
         let (name, value) = change.split_once('=').unwrap();
         let error = refused(change);
         assert!(

@@ -2,7 +2,7 @@
 
 use super::common::{Noise, Output, packets, payload, receive, settings};
 use fec_core::format::packet::{self, Body, HEADER, PacketError, RowHeader};
-use fec_core::gf256::kernel::Backend;
+use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received};
 
 const MOST: u16 = 64;
@@ -20,12 +20,16 @@ fn source_seq(packet: &[u8]) -> Option<u64> {
 }
 
 #[test]
-fn every_backend_makes_the_same_packets() {
+fn every_backend_and_walk_makes_the_same_packets() {
     for profile in Profile::ALL {
         let settings = settings(profile, 500, 133);
         let expected = packets(&settings, Backend::by_name("scalar").unwrap(), 1300);
         for backend in Backend::available() {
-            assert!(packets(&settings, backend, 1300) == expected, "{profile:?} {backend:?}");
+            for walk in Walk::ALL {
+                let tuning = backend.tuning().changed(&format!("walk={}", walk.name())).unwrap();
+                let backend = backend.with_tuning(tuning);
+                assert!(packets(&settings, backend, 1300) == expected, "{profile:?} {backend:?}");
+            }
         }
     }
 }

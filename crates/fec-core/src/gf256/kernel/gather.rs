@@ -114,9 +114,9 @@ impl Backend {
         self.kernel.gather.width
     }
 
-    /// The sum as the fastest walk of this backend computes it.
+    /// The sum by the walk that is set for this processor.
     pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
-        self.sum(WALK, classes, factor, dst);
+        self.sum(self.walk(), classes, factor, dst);
     }
 
     /// Asks for a row that will be read soon.
@@ -187,9 +187,6 @@ impl Backend {
         (table, kernel.table_len)
     }
 }
-
-/// The walk of the stream code.
-pub(super) const WALK: Walk = Walk::FourLines;
 
 /// Defines `GATHER`, the [`Functions`] of a kernel.
 ///

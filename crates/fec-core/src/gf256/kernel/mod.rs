@@ -13,6 +13,11 @@
 
 // A kernel may only run on a CPU that has its features. This file holds the one call that depends on it.
 #![allow(unsafe_code)]
+// Where only the portable kernel is built, it leaves much of what the kernels share unused.
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, unused_imports, unused_macros)
+)]
 
 use std::fmt;
 
@@ -38,7 +43,6 @@ mod scratch;
 mod ssse3;
 pub(crate) mod trace;
 mod tuning;
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_imports, unused_macros))]
 mod walk;
 mod whole;
 #[cfg(target_arch = "x86_64")]
@@ -239,6 +243,11 @@ impl Backend {
     /// The same backend with other settings, which change its speed and nothing else.
     pub fn with_tuning(self, tuning: Tuning) -> Backend {
         Backend { tuning, ..self }
+    }
+
+    /// How the stream code goes over its rows.
+    pub(crate) fn walk(self) -> Walk {
+        self.tuning.walk
     }
 
     /// Most outputs that a matrix sums at once.

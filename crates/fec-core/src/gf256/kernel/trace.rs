@@ -181,7 +181,7 @@ pub(crate) fn gather(
     visit: &mut Visitor<'_>,
 ) {
     packed(backend, factor, visit);
-    for range in steps(backend, super::gather::WALK, dst.len()) {
+    for range in steps(backend, backend.walk(), dst.len()) {
         for (power, class) in classes.iter().enumerate().rev() {
             (0..class.len()).for_each(|i| source(visit, class, i, range.start, range.len()));
             if power > 0 {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::gather::Walk;
 use super::runner::{Column, MAX_COLUMNS};
 
 /// How large outputs are stored.
@@ -51,6 +52,8 @@ pub struct Tuning {
     pub(super) store: Store,
     /// Bytes of output up to which one call stores them by ordinary stores.
     pub(super) past: usize,
+    /// How live streams go over the rows that they add.
+    pub(super) walk: Walk,
 }
 
 /// A processor: an entry of the table.
@@ -146,6 +149,7 @@ impl Tuning {
             prefetch: 384,
             store: if cfg!(target_arch = "x86_64") { Store::Stream } else { Store::Plain },
             past: 0,
+            walk: Walk::FourLines,
         };
         let mut tuning = base.with_caches(cpu.caches.0 << 10, cpu.caches.1 << 10);
         if let Some(Own { tile, columns, prefetch }) = cpu.own {
@@ -273,7 +277,7 @@ fn number(text: &str, (least, most): (usize, usize)) -> Option<usize> {
     text.parse().ok().filter(|number| (least..=most).contains(number))
 }
 
-static FIELDS: [Field; 6] = [
+static FIELDS: [Field; 7] = [
     Field {
         name: "sums",
         allowed: "1 to 24, or max",
@@ -333,6 +337,17 @@ static FIELDS: [Field; 6] = [
             Some(())
         },
         tried: &["0", "1048576", "4194304", "16777216"],
+    },
+    Field {
+        name: "walk",
+        allowed: "64, 64-prefetch, 128, 256 or 4-registers",
+        get: |tuning| tuning.walk.name().to_owned(),
+        set: |tuning, value| {
+            tuning.walk = Walk::ALL.into_iter().find(|walk| walk.name() == value)?;
+            Some(())
+        },
+        // Sets have no use for it: `fec bench kernels` compares all of them.
+        tried: &[],
     },
 ];
 
