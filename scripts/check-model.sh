@@ -5,9 +5,8 @@
 #
 #   scripts/check-model.sh [FEC]
 #
-# Sets with vectors must agree within 1 %, in L1 and L2; by transform within 2.5 % in L1, since what passes keep on the
-# stack and where it stands is only roughly in the model: the same shape came out 0.2 % off in one program and 2 % in
-# another. Two things are not in the model, and have limits of their own: which products the scalar kernel looks up
+# Sets with vectors must agree within 1 %, in L1 and L2; by transform within 5 % in L1, since what passes keep on the
+# stack is only roughly in the model, and where it stands (the length of the environment moves it) is worth 2 %. Two things are not in the model, and have limits of their own: which products the scalar kernel looks up
 # depends on the data (8 % in L1); a row of a stream also touches the allocator and the constants of a checksum (3 % in
 # L1), and the L2 of cachegrind holds code besides data (2 %).
 #
@@ -73,7 +72,7 @@ check() {
 for backend in ${backends//,/ }; do
     # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
     case $backend in
-        ssse3) l1=1 transform=2.5 ;;
+        ssse3) l1=1 transform=5 ;;
         scalar) l1=8 transform=8 ;;
         *) continue ;;
     esac

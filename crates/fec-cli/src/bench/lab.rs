@@ -128,6 +128,10 @@ impl<'a> Lab<'a> {
             for nth in 0..works.len() {
                 // Another one begins each round, so that nobody always runs behind the same neighbour.
                 let at = (nth + round) % works.len();
+                if works.len() > 1 {
+                    // What the other one left in the caches, or pushed out of them, is not its own doing.
+                    works[at]();
+                }
                 slices[at].take(works[at]);
             }
             round += 1;

@@ -141,8 +141,12 @@ pub(crate) fn program(
     // The thread's own, as long as it needs no more room.
     let stage = scratch::with_columns((program.blocks + 1) * columns, |columns| columns.as_ptr().addr());
     let blocks = stage + columns * BLOCK * LINE;
-    let stack =
-        Stack { frame: Frame::new(), run: Frame::new(), places: [(Place::default(), None); MAX_COLUMNS] };
+    let stack = Stack {
+        frame: Frame::new(),
+        run: Frame::new(),
+        tail: Frame::new(),
+        places: [(Place::default(), None); MAX_COLUMNS],
+    };
     let store = backend.tuning.store_of(row_len * dst.len());
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
@@ -250,11 +254,15 @@ fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
     }
 }
 
+/// Bytes that a column of a tail uses in kernels with halves: sixteen rows, and as much for what becomes of them.
+const TAIL_FRAME: usize = 2 * BLOCK * LINE;
+
 /// The stack of the runner, and below it that of a pass. Where it stands decides what it competes with.
 #[repr(C)]
 struct Stack {
     frame: Frame<COLUMN_FRAME>,
     run: Frame<RUN_FRAME>,
+    tail: Frame<TAIL_FRAME>,
     places: [(Place, Option<Place>); MAX_COLUMNS],
 }
 
@@ -340,7 +348,12 @@ impl Tile<'_> {
             }
             Pass::Tail { to, residue, first, known, skews } => {
                 for column in 0..self.used {
-                    self.enter(column, visit);
+                    if self.halves {
+                        self.place(column, visit);
+                        self.stack.tail.enter(visit);
+                    } else {
+                        self.enter(column, visit);
+                    }
                     if let Some(residue) = residue {
                         self.read(*residue, column, BLOCK, visit);
                     }
