@@ -6,9 +6,10 @@
 #   scripts/check-model.sh [FEC]
 #
 # Sets with vectors must agree within 1 %, in L1 and L2; by transform within 5 % in L1, since what passes keep on the
-# stack is only roughly in the model, and where it stands (the length of the environment moves it) is worth 2 %. Two things are not in the model, and have limits of their own: which products the scalar kernel looks up
-# depends on the data (8 % in L1); a row of a stream also touches the allocator and the constants of a checksum (3 % in
-# L1), and the L2 of cachegrind holds code besides data (2 %).
+# stack is only roughly in the model, and where it stands (the length of the environment moves it) is worth 2 %.
+# Two things are not in the model, and have limits of their own: which products the scalar kernel looks up depends on
+# the data (8 % in L1); a row of a stream also touches the allocator and the constants of a checksum (3 % in L1), and
+# the L2 of cachegrind holds code besides data (2 %).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
