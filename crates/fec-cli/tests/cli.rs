@@ -613,3 +613,20 @@ fn standard_output_is_a_terminal() {
     let output = script.wait_with_output().unwrap();
     says(&output, &["terminal", "code 2"]);
 }
+
+/// The last original shard is all zeros. Its file is cut so that, counted from the end, zeros stand where the shard would:
+/// with the proof that stands where it should, counted from the start, it looks whole.
+#[test]
+fn verify_promises_only_what_decode_can_restore() {
+    let arena = Arena::new();
+    arena.write("in", &payload(7, 6000));
+    arena.expect(["encode", "in"], 0);
+    for i in 33..100 {
+        fs::remove_file(arena.path(format!("in.shards/in.{i:03}.shard"))).unwrap();
+    }
+    arena.expect(["verify", "in.shards"], 1);
+    let last = arena.path("in.shards/in.032.shard");
+    fs::OpenOptions::new().write(true).open(last).unwrap().set_len(2986).unwrap();
+    arena.expect(["verify", "in.shards"], 3);
+    arena.refuses(["decode", "in.shards", "-o", "out"], 3);
+}

@@ -221,8 +221,11 @@ fn check_file(
                 let leaf = hash.leaf(&digest, nth, index);
                 let tree = &set.encoding.tree;
                 let proved = batch.proved(i, |proof| leaf_is_proved(&group, tree, nth, index, &leaf, proof));
-                // Only what decode would look at counts.
-                intact[first + i] |= proved.contains(&true) && member.bases.contains(base);
+                // Only what decode would look at counts: shard and proof where the file may begin.
+                let mut by_base = bases.iter().zip(proved.chunks(2));
+                let is_usable =
+                    |(from, copies): (&i128, &[bool])| member.bases.contains(from) && copies.contains(&true);
+                intact[first + i] |= member.bases.contains(base) && by_base.any(is_usable);
                 if *base == 0 {
                     in_place[i] = proved;
                 }
