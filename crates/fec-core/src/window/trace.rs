@@ -179,9 +179,6 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    const PROFILES: [Profile; 4] =
-        [Profile::Bounded, Profile::Classic, Profile::ClassicBlocks, Profile::Blocks];
-
     fn encoder(profile: Profile, backend: Backend) -> Encoder {
         let settings = Settings {
             stream_id: 1,
@@ -211,7 +208,7 @@ mod tests {
     #[test]
     fn every_byte_that_changes_is_told() {
         for backend in Backend::available() {
-            for profile in PROFILES {
+            for profile in Profile::ALL {
                 let (mut traced, mut plain) = (encoder(profile, backend), encoder(profile, backend));
                 for seq in 0..600 {
                     let before: Vec<Vec<u8>> = traced.memory().iter().map(|part| part.to_vec()).collect();
