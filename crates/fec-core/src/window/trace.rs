@@ -84,7 +84,7 @@ impl Touch<'_> {
 ///
 /// Payloads, symbols, sums, tables, rows and their lists are told, with their real addresses and in the order of the
 /// backend's loops, and for each step some lines of the stack, the same ones; registers, prefetches, the allocator,
-/// tables of checksums, and what becomes of emitted packets are not.
+/// constants of checksums, and what becomes of emitted packets are not.
 pub struct Trace<'v> {
     visit: &'v mut dyn FnMut(Access, Stage),
     /// The sums of a row, one for each class but the first, where they are told as made in memory.
