@@ -3,7 +3,7 @@
 //! The CRC instruction takes 8 bytes and gives its result three cycles later, but can start each cycle. So the bytes
 //! are cut into three lanes of equal length, each with a sum of its own, and what stands before a lane is moved over it
 //! by a carry-less product with a constant. After V. Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
-//! Instruction", Intel 2011; the lanes here have any length up to [`MAX_STEPS`], so packets of any length are cut once.
+//! Instruction", Intel 2011; the lanes here have any length up to [`MAX_STEPS`], so a packet of any usual length is cut once.
 
 // The call that needs processor features, at the end of the file.
 #![allow(unsafe_code)]
@@ -21,10 +21,10 @@ const MAX_STEPS: usize = 192;
 /// Bytes from which lanes pay.
 const MIN_LANES: usize = 160;
 
-/// What moves sums over two lanes and over one, in place `steps - 1`. A line or less of them is touched per cut.
+/// What moves sums over two lanes and over one, in place `steps - 1`. One place of them is read per cut.
 ///
-/// Over `n` bits a sum is multiplied by x^n. x^(n - 33) stands here: the product of two reflected polynomials stands one
-/// bit low in 64 bits, and [`reduce`] multiplies by x^32.
+/// To move a sum over `n` bits is to multiply it by x^n. What stands here is x^(n - 33): the product of two reflected
+/// polynomials stands one bit low in 64 bits, a factor of x, and [`reduce`] multiplies by x^32.
 static SHIFTS: [[u32; 2]; MAX_STEPS] = shifts();
 
 const fn shifts() -> [[u32; 2]; MAX_STEPS] {
