@@ -172,9 +172,53 @@ def e(x):
     return ((1 << 16) + y << v) >> 16
 
 
-def coefficients(profile, number, F, m):
+def strata(m):
+    """The ages at which the strata of a row over m columns end: §14.2, step 3."""
+    unit = 1 << max(0, m.bit_length() - 6)
+    rounded = ceil_div(m, unit) * unit
+    d = min(20, rounded // 2)
+    if d == 0:
+        return []
+    a = [e(g(1024) + (g(rounded + 1024) - g(1024)) * i // d) - 1024 for i in range(d + 1)]
+    assert (a[0], a[d]) == (0, rounded)
+    ends = []
+    for i in range(d):
+        ends += [(a[i] + a[i + 1]) // 2, a[i + 1]] if i < 2 else [a[i + 1]]
+    return ends[:-1] + [m]
+
+
+def tap_columns(draws, number, F, m):
+    """The column c of each tap, in the order of t."""
+    E, n, ends = F + m, 0, strata(m)
+    for t, f in enumerate(ends):
+        w = f - n
+        if t == len(ends) - 1 or w < 16:
+            yield E - f + draws.below(w)
+        else:
+            G = 1 << (w // 16).bit_length() - 1
+            q = (E - n) // (8 * G) - 1
+            kappa = mix(256 * q + t & MASK)
+            j = q * G + (number * (kappa | 1) + (kappa >> 32) & MASK) % G
+            h = (j * 0x9E3779B97F4A7C15 & MASK) >> 61
+            yield 8 * j + (t + h) % 8
+        n = f
+
+
+def group(c, D):
+    """The group of four columns that c lies in, or none."""
+    o, s = c % D, D // 4
+    return [c - o + o % s + i * s for i in range(4)] if o < 4 * s else []
+
+
+def added(c, D, E):
+    """The columns whose symbols a tap at column c of a row that ends before E adds."""
+    four = group(c, D)
+    return [x for x in four if x != c] if four and four[3] < E else [c]
+
+
+def coefficients(p, number, F, m):
     """The coefficient of each column of a row: §14.2, §14.3."""
-    draws = Draws(number)
+    profile, draws = p.profile, Draws(number)
     r = 2 + draws.below(254)
     factor = [1, r, gmul(r, r), gmul(r, gmul(r, r))]
     lanes = 16 if profile == BOUNDED else 8
@@ -188,37 +232,24 @@ def coefficients(profile, number, F, m):
         x = draws.draw()
         for lane in range(lanes):
             n = x >> 6 * lane & 63 or 4
-            sums.append([(p, 0) for p in range(3) if n >> p & 1] + [(p, 1) for p in range(3) if n >> p + 3 & 1])
+            sums.append([(i % 3, i // 3) for i in range(6) if n >> i & 1])
     row = {}
     for c in range(F, F + m):
         i = c // lanes
         u = (1, GF_EXP[i % 255], GF_EXP[(2 * i + i // 255) % 255])
         row[c] = 0
-        for p, k in sums[c % lanes]:
-            row[c] ^= gmul(factor[k], u[p])
+        for which, k in sums[c % lanes]:
+            row[c] ^= gmul(factor[k], u[which])
     if profile != BOUNDED:
         for _ in range(ceil_div(m, 16)):
             for k in (0, 1):
                 row[F + draws.below(m)] ^= factor[k]
         return row
-    d, E = min(32, m // 2), F + m
-
-    def a(t):
-        return e(g(192) + (g(m + 192) - g(192)) * t // d) - 192
-
-    assert d == 0 or (a(0), a(d)) == (0, m)
-    for t in range(d):
-        w, f = a(t + 1) - a(t), E - a(t + 1)
-        x = draws.draw()
-        if t == d - 1 or w < 16:
-            c = f + (x & 0xFFFFFFFF) % w
-        else:
-            G = 1 << (w // 16).bit_length() - 1
-            q = (f + w) // (8 * G) - 1
-            kappa = mix(256 * q + t & MASK)
-            j = q * G + (number * (kappa | 1) + (kappa >> 32)) % G
-            c = 8 * j + (t + mix(j)) % 8
-        row[c] ^= factor[(sums[c % lanes][0][1] + 1 + (x >> 32) % 3) % 4]
+    y = [draws.draw(), draws.draw()]
+    for t, c in enumerate(tap_columns(draws, number, F, m)):
+        k = (sums[c % lanes][0][1] + 1 + (y[t // 16] >> 4 * (t % 16) & 15) % 3) % 4
+        for x in added(c, p.D, F + m):
+            row[x] ^= factor[k]
     return row
 
 
@@ -240,7 +271,7 @@ def row_symbol(p, number, first, count, part, symbols):
         s = ceil_div(count, p.D)
         members = [symbols[first + j] for j in range(count) if j % s == part % s]
         return evaluate(range(len(members)), members, [len(members) + part // s])[0]
-    row = coefficients(p.profile, number, first, count)
+    row = coefficients(p, number, first, count)
     return combine([(c, symbols[column]) for column, c in row.items()], p.P + 6)
 
 
@@ -343,7 +374,7 @@ def equations(p, symbols, rows):
                         down += GF_LOG[j ^ i]
                 c[column] = GF_EXP[(up - down) % 255]
         else:
-            c = coefficients(p.profile, row.number, row.first, row.count)
+            c = coefficients(p, row.number, row.first, row.count)
         known = [(value, symbols[column]) for column, value in c.items() if column in symbols]
         unknown = {column: value for column, value in c.items() if column not in symbols and value}
         right = int.from_bytes(row.symbol, "little") ^ int.from_bytes(combine(known, p.P + 6), "little")
@@ -458,7 +489,8 @@ def encode_cases():
             ("classic-blocks", 1, 1, 16, 1, 1, 9), ("classic-blocks", 480, 240, 40, 1, 6, 1000), ("classic-blocks", 6000, 240, 16, 1, 6, 960),
             ("classic-blocks", 60, 17, 33, 2, 3, 200), ("classic-blocks", 40, 40, 1350, 1, 4, 130),
             ("blocks", 1, 1, 16, 1, 1, 9), ("blocks", 480, 214, 40, 1, 6, 1500), ("blocks", 24, 24, 1350, 1, 6, 80), ("blocks", 60, 17, 33, 2, 3, 200),
-            ("blocks", 1000, 100, 16, 1, 1, 2100), ("blocks", 255, 255, 16, 1, 255, 600), ("blocks", 7, 3, 100, 5, 1, 30), ("blocks", 6000, 219, 16, 1, 6, 6300)):
+            ("blocks", 1000, 100, 16, 1, 1, 2100), ("blocks", 255, 255, 16, 1, 255, 600), ("blocks", 7, 3, 100, 5, 1, 30), ("blocks", 6000, 219, 16, 1, 6, 6300),
+            ("bounded", 28, 7, 16, 1, 1, 60), ("bounded", 4, 1, 16, 1, 1, 12), ("bounded", 400, 98, 16, 1, 20, 600)):
         seed += 2
         name = "%s-%d-%d-%d-%d-%d" % (profile, window, block, packet, repair, source)
         yield dict(name=name, profile=profile, window=window, block=block, packet=packet, repair=repair, source=source, packets=packets, seed=seed,
@@ -602,14 +634,14 @@ def file_cases():
     nested = [source_packet(p, i, inner) for i in range(20)]
     yield "nested", "§16: frames inside a payload", frames(nested + [mark_packet(p, 20, 1)]), [(i, inner) for i in range(20)], 0
     # Rows far from the start, with row numbers that a sender reaches late.
-    for profile in (BOUNDED, CLASSIC):
-        q = p._replace(profile=profile, id=0xCC)
+    for profile, count, packet in ((BOUNDED, 400, 16), (CLASSIC, 200, 64)):
+        q = p._replace(profile=profile, W=count, P=packet, id=0xCC)
         start = (1 << 62) // 50 * 50
-        block = payloads_of(dict(packet=64, packets=200, seed=5))
+        block = payloads_of(dict(packet=packet, packets=count, seed=5))
         symbols = {start + i: symbol_of(q, start + i, x) for i, x in enumerate(block)}
-        rows = [repair_packet(q, Row(number, start, 200, 0, row_symbol(q, number, start, 200, 0, symbols))) for number in (0, 255, 1 << 32, (1 << 63) - 1, 123456789123)]
+        rows = [repair_packet(q, Row(number, start, count, 0, row_symbol(q, number, start, count, 0, symbols))) for number in (0, 255, 1 << 32, (1 << 63) - 1, 123456789123)]
         some = [source_packet(q, start + i, x) for i, x in enumerate(block) if i not in (3, 50, 51, 199)]
-        yield "far-%d" % profile, "§14: large numbers", frames(some + rows + [mark_packet(q, start + 200, 1)]), [(start + i, x) for i, x in enumerate(block)], 3
+        yield "far-%d" % profile, "§14: large numbers", frames(some + rows + [mark_packet(q, start + count, 1)]), [(start + i, x) for i, x in enumerate(block)], 3
     # A window that is not full yet and has two tails, and a packet of it that the window's own rows lack one for.
     q = p._replace(profile=BLOCKS, W=120, D=60, id=0xDD)
     block = payloads_of(dict(packet=64, packets=120, seed=6))
@@ -677,9 +709,39 @@ def check(folder):
     return 1 if bad else 0
 
 
+def test_taps():
+    """Strata ascend, groups divide a block, taps stay in their stratum and rows in their window: §14.2."""
+    for m in [*range(1, 4097), *range(4097, 65537, 64), 65535, 65536]:
+        ends = strata(m)
+        assert all(n < f for n, f in zip([0] + ends, ends)) and ends[-1:] == [m][:m // 2] and len(ends) <= 22, m
+    assert [len(strata(m)) for m in (1, 2, 3, 4, 5, 6, 39, 40, 65536)] == [0, 2, 2, 4, 4, 5, 21, 22, 22]
+    for D in range(1, 256):
+        start, s = 5 * D, D // 4
+        groups = {tuple(group(start + o, D)) for o in range(4 * s)}
+        assert sorted(x for four in groups for x in four) == list(range(start, start + 4 * s)) and len(groups) == s
+        assert all(o in {x - start for x in group(start + o, D)} for o in range(4 * s)) and not any(group(start + o, D) for o in range(4 * s, D))
+    rng = random.Random(2)
+    incomplete = complete = 0
+    for number in range(400):
+        D = rng.choice((1, 3, 4, 5, 7, 50, 98, 240))
+        m, F = rng.randrange(1, rng.choice((8, 100, 1000, 8000))), D * rng.choice((0, 1, 1000, (1 << 62) // D))
+        ends = strata(m)
+        for c, n, f in zip(tap_columns(Draws(number), number, F, m), [0] + ends, ends):
+            assert F + m - f <= c < F + m - n
+            columns = added(c, D, F + m)
+            assert all(F <= x < F + m and x // D == c // D for x in columns)
+            assert len(columns) == 3 and c not in columns or columns == [c]
+            complete += len(columns) == 3
+            incomplete += columns == [c]
+        row = coefficients(Params(BOUNDED, 0, 65536, 16, D), number, F, m)
+        assert sorted(row) == list(range(F, F + m)) and all(0 <= x < 256 for x in row.values())
+    assert complete > 1000 and incomplete > 1000
+
+
 def selftest():
     assert Draws(1234567).draw() == 6457827717110365317
     assert all(e(g(n)) == n for n in range(1, 70000))
+    test_taps()
     rng = random.Random(1)
     for size in (0, 1, 2, 251, 252, 253, 254, 255, 64259, 64260, 64261, 64262, 65600):
         for data in (bytes(size), b"\xFE" * size, b"\xFD" * size, (DELIMITER * size)[:size], bytes(rng.choice(b"\xFE\xFD\x00") for _ in range(size))):
