@@ -37,8 +37,8 @@ const SUM_AT: usize = 32;
 /// How repair packets are made of source packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// A sliding window with constant work for each packet: sixteen lanes of three sums and 32 more packets a
-    /// row.
+    /// A sliding window with constant work for each packet: sixteen lanes of three sums, and 22 packets or sums of
+    /// three more a row.
     #[default]
     Bounded,
     /// A sliding window in the manner of Siamese: eight lanes of three sums, and an eighth of the window's

@@ -1,6 +1,6 @@
 //! The sender's side: payloads in, packets out.
 
-use super::row::{CLASSES, Row, lanes};
+use super::row::{Row, Sources, emptied, group_ending, lanes};
 use super::sets::SetRows;
 use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
@@ -53,7 +53,8 @@ pub struct Encoder {
     /// The row that is expected next, over a sliding window, and how many of its taps were asked for.
     ahead: Row,
     asked: usize,
-    /// Scratch.
+    /// Scratch: empty lists, a row's symbol, a packet.
+    classes: Sources<'static>,
     symbol: AlignedBytes,
     out: Vec<u8>,
 }
@@ -112,6 +113,7 @@ impl Encoder {
             row: Row::default(),
             ahead: Row::default(),
             asked: 0,
+            classes: Default::default(),
             symbol: AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE)),
             out: Vec::with_capacity(packet::REPAIR_OVERHEAD + symbol_len),
         })
@@ -215,7 +217,7 @@ impl Encoder {
         let first = window_start(&self.parameters, end).max(sums.start());
         let count = u32::try_from(end - first).unwrap_or(0);
         if (1..=self.parameters.window).contains(&count) {
-            self.ahead.generate(self.parameters.profile, self.rows, first, count);
+            self.ahead.generate(&self.parameters, self.rows, first, count);
             self.ahead.tell(self.backend, probe);
             self.asked = 0;
         }
@@ -241,11 +243,16 @@ impl Encoder {
         let block = u64::from(self.parameters.block);
         match &mut self.generator {
             Generator::Sliding { sums, needed } => {
-                let start = window_start(&self.parameters, self.sent).max(*needed / block * block);
-                if sums.start() < start {
-                    sums.leave(start.min(seq / block * block), probe);
+                let window = u64::from(self.parameters.window);
+                if self.sent > sums.start() + window || *needed >= sums.start() + block {
+                    let start = window_start(&self.parameters, self.sent).max(*needed / block * block);
+                    sums.leave(start.min(sums.current()), probe);
                 }
+                let place = seq - sums.current();
                 sums.push(Some(self.store.symbol(seq)), probe);
+                if self.parameters.profile == Profile::Bounded {
+                    self.mix(seq, place, probe);
+                }
             }
             Generator::Blocks { growing, .. } => {
                 growing.push(Some(self.store.symbol(seq)), probe);
@@ -258,6 +265,16 @@ impl Encoder {
                     self.close(emit, probe);
                 }
             }
+        }
+    }
+
+    /// Mixes the group that packet `seq`, in this place of its block, is the last of, if it is: from now on rows take
+    /// sums of three for taps there, and all its packets were sent.
+    fn mix(&mut self, seq: u64, place: u64, probe: &mut impl Probe) {
+        if let Some(group) = group_ending(self.parameters.block, seq, place) {
+            let rows = self.store.symbols_mut(group);
+            self.backend.mix(rows);
+            probe.touch(self.backend, Touch::Mix { rows: group.map(|seq| self.store.symbol(seq)) });
         }
     }
 
@@ -314,20 +331,21 @@ impl Encoder {
             self.row.tell(backend, probe);
             self.ahead.tell(backend, probe);
         } else {
-            self.row.generate(self.parameters.profile, self.rows, first, count);
+            self.row.generate(&self.parameters, self.rows, first, count);
             self.row.tell(backend, probe);
         }
-        let mut classes: [Vec<&[u8]>; CLASSES] = self.row.room();
+        let mut classes: Sources<'_> = std::mem::take(&mut self.classes);
         sums.select(&self.row, &mut classes);
         let symbols = self.store.from(first);
         for &(column, class) in &self.row.taps {
             classes[usize::from(class)].push(symbols.symbol(column));
         }
         self.added += classes.iter().map(Vec::len).sum::<usize>() as u64;
-        let (classes, factor) = (classes.each_ref().map(|class| &class[..]), self.row.factor);
-        classes.iter().for_each(|class| probe.touch(backend, Touch::Write(Span::of(class))));
-        backend.gather(&classes, factor, &mut self.symbol);
-        probe.touch(backend, Touch::Gather { classes: &classes, factor, dst: &self.symbol });
+        let (sources, factor) = (classes.each_ref().map(|class| &class[..]), self.row.factor);
+        sources.iter().for_each(|class| probe.touch(backend, Touch::Write(Span::of(class))));
+        backend.gather(&sources, factor, &mut self.symbol);
+        probe.touch(backend, Touch::Gather { classes: &sources, factor, dst: &self.symbol });
+        self.classes = emptied(classes);
         let header = RowHeader { row: self.rows, first, count, part: 0 };
         self.rows += 1;
         let symbol = &self.symbol[..self.parameters.symbol_len()];

@@ -1,6 +1,6 @@
 //! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
 
-use super::row::{CLASSES, Row, lanes};
+use super::row::{Row, Sources, emptied, lanes};
 use super::sets::{SetId, SetSolver};
 use super::store::Store;
 use super::sums::Sums;
@@ -66,7 +66,8 @@ struct RowSolver {
     /// Lost packets below this one are columns of the system.
     columns_end: u64,
     row: Row,
-    /// Scratch: a row's symbol in whole lines.
+    /// Scratch: empty lists, and a row's symbol in whole lines.
+    classes: Sources<'static>,
     symbol: AlignedBytes,
 }
 
@@ -90,6 +91,7 @@ impl Reception {
                 system: System::new(backend, columns.min(reach as usize).max(1), padded),
                 columns_end: base,
                 row: Row::default(),
+                classes: Default::default(),
                 symbol: AlignedBytes::zeroed(padded),
             })),
         };
@@ -278,7 +280,7 @@ impl Reception {
     fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
         let places = self.store.places();
         let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
-        let RowSolver { sums, system, columns_end, row, symbol } = &mut **rows;
+        let RowSolver { sums, system, columns_end, row, classes: lists, symbol } = &mut **rows;
         let end = header.first + u64::from(header.count);
         let lost = |states: &[State], seq: u64| states[(seq % places) as usize] == State::Lost;
         if self.missing == 0
@@ -314,18 +316,20 @@ impl Reception {
             sums.push(known.then(|| self.store.symbol(seq)), &mut Silent);
         }
 
-        row.generate(self.parameters.profile, header.row, header.first, header.count);
+        row.generate(&self.parameters, header.row, header.first, header.count);
         symbol[..bytes.len()].copy_from_slice(bytes);
-        let mut classes: [Vec<&[u8]>; CLASSES] = row.room();
+        let mut classes: Sources<'_> = std::mem::take(lists);
         classes[0].push(symbol);
         sums.select(row, &mut classes);
         let mut open_taps: Vec<(u64, u8)> = Vec::new();
         let symbols = self.store.from(header.first);
         for &(column, class) in &row.taps {
-            if lost(&self.states, column) {
-                open_taps.push((column, class));
-            } else {
-                classes[usize::from(class)].push(symbols.symbol(column));
+            for column in row.tapped(column) {
+                if lost(&self.states, column) {
+                    open_taps.push((column, class));
+                } else {
+                    classes[usize::from(class)].push(symbols.symbol(column));
+                }
             }
         }
         let coefficient = row.coefficients(&mut open_taps);
@@ -337,6 +341,7 @@ impl Reception {
                 backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);
             }
         });
+        *lists = emptied(classes);
         match inserted {
             Inserted::Useful => {
                 self.solve();

@@ -1,20 +1,22 @@
 //! How a repair row is made of source packets (format specification, sections 14.2 and 14.3): from the
 //! numbers in its packet alone.
 //!
-//! A row is a sum of *lane sums* and of single packets, the *taps*; each of them has a *class* k and is
-//! multiplied by the power k of the row's factor. Column c, the source packet with that number, stands in one
-//! lane, and the lane keeps three sums of its columns, each with other multipliers. Which sums a row takes, and
-//! which columns are its taps, follows from its number.
+//! A row is a sum of *lane sums* and of *taps*; each of them has a *class* k and is multiplied by the power k of
+//! the row's factor. Column c, the source packet with that number, stands in one lane, and the lane keeps three
+//! sums of its columns, each with other multipliers. Which sums a row takes, and where its taps are, follows from
+//! its number.
 //!
 //! The sums mix everything with everything but are few: 48 of them cannot repair more than 48 losses. The taps
-//! do the rest. Their ages are spread over the logarithm, because fresh losses are the ones that are repaired,
-//! and they are dealt out so that every column gets its share: eight taps next to one another in age take
-//! different ones of each eight columns, and the rows take turns over the groups of eight.
+//! do the rest. Where four columns of a block make a *group* that is complete, a tap at one of them is the sum of
+//! the three others, so that it meets three packets for one addition (the sender mixes groups in place); elsewhere
+//! it is the packet itself. The ages of taps are spread over the logarithm, because fresh losses are the ones
+//! that are repaired, and they are dealt out so that every column gets its share: eight taps next to one another in
+//! age take different ones of each eight columns, and the rows take turns over the eights.
 //!
 //! Nothing here knows packets or bytes: it says coefficients, and encoder and decoder apply them.
 
 use super::trace::{Probe, Span, Touch};
-use crate::format::packet::Profile;
+use crate::format::packet::{Parameters, Profile};
 use crate::gf256::kernel::Backend;
 use crate::gf256::{EXP, mul};
 
@@ -24,12 +26,16 @@ pub(super) const SUMS: usize = 3;
 pub(super) const CLASSES: usize = 4;
 /// Most lanes of any profile.
 const MAX_LANES: usize = 16;
-/// Taps of a bounded row over a window that is not small.
-const DEGREE: u32 = 32;
+/// Strata of ages of a bounded row over a window that is not small.
+const STRATA: usize = 20;
+/// Of those the first, which have two taps each.
+const HALVED: usize = 2;
 /// The age at which the density of taps begins to fall.
-const KNEE: u32 = 192;
+const KNEE: u32 = 1024;
 /// Columns of which a tap takes one.
-const GROUP: u32 = 8;
+const DEAL: u32 = 8;
+/// Columns of a group.
+pub(super) const GROUP: usize = 4;
 
 /// Number of lanes of a profile's rows.
 pub(super) fn lanes(profile: Profile) -> usize {
@@ -51,6 +57,39 @@ pub(super) fn column_values(lanes: usize, column: u64) -> [u8; SUMS] {
     [1, power(index), power(2 * index + index / 255)]
 }
 
+/// What a row is the sum of, a list for each class.
+pub(super) type Sources<'a> = [Vec<&'a [u8]>; CLASSES];
+
+/// The same lists with nothing in them, for other sources: their memory is kept.
+pub(super) fn emptied<'a>(sources: Sources<'_>) -> Sources<'a> {
+    sources.map(|mut list| {
+        list.clear();
+        // Collecting in place keeps the allocation.
+        list.into_iter().map(|_| -> &'a [u8] { &[] }).collect()
+    })
+}
+
+/// The group of a column in blocks of `block` columns, in ascending order: the columns that lie a quarter of the block
+/// apart. `None` for the last ones of a block that is no multiple of four.
+pub(super) fn group_of(block: u16, column: u64) -> Option<[u64; GROUP]> {
+    let (block, step) = (u64::from(block), u64::from(block / GROUP as u16));
+    let place = column % block;
+    (place < GROUP as u64 * step)
+        .then(|| std::array::from_fn(|i| column - place + place % step + i as u64 * step))
+}
+
+/// The group of which a column in this place of its block is the last.
+pub(super) fn group_ending(block: u16, column: u64, place: u64) -> Option<[u64; GROUP]> {
+    let step = u64::from(block / GROUP as u16);
+    let before = (GROUP as u64 - 1) * step;
+    (before..before + step)
+        .contains(&place)
+        .then(|| std::array::from_fn(|i| column - before + i as u64 * step))
+}
+
+/// 2^64 over the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The output function of SplitMix64.
 fn mix(z: u64) -> u64 {
     let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -64,7 +103,7 @@ struct SplitMix64(u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
@@ -85,25 +124,28 @@ pub(super) struct Row {
     /// The factor, never 0.
     pub(super) factor: u8,
     lanes: usize,
+    /// Packets of a block, if taps are sums of groups.
+    block: Option<u16>,
     /// For each lane and class the lane's sums in it, bit p for sum p.
     masks: [[u8; CLASSES]; MAX_LANES],
-    /// The keys that the taps of the row before had, with what they were made from: the next row mostly has
-    /// the same.
-    keys: [(u64, u64); DEGREE as usize],
-    /// The taps. A column may occur several times, which adds up as in the field: twice in one class is nothing.
+    strata: Strata,
+    /// Where the taps are. A column may occur several times, which adds up as in the field: twice in one class is
+    /// nothing.
     pub(super) taps: Vec<(u64, u8)>,
 }
 
 impl Row {
-    /// Makes this the row with these numbers, in place of what it was.
+    /// Makes this the row of a stream with these numbers, in place of what it was.
     ///
-    /// `profile` is one whose rows have lanes.
-    pub(super) fn generate(&mut self, profile: Profile, number: u64, first: u64, count: u32) {
+    /// The stream's profile is one whose rows have lanes.
+    pub(super) fn generate(&mut self, parameters: &Parameters, number: u64, first: u64, count: u32) {
+        let profile = parameters.profile;
         let mut random = SplitMix64(number);
         self.number = number;
         self.first = first;
         self.count = count;
         self.lanes = lanes(profile);
+        self.block = (profile == Profile::Bounded).then_some(parameters.block);
         self.taps.clear();
         self.factor = 2 + random.below(254) as u8;
         match profile {
@@ -136,32 +178,34 @@ impl Row {
                 masks[*taken as usize] = 1 << ((choice >> 2) % 3);
             }
         }
-        let ages = Ages::new(self.count);
+        let classes = [random.next(), random.next()];
         let end = self.first + u64::from(self.count);
+        self.strata.fit(self.count);
         let mut near = 0;
-        for tap in 0..ages.degree {
-            let bits = random.next();
-            let far = ages.of(tap + 1);
+        for (tap, stratum) in self.strata.list[..self.strata.len].iter_mut().enumerate() {
+            let far = stratum.end.min(self.count);
             let (first, width) = (end - u64::from(far), far - near);
-            near = far;
-            let groups = width / (2 * GROUP);
-            let column = if tap + 1 == ages.degree || groups == 0 {
-                first + u64::from(bits as u32 % width)
-            } else {
-                // The newest run of so many groups that lies in the stratum, at a multiple of its own length.
-                let log = groups.ilog2();
-                let run = ((first + u64::from(width)) >> (log + GROUP.ilog2())) - 1;
-                let (of, key) = &mut self.keys[tap as usize];
-                if *of != run << 8 | u64::from(tap) {
-                    *of = run << 8 | u64::from(tap);
-                    *key = mix(*of);
+            let last = tap + 1 == self.strata.len;
+            let column = match stratum.run {
+                Some(log) if !last => {
+                    // The newest run of so many eights that lies in the stratum, at a multiple of its own length.
+                    let run = ((end - u64::from(near)) >> (log + DEAL.ilog2())) - 1;
+                    let of = run << 8 | tap as u64;
+                    if stratum.key_of != of {
+                        (stratum.key_of, stratum.key) = (of, mix(of));
+                    }
+                    let key = stratum.key;
+                    let turn = number.wrapping_mul(key | 1).wrapping_add(key >> 32);
+                    let eight = run << log | turn & ((1 << log) - 1);
+                    let shift = eight.wrapping_mul(GOLDEN) >> 61;
+                    eight * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
                 }
-                let turn = number.wrapping_mul(*key | 1).wrapping_add(*key >> 32);
-                let group = run << log | turn & ((1 << log) - 1);
-                group * u64::from(GROUP) + (u64::from(tap) + mix(group)) % u64::from(GROUP)
+                _ => first + u64::from(random.below(width)),
             };
+            near = far;
             // Another class than the lane's, so that the two do not cancel.
-            let class = (taken[lane_of(MAX_LANES, column)] + 1 + (bits >> 32) % 3) % CLASSES as u64;
+            let other = classes[tap / 16] >> (4 * (tap % 16)) & 15;
+            let class = (taken[lane_of(MAX_LANES, column)] + 1 + other % 3) % CLASSES as u64;
             self.taps.push((column, class as u8));
         }
     }
@@ -178,11 +222,6 @@ impl Row {
                 self.taps.push((self.first + u64::from(random.below(self.count)), class));
             }
         }
-    }
-
-    /// A list for each class, with room for all that will stand in it, or nearly.
-    pub(super) fn room<'a>(&self) -> [Vec<&'a [u8]>; CLASSES] {
-        std::array::from_fn(|_| Vec::with_capacity(self.taps.len() / 2 + MAX_LANES))
     }
 
     /// For each class the sums of lane `lane` that are in it, bit p for sum p.
@@ -218,32 +257,65 @@ impl Row {
         }
     }
 
-    /// What a tap of a class adds to the coefficient of its column.
+    /// The columns that a tap at `column` is the sum of.
+    pub(super) fn tapped(&self, column: u64) -> impl Iterator<Item = u64> {
+        let end = self.first + u64::from(self.count);
+        let group = self.block.and_then(|block| group_of(block, column));
+        let group = group.filter(|group| group[GROUP - 1] < end);
+        let alone = group.is_none().then_some(column);
+        group.into_iter().flatten().filter(move |&other| other != column).chain(alone)
+    }
+
+    /// What a tap of a class adds to the coefficient of its columns.
     fn tap(&self, class: u8) -> u8 {
         (0..class).fold(1, |value, _| mul(value, self.factor))
     }
 }
 
-/// The ages at which the strata of a window begin.
-struct Ages {
-    /// Number of strata.
-    degree: u32,
-    low: u32,
-    span: u32,
+/// The strata of ages that taps are drawn from, for windows of nearly the same length.
+#[derive(Clone, Debug, Default)]
+struct Strata {
+    /// The length they were made for: that of the window, rounded up.
+    rounded: u32,
+    len: usize,
+    list: [Stratum; STRATA + HALVED],
 }
 
-impl Ages {
-    fn new(count: u32) -> Ages {
-        let low = pseudo_log(KNEE);
-        Ages { degree: DEGREE.min(count / 2), low, span: pseudo_log(count + KNEE) - low }
-    }
+/// One of them: it begins where the one before ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stratum {
+    /// The age at which it ends.
+    end: u32,
+    /// The logarithm of the number of eights in a run, if the stratum is wide enough for one.
+    run: Option<u32>,
+    /// The key of the run that the row before had, and what it was made from: the next row mostly has the same.
+    key_of: u64,
+    key: u64,
+}
 
-    /// Where stratum `tap` begins.
-    fn of(&self, tap: u32) -> u32 {
-        // Nearly all windows have all strata: the compiler divides by a constant there.
-        let part = self.span * tap;
-        let part = if self.degree == DEGREE { part / DEGREE } else { part / self.degree };
-        pseudo_exp(self.low + part) - KNEE
+impl Strata {
+    /// Makes them fit a window of `count` columns. The last one may end beyond it.
+    fn fit(&mut self, count: u32) {
+        let rounded = count.next_multiple_of(1 << count.ilog2().saturating_sub(5));
+        if rounded == self.rounded {
+            return;
+        }
+        self.rounded = rounded;
+        let degree = (STRATA as u32).min(rounded / 2);
+        let low = pseudo_log(KNEE);
+        let span = pseudo_log(rounded + KNEE) - low;
+        let age = |stratum: u32| pseudo_exp(low + span * stratum / degree) - KNEE;
+        let halves = (0..degree.min(HALVED as u32))
+            .flat_map(|stratum| [(age(stratum) + age(stratum + 1)) / 2, age(stratum + 1)]);
+        let ends = halves.chain((HALVED as u32..degree).map(|stratum| age(stratum + 1)));
+        let mut near = 0;
+        self.len = 0;
+        for (stratum, end) in self.list.iter_mut().zip(ends) {
+            *stratum =
+                Stratum { end, run: ((end - near) / (2 * DEAL)).checked_ilog2(), key_of: u64::MAX, key: 0 };
+            near = end;
+            self.len += 1;
+        }
     }
 }
 
@@ -282,25 +354,60 @@ mod tests {
 
     #[test]
     fn no_stratum_is_empty() {
-        for count in 2..=65_536 {
-            let strata = Ages::new(count);
-            let ages: Vec<u32> = (0..=strata.degree).map(|tap| strata.of(tap)).collect();
-            assert!(ages.windows(2).all(|pair| pair[0] < pair[1]), "{count}");
-            assert_eq!((ages[0], ages[strata.degree as usize]), (0, count));
+        let mut strata = Strata::default();
+        for count in 1..=65_536 {
+            strata.fit(count);
+            let ends: Vec<u32> = strata.list[..strata.len].iter().map(|stratum| stratum.end).collect();
+            assert!(ends.is_sorted_by(|a, b| a < b), "{count}");
+            assert!(
+                ends.iter().rev().skip(1).all(|&end| end < count)
+                    && ends.last().is_none_or(|&end| end >= count)
+            );
+            assert_eq!(
+                ends.len(),
+                if count < 2 { 0 } else { (count as usize / 2).min(20) + (count as usize / 2).min(2) }
+            );
         }
+    }
+
+    fn parameters(profile: Profile, block: u16) -> Parameters {
+        Parameters { profile, stream_id: 1, window: 65_536, payload: 16, block }
     }
 
     #[test]
     fn rows_stay_in_their_window() {
         let mut row = Row::default();
-        for profile in [Profile::Bounded, Profile::Classic] {
+        for (profile, block) in [(Profile::Bounded, 240), (Profile::Bounded, 7), (Profile::Classic, 240)] {
             for count in (1..300).chain([1000, 6000, 65_536]) {
                 for number in 0..20 {
-                    row.generate(profile, number, 7 * 240, count);
+                    row.generate(&parameters(profile, block), number, 7 * 240, count);
                     let columns = row.first..row.first + u64::from(count);
-                    assert!(row.taps.iter().all(|(column, _)| columns.contains(column)));
+                    let tapped = row.taps.iter().flat_map(|&(column, _)| row.tapped(column));
+                    assert!(
+                        tapped
+                            .chain(row.taps.iter().map(|tap| tap.0))
+                            .all(|column| columns.contains(&column))
+                    );
                     assert!(columns.clone().all(|c| row.dense(c) != 0) || profile != Profile::Bounded);
                 }
+            }
+        }
+    }
+
+    /// Every column is in one group, which says the same of all its columns, or one of the last of its block.
+    #[test]
+    fn groups_divide_a_block() {
+        for block in 1..=300u16 {
+            let alone = (0..u64::from(block))
+                .filter(|&place| group_of(block, 5 * u64::from(block) + place).is_none());
+            assert!(alone.eq(u64::from(block / 4 * 4)..u64::from(block)), "{block}");
+            for column in 5 * u64::from(block)..6 * u64::from(block) {
+                let Some(group) = group_of(block, column) else { continue };
+                assert!(group.contains(&column) && group.is_sorted_by(|a, b| a < b));
+                assert!(group.iter().all(|&other| group_of(block, other) == Some(group)));
+                assert!(group.iter().all(|&other| other / u64::from(block) == 5));
+                let ending = group_ending(block, column, column - 5 * u64::from(block));
+                assert_eq!(ending, (column == group[GROUP - 1]).then_some(group));
             }
         }
     }

@@ -8,7 +8,7 @@
 use super::row::Row;
 use super::settings::{Settings, SettingsError};
 use super::system::{Inserted, System};
-use crate::format::packet::Profile;
+use crate::format::packet::Parameters;
 use crate::gf256::kernel::Backend;
 
 /// Where coefficients come from.
@@ -37,7 +37,7 @@ pub struct Outcome {
 /// A sender and a receiver of coefficients.
 struct Simulation {
     generator: Generator,
-    profile: Profile,
+    parameters: Parameters,
     system: System,
     row: Row,
     rows: u64,
@@ -48,9 +48,9 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn new(generator: Generator, profile: Profile, columns: usize) -> Simulation {
+    fn new(generator: Generator, parameters: Parameters, columns: usize) -> Simulation {
         let system = System::new(Backend::best(), columns, 0);
-        Simulation { generator, profile, system, row: Row::default(), rows: 0, fresh: Vec::new(), vain: 0 }
+        Simulation { generator, parameters, system, row: Row::default(), rows: 0, fresh: Vec::new(), vain: 0 }
     }
 
     /// The next row, over columns `first..end`; `lost` says whether a column is. Returns what was recovered.
@@ -70,9 +70,11 @@ impl Simulation {
         let inserted = match self.generator {
             Generator::Ideal => self.system.insert(|column| random_byte(number, column), |_| {}),
             Generator::Profile => {
-                self.row.generate(self.profile, number, first, (end - first) as u32);
-                let mut open_taps = self.row.taps.clone();
-                open_taps.retain(|&(column, _)| lost(column));
+                self.row.generate(&self.parameters, number, first, (end - first) as u32);
+                let taps = self.row.taps.iter();
+                let taps =
+                    taps.flat_map(|&(column, class)| self.row.tapped(column).map(move |at| (at, class)));
+                let mut open_taps = taps.filter(|&(column, _)| lost(column)).collect::<Vec<_>>();
                 self.system.insert(self.row.coefficients(&mut open_taps), |_| {})
             }
         };
@@ -102,7 +104,7 @@ pub fn stream(
 ) -> Result<Outcome, SettingsError> {
     let parameters = settings.parameters()?;
     let (window, block) = (u64::from(parameters.window), u64::from(parameters.block));
-    let mut simulation = Simulation::new(generator, parameters.profile, window.min(2048) as usize);
+    let mut simulation = Simulation::new(generator, parameters, window.min(2048) as usize);
     let mut states = vec![false; count as usize];
     let mut outcome = Outcome::default();
     let (mut owed, mut start) = (0, 0);

@@ -7,13 +7,17 @@ use crate::gf256::kernel::{AlignedBytes, LINE};
 ///
 /// Symbols begin on cache lines and are padded with zeros to whole ones. The line in front of each has room for a
 /// packet's header, so that a packet whose payload has full length can be sent from here. Places stand an odd
-/// number of lines apart, so that they do not compete for the same places of a cache.
+/// number of lines apart, so that they do not compete for the same places of a cache. (A sender of mixed groups keeps
+/// in the place of a packet what a tap there is: see `row.rs`.)
 #[derive(Debug)]
 pub(super) struct Store {
     bytes: AlignedBytes,
     places: u64,
     stride: usize,
     symbol_len: usize,
+    /// The packet that was put last, and its place.
+    last: u64,
+    last_place: u64,
 }
 
 impl Store {
@@ -22,7 +26,7 @@ impl Store {
         let stride = ((LINE + symbol_len).div_ceil(LINE) | 1) * LINE;
         let len = usize::try_from(places).ok().and_then(|places| places.checked_mul(stride));
         let bytes = AlignedBytes::zeroed(len.expect("the window's memory was checked"));
-        Store { bytes, places, stride, symbol_len }
+        Store { bytes, places, stride, symbol_len, last: 0, last_place: 0 }
     }
 
     /// Number of places.
@@ -30,8 +34,27 @@ impl Store {
         self.places
     }
 
+    fn place(&self, seq: u64) -> u64 {
+        // Mostly it is near the last one: a division takes as long as a part of a packet's work.
+        let (back, ahead) = (self.last.wrapping_sub(seq), seq.wrapping_sub(self.last));
+        if back <= self.last_place {
+            self.last_place - back
+        } else if ahead < self.places - self.last_place {
+            self.last_place + ahead
+        } else {
+            seq % self.places
+        }
+    }
+
+    /// Where the symbol of packet `seq` begins.
     fn at(&self, seq: u64) -> usize {
-        (seq % self.places) as usize * self.stride + LINE
+        self.place(seq) as usize * self.stride + LINE
+    }
+
+    /// Where the symbol of packet `seq` begins, which is about to be put there.
+    fn turn_to(&mut self, seq: u64) -> usize {
+        (self.last_place, self.last) = (self.place(seq), seq);
+        self.at(seq)
     }
 
     /// The symbol in the place of packet `seq`, padded to whole lines.
@@ -48,7 +71,7 @@ impl Store {
             stride: self.stride,
             len,
             first,
-            place: first % self.places,
+            place: self.place(first),
         }
     }
 
@@ -60,7 +83,7 @@ impl Store {
 
     /// Puts the symbol of a payload in its place.
     pub(super) fn put(&mut self, seq: u64, payload: &[u8], checksum: u32) {
-        let at = self.at(seq);
+        let at = self.turn_to(seq);
         let symbol = &mut self.bytes[at..][..self.symbol_len];
         let (len, rest) = symbol.split_at_mut(2);
         len.copy_from_slice(&(payload.len() as u16).to_le_bytes());
@@ -93,6 +116,16 @@ impl Store {
     pub(super) fn put_symbol(&mut self, seq: u64, symbol: &[u8]) {
         let at = self.at(seq);
         self.bytes[at..][..self.symbol_len].copy_from_slice(&symbol[..self.symbol_len]);
+    }
+
+    /// The symbols in the places of different packets, padded to whole lines.
+    ///
+    /// # Panics
+    /// When two of them have one place.
+    pub(super) fn symbols_mut<const N: usize>(&mut self, seqs: [u64; N]) -> [&mut [u8]; N] {
+        let len = self.symbol_len.next_multiple_of(LINE);
+        let ranges = seqs.map(|seq| self.at(seq)..self.at(seq) + len);
+        self.bytes.get_disjoint_mut(ranges).expect("the packets have places of their own")
     }
 
     /// The header and the symbol in the place of packet `seq`, without a gap: a packet, if its payload has full

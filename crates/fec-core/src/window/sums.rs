@@ -6,7 +6,7 @@
 //! The record of a block takes no work while it grows: at its beginning it is a copy of the total, at its end
 //! the total is added, and the difference remains.
 
-use super::row::{CLASSES, Row, SUMS, column_values, lane_of};
+use super::row::{Row, SUMS, Sources, column_values, lane_of};
 use super::trace::{Probe, Silent, Span, Touch};
 use crate::gf256::EXP;
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
@@ -30,6 +30,8 @@ pub(super) struct Sums {
     oldest: u64,
     start: u64,
     end: u64,
+    /// The first column of the block that `end` lies in.
+    current: u64,
 }
 
 impl Sums {
@@ -51,6 +53,7 @@ impl Sums {
             oldest: 0,
             start: 0,
             end: 0,
+            current: 0,
         }
     }
 
@@ -64,6 +67,11 @@ impl Sums {
         self.oldest
     }
 
+    /// The first column of the block that the next one lies in.
+    pub(super) fn current(&self) -> u64 {
+        self.current
+    }
+
     /// The column that comes next.
     pub(super) fn end(&self) -> u64 {
         self.end
@@ -74,7 +82,7 @@ impl Sums {
         let backend = self.backend;
         self.total.fill(0);
         probe.touch(backend, Touch::Write(Span::of(&self.total)));
-        (self.oldest, self.start, self.end) = (start, start, start);
+        (self.oldest, self.start, self.end, self.current) = (start, start, start, start);
         let record = self.record(start / self.block);
         record.fill(0);
         probe.touch(backend, Touch::Write(Span::of(record)));
@@ -89,7 +97,8 @@ impl Sums {
             spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol, probe);
         }
         self.end += 1;
-        if self.end.is_multiple_of(self.block) {
+        if self.end == self.current + self.block {
+            self.current = self.end;
             let block = self.end / self.block;
             let (at, all, backend) = (self.record_at(block - 1), self.all, self.backend);
             add(backend, &mut self.records[at..at + all], &self.total, probe);
@@ -105,9 +114,8 @@ impl Sums {
             return;
         }
         spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol, &mut Silent);
-        let (block, current) = (column / self.block, self.end / self.block);
-        if block != current {
-            for block in [block, current] {
+        if column < self.current {
+            for block in [column / self.block, self.current / self.block] {
                 let (at, all) = (self.record_at(block), self.all);
                 let record = &mut self.records[at..at + all];
                 spread(self.backend, record, self.lanes, self.len, column, symbol, &mut Silent);
@@ -123,7 +131,7 @@ impl Sums {
         while self.start < start {
             let (all, backend) = (self.all, self.backend);
             let (left, current) =
-                (self.record_at(self.start / self.block), self.record_at(self.end / self.block));
+                (self.record_at(self.start / self.block), self.record_at(self.current / self.block));
             add(backend, &mut self.total, &self.records[left..left + all], probe);
             // What left is no part of the total at the beginning of the current block either.
             if left < current {
@@ -140,7 +148,7 @@ impl Sums {
 
     /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
     /// [`oldest`](Self::oldest).
-    pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut [Vec<&'a [u8]>; CLASSES]) {
+    pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut Sources<'a>) {
         let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
             for (lane, sums) in sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate() {

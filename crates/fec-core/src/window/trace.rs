@@ -21,6 +21,8 @@ pub(super) enum Touch<'a> {
     Add { walk: Walk, dst: &'a [u8], src: &'a [u8] },
     /// [`Backend::spread`].
     Spread { dst: [&'a [u8]; 3], src: &'a [u8], factors: [u8; 2] },
+    /// [`Backend::mix`].
+    Mix { rows: [&'a [u8]; 4] },
     /// [`Plan::run`].
     Plan { plan: &'a Plan, src: &'a [&'a [u8]], dst: &'a [&'a mut [u8]] },
 }
@@ -74,7 +76,7 @@ impl Touch<'_> {
     fn stage(&self) -> Stage {
         match self {
             Touch::Read(_) | Touch::Write(_) | Touch::Copy { .. } => Stage::Packet,
-            Touch::Add { .. } | Touch::Spread { .. } => Stage::Sums,
+            Touch::Add { .. } | Touch::Spread { .. } | Touch::Mix { .. } => Stage::Sums,
             Touch::Gather { .. } | Touch::Plan { .. } => Stage::Row,
         }
     }
@@ -140,6 +142,7 @@ impl Probe for Trace<'_> {
             Touch::Spread { dst, src, .. } => {
                 dst.iter().for_each(|dst| trace::add(backend, Walk::Line, dst, src, visit));
             }
+            Touch::Mix { rows } => trace::mix(backend, rows, visit),
             Touch::Plan { plan, src, dst } => {
                 let dst: Vec<&[u8]> = dst.iter().map(|row| &**row).collect();
                 plan.trace(src, &dst, visit);

@@ -12,10 +12,11 @@ type Trace = Box<dyn FnMut() -> bool>;
 type Case = (&'static str, fn() -> Trace);
 
 fn both(trace: impl Fn() -> Trace) -> [Outcome; 2] {
-    [Generator::Ideal, Generator::Profile].map(|generator| {
-        let settings = settings(Profile::Bounded, 6000, 16);
-        stream(generator, &settings, COUNT, trace()).unwrap()
-    })
+    [Generator::Ideal, Generator::Profile].map(|generator| outcome(generator, COUNT, trace()))
+}
+
+fn outcome(generator: Generator, count: u64, trace: Trace) -> Outcome {
+    stream(generator, &settings(Profile::Bounded, 6000, 16), count, trace).unwrap()
 }
 
 fn random(loss: f64) -> Trace {
@@ -60,17 +61,15 @@ fn residual_loss_and_delay() {
 #[test]
 fn rows_in_vain() {
     for losses in [1, 2, 5, 20, 50, 100, 250] {
-        let [_, ours] = both(|| {
-            let (mut at, period) = (0, 7 * losses + 300);
-            Box::new(move || {
-                at += 1;
-                at % period < losses
-            })
+        let (mut at, period) = (0, 7 * losses + 300);
+        let trace = Box::new(move || {
+            at += 1;
+            at % period < losses
         });
-        let mut vain = ours.overheads;
+        let mut vain = outcome(Generator::Profile, 5 * COUNT, trace).overheads;
         vain.sort_unstable();
         let mean = f64::from(vain.iter().sum::<u32>()) / vain.len() as f64;
-        assert!(mean <= 0.025, "bursts of {losses}: {mean}");
+        assert!(mean <= 0.02, "bursts of {losses}: {mean}");
         assert!(vain[vain.len() * 99 / 100] <= 1, "bursts of {losses}");
     }
 }

@@ -97,6 +97,13 @@ fn products() {
                 let expected = |i: usize| rows[row][i] ^ mul(factor, rows[3][i]);
                 assert!((0..len).all(|i| spread[row][i] == expected(i)), "{backend:?} {len} {row}");
             }
+            let mut mixed: [Vec<u8>; 4] = std::array::from_fn(|row| rows[row].to_vec());
+            backend.mix(mixed.each_mut().map(|row| &mut row[..]));
+            for (row, mixed) in mixed.iter().enumerate() {
+                let others = || (0..4).filter(|&other| other != row);
+                let expected = |i: usize| others().fold(0, |sum, other| sum ^ rows[other][i]);
+                assert!((0..len).all(|i| mixed[i] == expected(i)), "{backend:?} {len} {row}");
+            }
         }
     }
 }

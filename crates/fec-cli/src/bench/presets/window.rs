@@ -69,7 +69,7 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
         table.row(cells.into_iter().chain(counters::cells(&measured.counts, bytes)));
     }
     let mut notes = vec![
-        "additions of packets and sums of packets to one repair packet: dense: every packet that it covers; budgeted: what the format's rule gives on the average; observed: counted. Each source packet is also added to three sums, once".to_owned(),
+        "additions of packets and sums of packets to one repair packet: dense: every packet that it covers; budgeted: what the format's rule gives on the average; observed: counted. Each source packet is also added to three sums, once, and with bounded its group of four is mixed, once".to_owned(),
     ];
     let model = model(lab, &mut notes)?;
     Ok(Outcome { tables: vec![table, model], notes })
@@ -161,8 +161,11 @@ fn model(lab: &Lab, notes: &mut Vec<String>) -> Result<Table> {
 /// specification, sections 14.2 and 14.3).
 fn budgeted(profile: Profile, covered: usize) -> f64 {
     match profile {
-        // One sum of each of sixteen lanes, and 32 taps.
-        Profile::Bounded => 16.0 + covered.min(64) as f64 / 2.0,
+        // One sum of each of sixteen lanes, and a tap for each stratum, two in the first two.
+        Profile::Bounded => {
+            let strata = (covered / 2).min(20);
+            (16 + strata + strata.min(2)) as f64
+        }
         // Half of six sums of each of eight lanes, one where that is none; and pairs of taps.
         _ => 8.0 * (3.0 + 1.0 / 64.0) + 2.0 * covered.div_ceil(16) as f64,
     }

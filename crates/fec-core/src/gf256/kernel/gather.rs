@@ -68,6 +68,7 @@ type Classes<'a, 's> = &'a [&'a [&'s [u8]]];
 type Sum = unsafe fn(Classes<'_, '_>, &[u8], &mut [u8], Walk) -> usize;
 type Add = unsafe fn(&mut [u8], &[u8], Walk) -> usize;
 type Spread = unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize;
+type Mix = unsafe fn([&mut [u8]; 4]) -> usize;
 type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
 
 /// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
@@ -81,6 +82,8 @@ pub(super) struct Functions {
     pub(super) add: Add,
     /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`, over whole vectors.
     pub(super) spread: Spread,
+    /// Each row becomes the sum of the three others, over whole vectors of the first.
+    pub(super) mix: Mix,
     /// `dst += Σ table[i] · src[i]`, over whole vectors.
     pub(super) add_products: AddProducts,
     /// Asks for the lines of a row.
@@ -152,6 +155,25 @@ impl Backend {
             a[i] ^= src[i];
             b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
             c[i] ^= PRODUCTS[usize::from(factors[1])][usize::from(src[i])];
+        }
+    }
+
+    /// Makes of four rows the four sums of three of them: each becomes the sum of the others. Twice is as if it had
+    /// not been done.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn mix(self, rows: [&mut [u8]; 4]) {
+        let [a, b, c, d] = rows;
+        assert!([&*b, &*c, &*d].iter().all(|row| row.len() == a.len()));
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.gather.mix)([a, b, c, d]) };
+        for i in done..a.len() {
+            let sum = a[i] ^ b[i] ^ c[i] ^ d[i];
+            for byte in [&mut a[i], &mut b[i], &mut c[i], &mut d[i]] {
+                *byte ^= sum;
+            }
         }
     }
 
@@ -393,6 +415,22 @@ macro_rules! gather {
             }
 
             $(#[$features])*
+            fn mix(rows: [&mut [u8]; 4]) -> usize {
+                let [a, b, c, d] = rows.map(|row| row.as_chunks_mut::<$width>().0);
+                let done = a.len() * $width;
+                for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+                    let [one, two, three, four] =
+                        [load_vector(a), load_vector(b), load_vector(c), load_vector(d)];
+                    let (left, right) = (xor(one, two), xor(three, four));
+                    store_vector(a, xor(two, right), false);
+                    store_vector(b, xor(one, right), false);
+                    store_vector(c, xor(left, four), false);
+                    store_vector(d, xor(left, three), false);
+                }
+                done
+            }
+
+            $(#[$features])*
             fn add_products(dst: &mut [u8], src: &[&[u8]], tables: &[u8]) -> usize {
                 let tables = tables.as_chunks::<{ $table_len }>().0;
                 let at = add_products_from::<4>(dst, src, tables, 0);
@@ -430,7 +468,9 @@ macro_rules! gather {
                 (0..row.len()).step_by(64).for_each(|at| prefetch(row, at));
             }
 
-            super::gather::Functions { width: $width, sum, add, spread, add_products, prefetch: prefetch_row }
+            super::gather::Functions {
+                width: $width, sum, add, spread, mix, add_products, prefetch: prefetch_row,
+            }
         };
     };
 }

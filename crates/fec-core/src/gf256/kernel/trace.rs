@@ -224,6 +224,16 @@ pub(crate) fn spread(
     }
 }
 
+/// The accesses of [`Backend::mix`].
+pub(crate) fn mix(backend: Backend, rows: [&[u8]; 4], visit: &mut Visitor<'_>) {
+    let width = backend.vector_len();
+    for at in (0..rows[0].len()).step_by(width) {
+        let len = width.min(rows[0].len() - at);
+        rows.iter().for_each(|row| read(visit, row, at, len));
+        rows.iter().for_each(|row| write(visit, row, at, len, false));
+    }
+}
+
 /// The pieces of a row that a walk takes: as long as it says, then vectors, then what is left.
 fn steps(backend: Backend, walk: Walk, len: usize) -> impl Iterator<Item = Range<usize>> {
     let width = backend.vector_len();
