@@ -1,12 +1,12 @@
 //! What a kernel touches in memory, in its order: for models of caches.
 //!
 //! The same loops as the walk of the matrix kernels, the runner of programs and the stream code, with addresses in
-//! place of loads and stores. Each group of outputs, and each column of a pass, is taken to use some lines of the
-//! stack, the same ones; prefetches are left out.
+//! place of loads and stores. What the compiler keeps on the stack is taken to be as many lines, in as many places, as
+//! in the code for SSSE3; prefetches are left out.
 
 use super::aligned::LINE;
-use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term};
-use super::runner::{MAX_COLUMNS, Place};
+use super::program::{BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term, tail_layers};
+use super::runner::{MAX_COLUMNS, Step};
 use super::{AlignedBytes, Backend, FEW, Store, Walk, groups, scratch};
 use crate::gf256::PRODUCTS;
 use std::ops::Range;
@@ -29,18 +29,11 @@ pub(crate) struct Frame<const N: usize>([u8; N]);
 /// Bytes that a group of outputs of a matrix uses.
 const GROUP_FRAME: usize = 512;
 
-/// Bytes that a column of a pass uses: registers do not hold sixteen rows with their products, so the compiler keeps
-/// most of them there, and the pointers to rows.
-const COLUMN_FRAME: usize = BLOCK * LINE + 256;
-
-/// Bytes that a run of columns in halves uses, and a column of a sum: four rows at a time, or four lines.
-const RUN_FRAME: usize = 512;
-
 /// Lines that a kernel in halves sums at once; others take all of a block.
 const SUMS: usize = 4;
 
 impl<const N: usize> Frame<N> {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Frame([0; N])
     }
 
@@ -75,6 +68,36 @@ pub(super) fn write(visit: &mut Visitor<'_>, bytes: &[u8], at: usize, len: usize
     let address = bytes.as_ptr().addr() + at;
     let kind = if stream { AccessKind::Stream } else { AccessKind::Write };
     visit(Access { address, len, kind });
+}
+
+/// A load of all of a value.
+fn value<T>(visit: &mut Visitor<'_>, value: &T) {
+    visit(Access { address: std::ptr::from_ref(value).addr(), len: size_of::<T>(), kind: AccessKind::Read });
+}
+
+/// The fields of a pass.
+fn fields(pass: &Pass, visit: &mut Visitor<'_>) {
+    match pass {
+        Pass::Inverse { first, to, skews, origin, merge } => {
+            [first, to, skews].into_iter().for_each(|number| value(visit, number));
+            value(visit, origin);
+            value(visit, merge);
+        }
+        Pass::Sum { to, from, terms } => {
+            [to, from].into_iter().for_each(|number| value(visit, number));
+            value(visit, terms);
+        }
+        Pass::Tail { to, residue, first, known, skews } => {
+            [to, first, known, skews].into_iter().for_each(|number| value(visit, number));
+            value(visit, residue);
+        }
+        Pass::Forward { input, skews, tap, out } => {
+            value(visit, input);
+            value(visit, skews);
+            value(visit, tap);
+            value(visit, out);
+        }
+    }
 }
 
 /// A line of a block.
@@ -141,12 +164,8 @@ pub(crate) fn program(
     // The thread's own, as long as it needs no more room.
     let stage = scratch::with_columns((program.blocks + 1) * columns, |columns| columns.as_ptr().addr());
     let blocks = stage + columns * BLOCK * LINE;
-    let stack = Stack {
-        frame: Frame::new(),
-        run: Frame::new(),
-        tail: Frame::new(),
-        places: [(Place::default(), None); MAX_COLUMNS],
-    };
+    let here = 0_u64;
+    let stack = Stack { top: std::ptr::from_ref(&here).addr() };
     let store = backend.tuning.store_of(row_len * dst.len());
     for start in (0..row_len).step_by(columns * LINE) {
         let used = columns.min((row_len - start) / LINE);
@@ -166,11 +185,13 @@ pub(crate) fn program(
             dst,
             stream: store == Store::Stream,
             prefetch_outputs: store == Store::Prefetch,
-            stack: &stack,
+            stack,
         };
+        (0..used).for_each(|column| stack.place(column, visit));
         for pass in &program.passes {
-            let address = std::ptr::from_ref(pass).addr();
-            visit(Access { address, len: size_of::<Pass>(), kind: AccessKind::Read });
+            stack.runner(visit);
+            CONSTANTS.enter(visit);
+            fields(pass, visit);
             tile.pass(pass, visit);
         }
     }
@@ -264,16 +285,62 @@ fn product(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
     }
 }
 
-/// Bytes that a column of a tail uses in kernels with halves: sixteen rows, and as much for what becomes of them.
-const TAIL_FRAME: usize = 2 * BLOCK * LINE;
-
-/// The stack of the runner, and below it that of a pass. Where it stands decides what it competes with.
-#[repr(C)]
+/// The stack that a runner and its passes would use in place of this one. Where it stands decides what it competes with.
+#[derive(Clone, Copy)]
 struct Stack {
-    frame: Frame<COLUMN_FRAME>,
-    run: Frame<RUN_FRAME>,
-    tail: Frame<TAIL_FRAME>,
-    places: [(Place, Option<Place>); MAX_COLUMNS],
+    /// Where the runner's begins, downwards.
+    top: usize,
+}
+
+/// Bytes of the places of a runner, which it has first, and of what it keeps besides.
+const PLACES: usize = MAX_COLUMNS * size_of::<Step>();
+const RUNNER: usize = 256;
+
+/// Bytes that a pass in halves uses for itself, downwards from the runner's: bounds, pointers, and room for what calls it.
+const PASS: Range<usize> = 0..320;
+
+/// What such a pass has no register for while it goes over a column.
+const SPILLED: Range<usize> = PASS.end..448;
+
+/// Those of the function for the half with four rows next to each other.
+const NEAR: Range<usize> = SPILLED.end..640;
+
+/// A column of a pass in kernels without halves: registers do not hold sixteen rows with their products.
+const COLUMN: Range<usize> = 0..BLOCK * LINE + 256;
+
+/// A group of rows of a sum in halves, and each term of it: four lines.
+const SUM: Range<usize> = 0..384;
+
+/// A column of a tail in halves, before and after its layers: sixteen rows, as much for what becomes of them, and bounds.
+const TAIL: Range<usize> = 0..2 * BLOCK * LINE + 192;
+
+/// The line with what the compiler takes for constants: masks, and where the code of each kind of pass begins.
+static CONSTANTS: Frame<LINE> = Frame::new();
+
+impl Stack {
+    fn touch(address: usize, len: usize, visit: &mut Visitor<'_>) {
+        visit(Access { address, len, kind: AccessKind::Stack });
+    }
+
+    /// What the runner keeps, and the slices of rows, which its callers have.
+    fn runner(&self, visit: &mut Visitor<'_>) {
+        Stack::touch(self.top - PLACES - RUNNER, RUNNER, visit);
+        self.sets(visit);
+    }
+
+    fn sets(&self, visit: &mut Visitor<'_>) {
+        Stack::touch(self.top, 2 * size_of::<&[&[u8]]>(), visit);
+    }
+
+    fn place(&self, column: usize, visit: &mut Visitor<'_>) {
+        let step = size_of::<Step>();
+        Stack::touch(self.top - PLACES + column * step, step, visit);
+    }
+
+    /// Bytes of the stack of a pass, which is below the runner's.
+    fn pass(&self, bytes: Range<usize>, visit: &mut Visitor<'_>) {
+        Stack::touch(self.top - PLACES - RUNNER - bytes.end, bytes.len(), visit);
+    }
 }
 
 /// Where a pass works, as in the runner.
@@ -295,28 +362,29 @@ struct Tile<'a> {
     stream: bool,
     /// Whether lines of outputs are prefetched too.
     prefetch_outputs: bool,
-    stack: &'a Stack,
+    stack: Stack,
 }
 
 impl Tile<'_> {
     fn pass(&self, pass: &Pass, visit: &mut Visitor<'_>) {
         match pass {
-            Pass::Inverse { first, to, skews, merge, .. } if self.halves => {
+            Pass::Inverse { first, to, skews, origin, merge } if self.halves => {
                 self.run(visit);
                 for g in 0..4 {
                     let sources = first + 4 * g..first + 4 * g + 4;
                     let rows: Vec<&[u8]> = sources.map(|i| self.source_row(i, visit)).collect();
-                    self.near(*skews, g, visit);
-                    self.stack.run.enter(visit);
+                    self.near(*skews, g, *origin && g == 0, visit);
                     for column in 0..self.used {
                         rows.iter().for_each(|row| read(visit, row, self.start + column * LINE, LINE));
                         (4 * g..4 * g + 4).for_each(|row| self.row(*to, column, row, true, visit));
                     }
                     self.ahead(visit);
                 }
-                self.coefficients(*skews, 3, visit);
+                let zeros = if *origin { 2 } else { 0 };
+                self.coefficients(skews + zeros, 3 - zeros, visit);
                 merge.iter().filter_map(|merge| merge.by).for_each(|by| self.coefficients(by, 1, visit));
                 for column in 0..self.used {
+                    self.stack.pass(SPILLED, visit);
                     self.inverse_rest(*to, merge.as_ref(), column, visit);
                 }
             }
@@ -339,14 +407,16 @@ impl Tile<'_> {
                     for start in (0..rows).step_by(sums) {
                         let group = |rows: usize| start..rows.min(start + sums);
                         if self.halves {
-                            self.stack.run.enter(visit);
+                            self.stack.pass(SUM, visit);
                         } else {
                             self.enter(column, visit);
                         }
                         group(rows).for_each(|row| self.row(*from, column, row, false, visit));
                         for term in terms {
-                            let (address, len) = (std::ptr::from_ref(term).addr(), size_of::<Term>());
-                            visit(Access { address, len, kind: AccessKind::Read });
+                            if self.halves {
+                                self.stack.pass(SUM, visit);
+                            }
+                            value(visit, term);
                             if let Factor::Table(number) = term.by {
                                 self.coefficients(number, 1, visit);
                             }
@@ -359,16 +429,23 @@ impl Tile<'_> {
             Pass::Tail { to, residue, first, known, skews } => {
                 for column in 0..self.used {
                     if self.halves {
-                        self.place(column, visit);
-                        self.stack.tail.enter(visit);
+                        self.stack.place(column, visit);
+                        self.stack.pass(TAIL, visit);
                     } else {
                         self.enter(column, visit);
                     }
                     if let Some(residue) = residue {
                         self.read(*residue, column, BLOCK, visit);
                     }
-                    self.skews(*skews, visit);
+                    let mut at = *skews;
+                    for (width, start) in tail_layers(*known) {
+                        self.coefficients(at, if start + width < *known { width } else { 1 }, visit);
+                        at += width;
+                    }
                     (*first..first + known).for_each(|i| self.source(i, column, visit));
+                    if self.halves {
+                        self.stack.pass(TAIL, visit);
+                    }
                     self.write(*to, column, BLOCK, visit);
                 }
             }
@@ -380,11 +457,14 @@ impl Tile<'_> {
                         (0..FEW).for_each(|row| self.staged(column, row, true, visit));
                     }
                 }
-                self.coefficients(*skews, 3, visit);
+                self.stack.pass(PASS, visit);
+                // The skew of the second half, for the outputs behind the first half.
+                self.coefficients(*skews, if out.computed > BLOCK / 2 { 3 } else { 2 }, visit);
                 if let Some((_, Factor::Table(number))) = input.plus {
                     self.coefficients(number, 1, visit);
                 }
                 for column in 0..self.used {
+                    self.stack.pass(SPILLED, visit);
                     if input.few.is_some() {
                         (0..FEW).for_each(|row| self.staged(column, row, false, visit));
                     }
@@ -422,27 +502,20 @@ impl Tile<'_> {
 
     /// What every column touches besides rows.
     fn enter(&self, column: usize, visit: &mut Visitor<'_>) {
-        self.place(column, visit);
-        self.stack.frame.enter(visit);
+        self.stack.place(column, visit);
+        self.stack.pass(COLUMN, visit);
     }
 
-    /// What a run of columns in halves touches besides rows: its first and last place, and the stack.
+    /// What a run of columns in halves touches besides rows: its first and last place.
     fn run(&self, visit: &mut Visitor<'_>) {
         for column in [0, self.used - 1] {
-            self.place(column, visit);
+            self.stack.place(column, visit);
         }
-        self.stack.run.enter(visit);
     }
 
     /// The lines to be prefetched for a run of columns are looked up, whether there are any or not.
     fn ahead(&self, visit: &mut Visitor<'_>) {
-        (0..self.used).for_each(|column| self.place(column, visit));
-    }
-
-    fn place(&self, column: usize, visit: &mut Visitor<'_>) {
-        let place = &self.stack.places[column];
-        let address = std::ptr::from_ref(place).addr();
-        visit(Access { address, len: size_of_val(place), kind: AccessKind::Stack });
+        (0..self.used).for_each(|column| self.stack.place(column, visit));
     }
 
     /// The layer above an inverse pass. In halves, rows are stored one after the other, as soon as they are done.
@@ -503,8 +576,7 @@ impl Tile<'_> {
         visit: &mut Visitor<'_>,
     ) {
         let from = tap.map(|tap| (self.source_row(tap.source, visit), tap.to));
-        self.near(skews, g, visit);
-        self.stack.run.enter(visit);
+        self.near(skews, g, false, visit);
         let run = rows.windows(2).all(|pair| matches!(pair, [Some(a), Some(b)] if b.wrapping_sub(*a) == 1));
         let staged = 4 * g..4 * g + 4;
         if run && tap.is_none() {
@@ -569,10 +641,17 @@ impl Tile<'_> {
         self.read(term.block, column, term.rows, visit);
     }
 
-    /// The three skews of four rows in the narrowest layers.
-    fn near(&self, skews: usize, g: usize, visit: &mut Visitor<'_>) {
-        self.coefficients(skews + 3 + g, 1, visit);
-        self.coefficients(skews + 7 + 2 * g, 2, visit);
+    /// The call for the half with four rows next to each other: its stack, the slices, and three skews, of which two
+    /// are 0 at the origin.
+    fn near(&self, skews: usize, g: usize, origin: bool, visit: &mut Visitor<'_>) {
+        [PASS, NEAR].into_iter().for_each(|bytes| self.stack.pass(bytes, visit));
+        self.stack.sets(visit);
+        CONSTANTS.enter(visit);
+        if !origin {
+            self.coefficients(skews + 3 + g, 1, visit);
+            self.coefficients(skews + 7 + 2 * g, 1, visit);
+        }
+        self.coefficients(skews + 8 + 2 * g, 1, visit);
     }
 
     fn skews(&self, first: usize, visit: &mut Visitor<'_>) {
