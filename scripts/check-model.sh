@@ -9,10 +9,9 @@
 # to 2 % in L1, and the model's stands a kilobyte or so below that of the code (it is called by others): both are
 # run with it in eight places, an eighth of the distance apart at which L1 repeats (the length of the environment moves
 # it), and the means are compared.
-# Three things are not in the model, and have limits of their own: what a tail keeps on the stack differs with its length,
-# and the model has one for all (2 % in L1); which products the scalar kernel looks up depends on
-# the data (8 % in L1); a row of a stream also touches the allocator and the constants of a checksum (3 % in L1), and
-# the L2 of cachegrind holds code besides data (2 %).
+# Streams (gather, spread and all around them) must agree as well. Where the model is coarser, limits are wider: sets
+# with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack is not known better; which
+# products the scalar kernel looks up depends on the data (8 % in L1 for sets, 2 % for streams).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
@@ -91,7 +90,7 @@ for backend in ${backends//,/ }; do
     check $places $l1 1 --backend "$backend" -k 128 -m 128 --set-size 1M
     check $places $((l1 > 2 ? l1 : 2)) 1 --backend "$backend" -k 86 -m 14 --set-size 1M
     for profile in bounded classic-blocks; do
-        check 1 $((l1 > 3 ? l1 : 3)) 2 --backend "$backend" --profile "$profile"
+        check $places $((l1 > 2 ? 2 : l1)) 1 --backend "$backend" --profile "$profile"
     done
 done
 [ "$failed" = 0 ] || { echo "check-model: the model is too far from cachegrind" >&2; exit 1; }
