@@ -16,7 +16,7 @@ use crate::gf256::kernel::Backend;
 pub enum Generator {
     /// Uniformly random elements of GF(2^8).
     Ideal,
-    /// The rows of the profile, which is [`Profile::Bounded`] or [`Profile::Classic`].
+    /// The rows of the profile, which is [`bounded`](super::Profile::Bounded) or [`classic`](super::Profile::Classic).
     Profile,
 }
 
