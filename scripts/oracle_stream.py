@@ -200,7 +200,8 @@ def tap_columns(draws, number, F, m):
             kappa = mix(256 * q + t & MASK)
             j = q * G + (number * (kappa | 1) + (kappa >> 32) & MASK) % G
             h = (j * 0x9E3779B97F4A7C15 & MASK) >> 61
-            yield 8 * j + (t + h) % 8
+            b = number // G if F == 0 else 0
+            yield 8 * j + (t + h + b) % 8
         n = f
 
 

@@ -197,7 +197,10 @@ impl Row {
                     let key = stratum.key;
                     let turn = number.wrapping_mul(key | 1).wrapping_add(key >> 32);
                     let eight = run << log | turn & ((1 << log) - 1);
-                    let shift = eight.wrapping_mul(GOLDEN) >> 61;
+                    // While the window grows, a stratum lingers where it is: each round over the eights takes
+                    // another column of them. When it moves with the packets, the next stratum does.
+                    let round = if self.first == 0 { number >> log } else { 0 };
+                    let shift = (eight.wrapping_mul(GOLDEN) >> 61) + round;
                     eight * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
                 }
                 _ => first + u64::from(random.below(width)),

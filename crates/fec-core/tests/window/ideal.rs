@@ -58,6 +58,22 @@ fn residual_loss_and_delay() {
     }
 }
 
+/// A burst is mended wherever it lies: also at the beginning, where it stays the oldest of the window for long.
+#[test]
+fn bursts_anywhere() {
+    for start in [1, 100, 500, 1000, 2000, 3000, 4000, 5000, 7000, 9000] {
+        for len in [41, 257, 500, 850] {
+            let mut at = 0;
+            let trace = Box::new(move || {
+                at += 1;
+                (start..start + len).contains(&at)
+            });
+            let lost = outcome(Generator::Profile, 20_000, trace).lost;
+            assert!(lost.is_empty(), "{len} from transmission {start} on: {} lost", lost.len());
+        }
+    }
+}
+
 #[test]
 fn rows_in_vain() {
     for losses in [1, 2, 5, 20, 50, 100, 250] {
