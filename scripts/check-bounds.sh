@@ -32,7 +32,7 @@ if [ -z "$fec" ]; then
     cargo build --release --quiet
     fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
 fi
-scratch=$(mktemp -d "$folder/fec-bounds.XXXXXX")
+scratch=$(mktemp -d -p "$folder" --suffix=.fec-bounds)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 

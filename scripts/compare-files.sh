@@ -40,7 +40,7 @@ if [ "$free_mib" -lt $((8 * mib)) ]; then
     echo "compare-files: $folder has $free_mib MiB free, and $((8 * mib)) are needed" >&2
     exit 2
 fi
-scratch=$(mktemp -d "$folder/fec-files.XXXXXX")
+scratch=$(mktemp -d -p "$folder" --suffix=.fec-files)
 trap 'rm -rf "$scratch"' EXIT
 file_system=$(stat -f -c %T "$scratch")
 echo "compare-files: $mib MiB to 33 + 67 shard files, -j $threads, $pairs pairs, file system $file_system, $(nproc) CPUs," \

@@ -81,16 +81,17 @@ fn main() {
         let [ideal, ours] = sums.map(|sum| sum / seeds as f64);
         println!("| GE {}/{burst}, mean of seeds | {ideal:.3} | {ours:.3} | | | |", loss * 100.0);
     }
-    for burst in [41, 257, 500, 850, 990] {
+    let elsewhere = [1, 500, 1000, 2500, 5000, 7000].map(|start| (start, 850));
+    for (start, burst) in [41, 257, 500, 850, 990].map(|burst| (9000, burst)).into_iter().chain(elsewhere) {
         let [ideal, ours] = generators.map(|generator| {
             let mut at = 0;
             let lost = || {
                 at += 1;
-                (9000..9000 + burst).contains(&at)
+                (start..start + burst).contains(&at)
             };
             stream(generator, &settings, 24_000, lost).expect("settings")
         });
-        row(&format!("burst of {burst}"), &ideal, &ours, 24_000);
+        row(&format!("burst of {burst} from transmission {start} on"), &ideal, &ours, 24_000);
     }
     println!("\n| lost | overhead mean, ideal | bounded | p99, ideal | bounded |\n|---|---|---|---|---|");
     for (name, span, chance) in [("burst", 1.0, 1.1), ("a half", 2.0, 0.5), ("a tenth", 10.0, 0.1)] {

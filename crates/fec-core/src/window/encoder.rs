@@ -1,6 +1,6 @@
 //! The sender's side: payloads in, packets out.
 
-use super::row::{Row, Sources, emptied, group_ending, lanes};
+use super::row::{GROUP, Row, Sources, emptied, group_at, lanes};
 use super::sets::SetRows;
 use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
@@ -271,7 +271,8 @@ impl Encoder {
     /// Mixes the group that packet `seq`, in this place of its block, is the last of, if it is: from now on rows take
     /// sums of three for taps there, and all its packets were sent.
     fn mix(&mut self, seq: u64, place: u64, probe: &mut impl Probe) {
-        if let Some(group) = group_ending(self.parameters.block, seq, place) {
+        let group = group_at(self.parameters.block, seq, place);
+        if let Some(group) = group.filter(|group| group[GROUP - 1] == seq) {
             let rows = self.store.symbols_mut(group);
             self.backend.mix(rows);
             probe.touch(self.backend, Touch::Mix { rows: group.map(|seq| self.store.symbol(seq)) });

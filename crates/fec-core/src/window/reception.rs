@@ -323,13 +323,11 @@ impl Reception {
         sums.select(row, &mut classes);
         let mut open_taps: Vec<(u64, u8)> = Vec::new();
         let symbols = self.store.from(header.first);
-        for &(column, class) in &row.taps {
-            for column in row.tapped(column) {
-                if lost(&self.states, column) {
-                    open_taps.push((column, class));
-                } else {
-                    classes[usize::from(class)].push(symbols.symbol(column));
-                }
+        for (column, class) in row.tapped() {
+            if lost(&self.states, column) {
+                open_taps.push((column, class));
+            } else {
+                classes[usize::from(class)].push(symbols.symbol(column));
             }
         }
         let coefficient = row.coefficients(&mut open_taps);

@@ -71,20 +71,15 @@ pub(super) fn emptied<'a>(sources: Sources<'_>) -> Sources<'a> {
 
 /// The group of a column in blocks of `block` columns, in ascending order: the columns that lie a quarter of the block
 /// apart. `None` for the last ones of a block that is no multiple of four.
-pub(super) fn group_of(block: u16, column: u64) -> Option<[u64; GROUP]> {
-    let (block, step) = (u64::from(block), u64::from(block / GROUP as u16));
-    let place = column % block;
-    (place < GROUP as u64 * step)
-        .then(|| std::array::from_fn(|i| column - place + place % step + i as u64 * step))
+fn group_of(block: u16, column: u64) -> Option<[u64; GROUP]> {
+    group_at(block, column, column % u64::from(block))
 }
 
-/// The group of which a column in this place of its block is the last.
-pub(super) fn group_ending(block: u16, column: u64, place: u64) -> Option<[u64; GROUP]> {
+/// The same of a column whose place in its block is known.
+pub(super) fn group_at(block: u16, column: u64, place: u64) -> Option<[u64; GROUP]> {
     let step = u64::from(block / GROUP as u16);
-    let before = (GROUP as u64 - 1) * step;
-    (before..before + step)
-        .contains(&place)
-        .then(|| std::array::from_fn(|i| column - before + i as u64 * step))
+    (place < GROUP as u64 * step)
+        .then(|| std::array::from_fn(|i| column - place + place % step + i as u64 * step))
 }
 
 /// 2^64 over the golden ratio.
@@ -260,13 +255,16 @@ impl Row {
         }
     }
 
-    /// The columns that a tap at `column` is the sum of.
-    pub(super) fn tapped(&self, column: u64) -> impl Iterator<Item = u64> {
+    /// The columns that the taps are sums of, with the taps' classes.
+    pub(super) fn tapped(&self) -> impl Iterator<Item = (u64, u8)> {
         let end = self.first + u64::from(self.count);
-        let group = self.block.and_then(|block| group_of(block, column));
-        let group = group.filter(|group| group[GROUP - 1] < end);
-        let alone = group.is_none().then_some(column);
-        group.into_iter().flatten().filter(move |&other| other != column).chain(alone)
+        self.taps.iter().flat_map(move |&(column, class)| {
+            let group = self.block.and_then(|block| group_of(block, column));
+            let group = group.filter(|group| group[GROUP - 1] < end);
+            let alone = group.is_none().then_some(column);
+            let others = group.into_iter().flatten().filter(move |&other| other != column);
+            others.chain(alone).map(move |column| (column, class))
+        })
     }
 
     /// What a tap of a class adds to the coefficient of its columns.
@@ -373,6 +371,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn emptied_lists_keep_their_memory() {
+        let mut sources: Sources<'_> = std::array::from_fn(|_| Vec::with_capacity(50));
+        sources[1].push(b"some");
+        let sources = emptied(sources);
+        assert!(sources.iter().all(|list| list.is_empty() && list.capacity() >= 50));
+    }
+
     fn parameters(profile: Profile, block: u16) -> Parameters {
         Parameters { profile, stream_id: 1, window: 65_536, payload: 16, block }
     }
@@ -385,12 +391,8 @@ mod tests {
                 for number in 0..20 {
                     row.generate(&parameters(profile, block), number, 7 * 240, count);
                     let columns = row.first..row.first + u64::from(count);
-                    let tapped = row.taps.iter().flat_map(|&(column, _)| row.tapped(column));
-                    assert!(
-                        tapped
-                            .chain(row.taps.iter().map(|tap| tap.0))
-                            .all(|column| columns.contains(&column))
-                    );
+                    let all = row.tapped().chain(row.taps.iter().copied());
+                    assert!(all.map(|(column, _)| column).all(|column| columns.contains(&column)));
                     assert!(columns.clone().all(|c| row.dense(c) != 0) || profile != Profile::Bounded);
                 }
             }
@@ -409,8 +411,6 @@ mod tests {
                 assert!(group.contains(&column) && group.is_sorted_by(|a, b| a < b));
                 assert!(group.iter().all(|&other| group_of(block, other) == Some(group)));
                 assert!(group.iter().all(|&other| other / u64::from(block) == 5));
-                let ending = group_ending(block, column, column - 5 * u64::from(block));
-                assert_eq!(ending, (column == group[GROUP - 1]).then_some(group));
             }
         }
     }

@@ -71,10 +71,7 @@ impl Simulation {
             Generator::Ideal => self.system.insert(|column| random_byte(number, column), |_| {}),
             Generator::Profile => {
                 self.row.generate(&self.parameters, number, first, (end - first) as u32);
-                let taps = self.row.taps.iter();
-                let taps =
-                    taps.flat_map(|&(column, class)| self.row.tapped(column).map(move |at| (at, class)));
-                let mut open_taps = taps.filter(|&(column, _)| lost(column)).collect::<Vec<_>>();
+                let mut open_taps: Vec<_> = self.row.tapped().filter(|&(column, _)| lost(column)).collect();
                 self.system.insert(self.row.coefficients(&mut open_taps), |_| {})
             }
         };
