@@ -20,15 +20,17 @@ const SMALL: [&str; 9] = ["bench", "--set-size", "64K", "--hash", "blake3", "-j"
 fn all_formats_tell_the_same() {
     let args = ["bench", "model", "-k", "10", "-m", "4", "--model", "cortex-a53"];
     let report = json(&args);
-    let row = &report["tables"][0]["rows"][0];
-    let misses = row["l1_misses"].as_u64().expect("a count").to_string();
-    for (format, separator) in [("csv", ","), ("markdown", " | "), ("table", " ")] {
+    let expected = report["tables"][0]["rows"][0]["l1_misses"].as_u64().expect("a count") as f64;
+    for (format, separator) in [("csv", ","), ("markdown", "|"), ("table", " ")] {
         let output = fec().args(args).args(["--format", format]).output().expect("fec starts");
         expect(&output, 0);
         let printed = text(&output.stdout);
         let line = printed.lines().find(|line| line.contains("matrix") && !line.contains("Modelled"));
         let line = line.unwrap_or_else(|| panic!("{printed}"));
-        assert!(line.contains(separator) && line.contains(&misses), "{format}: {line}");
+        // Each run has its memory elsewhere, and a few misses more or fewer by that.
+        let numbers = line.split(separator).filter_map(|cell| cell.trim().parse().ok());
+        let same = numbers.filter(|number: &f64| (number / expected - 1.0).abs() < 0.005).count();
+        assert_eq!(same, 1, "{format}: {line}");
         assert!(printed.contains("backend ") && printed.contains("counters: "), "{printed}");
     }
     let short = fec().args(args).arg("--json").output().expect("fec starts");
