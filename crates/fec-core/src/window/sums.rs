@@ -4,7 +4,8 @@
 //! each block added is kept, and taken away in one go when the block leaves, so no column is read twice.
 //!
 //! The record of a block takes no work while it grows: at its beginning it is a copy of the total, at its end
-//! the total is added, and the difference remains.
+//! the total is added, and the difference remains. Its end is put off until the next column comes: by then another
+//! block may be about to leave, and one walk over the sums does both.
 
 use super::row::{Row, SUMS, Sources, column_values, lane_of};
 use super::trace::{Probe, Silent, Span, Touch};
@@ -22,16 +23,16 @@ pub(super) struct Sums {
     /// Bytes of all sums.
     all: usize,
     total: AlignedBytes,
-    /// The records of blocks, each in the place of its number modulo `places`. That of the block which `end` lies
-    /// in is the total at the block's beginning.
+    /// The records of blocks, each in the place of its number modulo `places`. That of the block which begins at
+    /// `begun` is the total at its beginning.
     records: AlignedBytes,
     places: u64,
     /// The first column of the oldest record that is still there: `start`, or one block less.
     oldest: u64,
     start: u64,
     end: u64,
-    /// The first column of the block that `end` lies in.
-    current: u64,
+    /// The first column of the newest block that has a record: that which `end` lies in, or ends at.
+    begun: u64,
 }
 
 impl Sums {
@@ -53,7 +54,7 @@ impl Sums {
             oldest: 0,
             start: 0,
             end: 0,
-            current: 0,
+            begun: 0,
         }
     }
 
@@ -69,7 +70,12 @@ impl Sums {
 
     /// The first column of the block that the next one lies in.
     pub(super) fn current(&self) -> u64 {
-        self.current
+        if self.is_full() { self.end } else { self.begun }
+    }
+
+    /// Whether the newest block with a record has all its columns.
+    fn is_full(&self) -> bool {
+        self.end == self.begun + self.block
     }
 
     /// The column that comes next.
@@ -82,7 +88,7 @@ impl Sums {
         let backend = self.backend;
         self.total.fill(0);
         probe.touch(backend, Touch::Write(Span::of(&self.total)));
-        (self.oldest, self.start, self.end, self.current) = (start, start, start, start);
+        (self.oldest, self.start, self.end, self.begun) = (start, start, start, start);
         let record = self.record(start / self.block);
         record.fill(0);
         probe.touch(backend, Touch::Write(Span::of(record)));
@@ -93,19 +99,24 @@ impl Sums {
     /// The window must not be full: the caller moves its beginning first.
     pub(super) fn push(&mut self, symbol: Option<&[u8]>, probe: &mut impl Probe) {
         probe.touch(self.backend, Touch::Read(Span::of(std::slice::from_ref(self))));
+        if self.is_full() {
+            self.begin(probe);
+        }
         if let Some(symbol) = symbol {
             spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol, probe);
         }
         self.end += 1;
-        if self.end == self.current + self.block {
-            self.current = self.end;
-            let block = self.end / self.block;
-            let (at, all, backend) = (self.record_at(block - 1), self.all, self.backend);
-            add(backend, &mut self.records[at..at + all], &self.total, probe);
-            let at = self.record_at(block);
-            self.records[at..at + all].copy_from_slice(&self.total);
-            probe.touch(backend, Touch::Copy { to: &self.records[at..at + all], from: &self.total });
-        }
+    }
+
+    /// Begins the record of the block at `end`, and completes the one before.
+    fn begin(&mut self, probe: &mut impl Probe) {
+        let (all, backend) = (self.all, self.backend);
+        let at = self.record_at(self.begun / self.block);
+        add(backend, &mut self.records[at..at + all], &self.total, probe);
+        let at = self.record_at(self.end / self.block);
+        self.records[at..at + all].copy_from_slice(&self.total);
+        probe.touch(backend, Touch::Copy { to: &self.records[at..at + all], from: &self.total });
+        self.begun = self.end;
     }
 
     /// Adds a column that was passed over.
@@ -114,8 +125,8 @@ impl Sums {
             return;
         }
         spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol, &mut Silent);
-        if column < self.current {
-            for block in [column / self.block, self.current / self.block] {
+        if column < self.begun {
+            for block in [column / self.block, self.begun / self.block] {
                 let (at, all) = (self.record_at(block), self.all);
                 let record = &mut self.records[at..at + all];
                 spread(self.backend, record, self.lanes, self.len, column, symbol, &mut Silent);
@@ -129,21 +140,40 @@ impl Sums {
             return self.reset(start, probe);
         }
         while self.start < start {
-            let (all, backend) = (self.all, self.backend);
-            let (left, current) =
-                (self.record_at(self.start / self.block), self.record_at(self.current / self.block));
-            add(backend, &mut self.total, &self.records[left..left + all], probe);
-            // What left is no part of the total at the beginning of the current block either.
-            if left < current {
-                let (left_part, rest) = self.records.split_at_mut(current);
-                add(backend, &mut rest[..all], &left_part[left..left + all], probe);
-            } else {
-                let (rest, left_part) = self.records.split_at_mut(left);
-                add(backend, &mut rest[current..current + all], &left_part[..all], probe);
+            match (self.is_full(), self.start < self.begun) {
+                (true, true) => self.begin_and_leave(probe),
+                (true, false) => {
+                    self.begin(probe);
+                    self.leave_block(probe);
+                }
+                (false, _) => self.leave_block(probe),
             }
             self.oldest = self.start;
             self.start += self.block;
         }
+    }
+
+    /// Takes the first block away.
+    fn leave_block(&mut self, probe: &mut impl Probe) {
+        let (all, backend) = (self.all, self.backend);
+        let [left, begun] = [self.start, self.begun].map(|first| self.record_at(first / self.block));
+        // What left is no part of the total at the beginning of the newest block either.
+        let [left, begun] =
+            self.records.get_disjoint_mut([left..left + all, begun..begun + all]).expect("two blocks");
+        add(backend, &mut self.total, left, probe);
+        add(backend, begun, left, probe);
+    }
+
+    /// [`begin`](Self::begin) and then [`leave_block`](Self::leave_block), in one walk.
+    fn begin_and_leave(&mut self, probe: &mut impl Probe) {
+        let (all, backend) = (self.all, self.backend);
+        let ranges = [self.begun, self.end, self.start]
+            .map(|first| self.record_at(first / self.block))
+            .map(|at| at..at + all);
+        let [ended, begun, left] = self.records.get_disjoint_mut(ranges).expect("three blocks");
+        backend.turn(&mut self.total, ended, begun, left);
+        probe.touch(backend, Touch::Turn { rows: [&self.total, ended, begun], left });
+        self.begun = self.end;
     }
 
     /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at

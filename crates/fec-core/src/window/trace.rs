@@ -23,6 +23,8 @@ pub(super) enum Touch<'a> {
     Spread { dst: [&'a [u8]; 3], src: &'a [u8], factors: [u8; 2] },
     /// [`Backend::mix`].
     Mix { rows: [&'a [u8]; 4] },
+    /// [`Backend::turn`] with the rows `total`, `ended` and `begun`.
+    Turn { rows: [&'a [u8]; 3], left: &'a [u8] },
     /// [`Plan::run`].
     Plan { plan: &'a Plan, src: &'a [&'a [u8]], dst: &'a [&'a mut [u8]] },
 }
@@ -76,7 +78,7 @@ impl Touch<'_> {
     fn stage(&self) -> Stage {
         match self {
             Touch::Read(_) | Touch::Write(_) | Touch::Copy { .. } => Stage::Packet,
-            Touch::Add { .. } | Touch::Spread { .. } | Touch::Mix { .. } => Stage::Sums,
+            Touch::Add { .. } | Touch::Spread { .. } | Touch::Mix { .. } | Touch::Turn { .. } => Stage::Sums,
             Touch::Gather { .. } | Touch::Plan { .. } => Stage::Row,
         }
     }
@@ -143,6 +145,7 @@ impl Probe for Trace<'_> {
                 dst.iter().for_each(|dst| trace::add(backend, Walk::Line, dst, src, visit));
             }
             Touch::Mix { rows } => trace::mix(backend, rows, visit),
+            Touch::Turn { rows, left } => trace::turn(backend, rows, left, visit),
             Touch::Plan { plan, src, dst } => {
                 let dst: Vec<&[u8]> = dst.iter().map(|row| &**row).collect();
                 plan.trace(src, &dst, visit);

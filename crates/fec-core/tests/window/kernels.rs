@@ -104,6 +104,12 @@ fn products() {
                 let expected = |i: usize| others().fold(0, |sum, other| sum ^ rows[other][i]);
                 assert!((0..len).all(|i| mixed[i] == expected(i)), "{backend:?} {len} {row}");
             }
+            let mut turned: [Vec<u8>; 3] = std::array::from_fn(|row| rows[row].to_vec());
+            let [total, ended, begun] = turned.each_mut();
+            backend.turn(total, ended, begun, rows[3]);
+            let sum =
+                |a: usize, b: usize| rows[a].iter().zip(rows[b]).map(|(a, b)| a ^ b).collect::<Vec<u8>>();
+            assert_eq!(turned, [sum(0, 3), sum(1, 0), sum(0, 3)], "{backend:?} {len}");
         }
     }
 }

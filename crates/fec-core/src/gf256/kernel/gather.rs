@@ -69,6 +69,7 @@ type Sum = unsafe fn(Classes<'_, '_>, &[u8], &mut [u8], Walk) -> usize;
 type Add = unsafe fn(&mut [u8], &[u8], Walk) -> usize;
 type Spread = unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize;
 type Mix = unsafe fn([&mut [u8]; 4]) -> usize;
+type Turn = unsafe fn([&mut [u8]; 3], &[u8]) -> usize;
 type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
 
 /// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
@@ -84,6 +85,8 @@ pub(super) struct Functions {
     pub(super) spread: Spread,
     /// Each row becomes the sum of the three others, over whole vectors of the first.
     pub(super) mix: Mix,
+    /// `rows[1] += rows[0], rows[0] += src, rows[2] = rows[0]`, over whole vectors of `src`.
+    pub(super) turn: Turn,
     /// `dst += Σ table[i] · src[i]`, over whole vectors.
     pub(super) add_products: AddProducts,
     /// Asks for the lines of a row.
@@ -174,6 +177,23 @@ impl Backend {
             for byte in [&mut a[i], &mut b[i], &mut c[i], &mut d[i]] {
                 *byte ^= sum;
             }
+        }
+    }
+
+    /// What sums of a window need when one block ends and the first one leaves: adds `total` to `ended`, then `left` to
+    /// `total`, and writes that to `begun` too. Each row is read once.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn turn(self, total: &mut [u8], ended: &mut [u8], begun: &mut [u8], left: &[u8]) {
+        assert!([&*total, &*ended, &*begun].iter().all(|row| row.len() == left.len()));
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.gather.turn)([total, ended, begun], left) };
+        for i in done..left.len() {
+            ended[i] ^= total[i];
+            total[i] ^= left[i];
+            begun[i] = total[i];
         }
     }
 
@@ -431,6 +451,20 @@ macro_rules! gather {
             }
 
             $(#[$features])*
+            fn turn(rows: [&mut [u8]; 3], src: &[u8]) -> usize {
+                let (src, _) = src.as_chunks::<$width>();
+                let [total, ended, begun] = rows.map(|row| row.as_chunks_mut::<$width>().0);
+                for (((total, ended), begun), src) in total.iter_mut().zip(ended).zip(begun).zip(src) {
+                    let (before, old, left) = (load_vector(total), load_vector(ended), load_vector(src));
+                    let now = xor(before, left);
+                    store_vector(ended, xor(old, before), false);
+                    store_vector(total, now, false);
+                    store_vector(begun, now, false);
+                }
+                src.len() * $width
+            }
+
+            $(#[$features])*
             fn add_products(dst: &mut [u8], src: &[&[u8]], tables: &[u8]) -> usize {
                 let tables = tables.as_chunks::<{ $table_len }>().0;
                 let at = add_products_from::<4>(dst, src, tables, 0);
@@ -469,7 +503,7 @@ macro_rules! gather {
             }
 
             super::gather::Functions {
-                width: $width, sum, add, spread, mix, add_products, prefetch: prefetch_row,
+                width: $width, sum, add, spread, mix, turn, add_products, prefetch: prefetch_row,
             }
         };
     };

@@ -255,6 +255,17 @@ pub(crate) fn mix(backend: Backend, rows: [&[u8]; 4], visit: &mut Visitor<'_>) {
     }
 }
 
+/// The accesses of [`Backend::turn`]; `rows` are `total`, `ended` and `begun`.
+pub(crate) fn turn(backend: Backend, rows: [&[u8]; 3], left: &[u8], visit: &mut Visitor<'_>) {
+    let width = backend.vector_len();
+    let [total, ended, begun] = rows;
+    for at in (0..left.len()).step_by(width) {
+        let len = width.min(left.len() - at);
+        [total, ended, left].iter().for_each(|row| read(visit, row, at, len));
+        [ended, total, begun].iter().for_each(|row| write(visit, row, at, len, false));
+    }
+}
+
 /// The pieces of a row that a walk takes: as long as it says, then vectors, then what is left.
 fn steps(backend: Backend, walk: Walk, len: usize) -> impl Iterator<Item = Range<usize>> {
     let width = backend.vector_len();
