@@ -3,11 +3,18 @@
 //! Kernels are right on any address and fastest on lines of their own. Safe code gets them by allocating 63
 //! bytes more than it needs and starting at the first line.
 
+// Advice to the kernel, at the end of the file.
+#![allow(unsafe_code)]
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a cache line, and the unit of row lengths.
 pub(crate) const LINE: usize = 64;
+
+/// From so many bytes on huge pages are worth asking for: two of the usual 2 MiB, of which one at least lies within.
+#[cfg(target_os = "linux")]
+const HUGE: usize = 4 << 20;
 
 /// A fixed number of bytes, the first of them at an address divisible by 64.
 ///
@@ -19,13 +26,18 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// `len` bytes of zero.
+    /// `len` bytes of zero. Many of them stand in huge pages, where Linux has those for who asks: rows that are read
+    /// here and there from a window need their addresses translated, too.
     ///
     /// # Panics
     ///
     /// When `len` is more than an allocation can hold.
     pub(crate) fn zeroed(len: usize) -> AlignedBytes {
-        let bytes = vec![0; len.checked_add(LINE - 1).expect("length overflows")];
+        let mut bytes = vec![0; len.checked_add(LINE - 1).expect("length overflows")];
+        #[cfg(target_os = "linux")]
+        if len >= HUGE {
+            ask_for_huge_pages(&mut bytes);
+        }
         let start = bytes.as_ptr().addr().wrapping_neg() % LINE;
         AlignedBytes { bytes, start, len }
     }
@@ -49,4 +61,17 @@ impl fmt::Debug for AlignedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AlignedBytes").field("len", &self.len).finish_non_exhaustive()
     }
+}
+
+/// Asks for huge pages under some bytes. Where the kernel has none, nothing changes.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(bytes: &mut [u8]) {
+    // The largest pages that are usual have 64 KiB.
+    let before = bytes.as_ptr().addr().wrapping_neg() % (64 << 10);
+    let pages = &mut bytes[before..];
+    // SAFETY: the range is one of ours, borrowed for writing, and this advice changes neither what stands there nor
+    // who may read or write it. (rustix has one function for all advice, and some of it does.)
+    let _ = unsafe {
+        rustix::mm::madvise(pages.as_mut_ptr().cast(), pages.len(), rustix::mm::Advice::LinuxHugepage)
+    };
 }

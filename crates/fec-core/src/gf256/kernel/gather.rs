@@ -193,8 +193,8 @@ impl Backend {
         for i in done..left.len() {
             ended[i] ^= total[i];
             total[i] ^= left[i];
-            begun[i] = total[i];
         }
+        begun[done..].copy_from_slice(&total[done..]);
     }
 
     /// Adds to `dst` the sum of rows, each times a factor.
