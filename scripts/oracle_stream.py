@@ -192,16 +192,16 @@ def tap_columns(draws, number, F, m):
     E, n, ends = F + m, 0, strata(m)
     for t, f in enumerate(ends):
         w = f - n
-        if t == len(ends) - 1 or w < 16:
+        if t == len(ends) - 1 or w < 8:
             yield E - f + draws.below(w)
         else:
-            G = 1 << (w // 16).bit_length() - 1
-            q = (E - n) // (8 * G) - 1
+            G = 1 << (w // 8).bit_length() - 1
+            q = (E - n) // (4 * G) - 1
             kappa = mix(256 * q + t & MASK)
             j = q * G + (number * (kappa | 1) + (kappa >> 32) & MASK) % G
-            h = (j * 0x9E3779B97F4A7C15 & MASK) >> 61
+            h = (j * 0x9E3779B97F4A7C15 & MASK) >> 62
             b = number // G if F == 0 else 0
-            yield 8 * j + (t + h + b) % 8
+            yield 4 * j + (t + h + b) % 4
         n = f
 
 

@@ -10,8 +10,8 @@
 //! do the rest. Where four columns of a block make a *group* that is complete, a tap at one of them is the sum of
 //! the three others, so that it meets three packets for one addition (the sender mixes groups in place); elsewhere
 //! it is the packet itself. The ages of taps are spread over the logarithm, because fresh losses are the ones
-//! that are repaired, and they are dealt out so that every column gets its share: eight taps next to one another in
-//! age take different ones of each eight columns, and the rows take turns over the eights.
+//! that are repaired, and they are dealt out so that every column gets its share: four taps next to one another in
+//! age take different ones of each four columns, and the rows take turns over the fours.
 //!
 //! Nothing here knows packets or bytes: it says coefficients, and encoder and decoder apply them.
 
@@ -33,7 +33,7 @@ const HALVED: usize = 2;
 /// The age at which the density of taps begins to fall.
 const KNEE: u32 = 1024;
 /// Columns of which a tap takes one.
-const DEAL: u32 = 8;
+const DEAL: u32 = 4;
 /// Columns of a group.
 pub(super) const GROUP: usize = 4;
 
@@ -183,7 +183,7 @@ impl Row {
             let last = tap + 1 == self.strata.len;
             let column = match stratum.run {
                 Some(log) if !last => {
-                    // The newest run of so many eights that lies in the stratum, at a multiple of its own length.
+                    // The newest run of so many fours that lies in the stratum, at a multiple of its own length.
                     let run = ((end - u64::from(near)) >> (log + DEAL.ilog2())) - 1;
                     let of = run << 8 | tap as u64;
                     if stratum.key_of != of {
@@ -191,12 +191,12 @@ impl Row {
                     }
                     let key = stratum.key;
                     let turn = number.wrapping_mul(key | 1).wrapping_add(key >> 32);
-                    let eight = run << log | turn & ((1 << log) - 1);
-                    // While the window grows, a stratum lingers where it is: each round over the eights takes
+                    let four = run << log | turn & ((1 << log) - 1);
+                    // While the window grows, a stratum lingers where it is: each round over the fours takes
                     // another column of them. When it moves with the packets, the next stratum does.
                     let round = if self.first == 0 { number >> log } else { 0 };
-                    let shift = (eight.wrapping_mul(GOLDEN) >> 61) + round;
-                    eight * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
+                    let shift = (four.wrapping_mul(GOLDEN) >> (u64::BITS - DEAL.ilog2())) + round;
+                    four * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
                 }
                 _ => first + u64::from(random.below(width)),
             };
@@ -287,7 +287,7 @@ struct Strata {
 struct Stratum {
     /// The age at which it ends.
     end: u32,
-    /// The logarithm of the number of eights in a run, if the stratum is wide enough for one.
+    /// The logarithm of the number of fours in a run, if the stratum is wide enough for one.
     run: Option<u32>,
     /// The key of the run that the row before had, and what it was made from: the next row mostly has the same.
     key_of: u64,
