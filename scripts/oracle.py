@@ -616,11 +616,11 @@ def read_header(data):
 
 
 class ShardFile:
-    """What one file gives under one of its headers: valid = {s: bytes}, roots = {s: SR}."""
+    """What one file gives under one of its headers: valid = {s: bytes}, roots = {s: SR}, places = where they stand."""
 
     def __init__(self, header, data, bases):
         P = header.P
-        self.header, self.valid, self.roots = header, {}, {}
+        self.header, self.valid, self.roots, self.places = header, {}, {}, []
         pg, size = P._replace(flags=1, nr=0), proof_size(P)
         body = align(512 + P.G * size, 4096)
         self.total = body + P.G * P.L + P.G * size + 512
@@ -641,23 +641,28 @@ class ShardFile:
                             continue
                         if gr == header.T:
                             self.valid[s], self.roots[s] = shard, sr
+                            self.places.append((at, at + P.L))
         a, b = 512 + P.G * size, body + P.G * P.L
         self.clean = len(self.valid) == P.G and bases == [0] and len(data) == self.total and data[:512] == data[-512:] \
             and not any(data[a:body]) and data[512:a] == data[b:b + P.G * size]
 
 
+def header_checks(data):
+    """§9.3: magic and CRC are right"""
+    return data[:8] == MAGIC_S and len(data) == 512 and struct.unpack_from("<I", data, 8)[0] == crc32c(data[12:])
+
+
 def read_shard_file(data):
-    """(is it one, its ShardFiles, its faults)"""
+    """(does a header check, its ShardFiles, its faults)"""
     found, faults, is_one = {}, [], False
     for at in dict.fromkeys((0, max(0, len(data) - 512))):
+        is_one = is_one or header_checks(data[at:at + 512])
         try:
             header = read_header(data[at:at + 512])
             found.setdefault(header, []).append(at)
-            is_one = True
         except Fault as fault:
             if data[at:at + 8] == MAGIC_S:
                 faults.append(fault)
-                is_one = is_one or at == 0 or struct.unpack("<I", data[at + 8:at + 12])[0] == crc32c(data[at + 12:at + 512])
     result = []
     for header, places in found.items():
         shard = ShardFile(header, b"", [])                # for its total length
@@ -677,6 +682,13 @@ class ShardStream:
                 sets.setdefault(s, {})[f.header.i] = shard
                 roots[s] = f.roots[s]
         return restore_group(self.P._replace(flags=1, nr=0), sets, roots)
+
+    def restorable(self):
+        try:
+            self.restore()
+            return True
+        except Fault:
+            return False
 
     def clean(self):
         return all(f.clean for f in self.files) and len({f.header.i for f in self.files}) == self.P.k + self.P.m
@@ -828,23 +840,6 @@ class ContainerStream:
         except Fault:
             return False
 
-    def extent(self):
-        """§9.2"""
-        records = [(r, g) for g, group in enumerate(self.groups) if group for r in group.records]
-        if not records:
-            return (self.index.pos, self.index.end)
-        (first, fg), (last, lg) = min(records), max(records)
-        low, high = first.pos, last.end
-        if self.restorable():
-            sizes = [128 + align(proof_size(x.pg), 64) + x.pg.L for x in self.groups]
-            starts = [0]
-            for x, size in zip(self.groups, sizes):
-                starts.append(starts[-1] + (x.pg.k + x.pg.m) * x.pg.G * size)
-            total = starts[-1] + (3 * 128 + 2 * align(32 * self.P.nr + len(self.meta), 64) if self.index else 0)
-            low = min(low, first.pos - starts[fg] - (first.i * first.pg.G + first.s) * sizes[fg])
-            high = max(high, last.pos - starts[lg] - (last.i * last.pg.G + last.s) * sizes[lg] + total)
-        return (low, high)
-
 
 def find_streams(scan):
     """§9.2: all streams of a container; adds to scan.faults."""
@@ -853,7 +848,7 @@ def find_streams(scan):
         key = (record.gr, record.pg)
         groups.setdefault(key, RecordGroup(record.pg, record.gr)).add(record)
     by_gr = {gr: group for (gr, _), group in groups.items()}
-    streams, claimed, seen = [], set(), set()
+    streams, seen = [], set()
     for index in scan.indexes:
         if index.R in seen:
             continue
@@ -865,15 +860,17 @@ def find_streams(scan):
                 scan.faults.append(Fault("invalid", "§4.2: Pg of group %d is not what P implies" % g))
                 group = None
             members.append(group)
-            claimed.add(gr if group else None)
         streams.append(ContainerStream(index.P, members, index.R, index, index.meta))
-    free = [group for group in groups.values() if group.gr not in claimed]
-    chains = [[group] for group in free if group.pg.nr == 0]
+    listed = [[group.gr if group else None for group in stream.groups] for stream in streams]
+    chains = [[group] for group in groups.values() if group.pg.nr == 0]
     while chains:
         chain = chains.pop()
         first, last = chain[0].pg, chain[-1].pg
         h = first.hash
+        grs = [x.gr for x in chain]
         if last.flags & 1:
+            if grs in listed:
+                continue
             N = len(chain)
             P = first._replace(flags=0, nr=N, payload=sum(x.pg.payload for x in chain))
             try:
@@ -888,7 +885,7 @@ def find_streams(scan):
             streams.append(ContainerStream(P, chain, final_root(P, tree_root(h, [x.gr for x in chain]), M)))
             continue
         head, found = tree_root(h, [x.gr for x in chain]), False
-        for group in free:
+        for group in groups.values():
             if group.pg.nr == len(chain) and head in group.heads:
                 pg = group.pg
                 if pg[:3] + pg[4:6] != first[:3] + first[4:6] or not pg.flags & 1 and pg[6:9] != first[6:9]:
@@ -896,15 +893,26 @@ def find_streams(scan):
                     continue
                 found = True
                 chains.append(chain + [group])
-        if not found:
+        if not found and not any(set(grs) <= set(x) for x in listed):
             streams.append(ContainerStream(None, chain))
     return streams
 
 
 def container_clean(scan, stream):
-    if scan.faults or not stream.index or stream.extent() != (0, len(scan.data)) or len(scan.indexes) != 3:
+    """Every byte is as it was written."""
+    if scan.faults or not stream.index or len(scan.indexes) != 3:
         return False
-    return all(g and len(g.sets) == g.pg.G and all(len(x) == g.pg.k + g.pg.m for x in g.sets.values()) for g in stream.groups)
+    at, end = 0, 0
+    for group in stream.groups:
+        if not group:
+            return False
+        pg, size = group.pg, 128 + align(proof_size(group.pg), 64) + group.pg.L
+        end = at + (pg.k + pg.m) * pg.G * size
+        if sorted((r.pos, r.i, r.s) for r in group.records) != [
+                (at + (i * pg.G + s) * size, i, s) for i in range(pg.k + pg.m) for s in range(pg.G)]:
+            return False
+        at = end
+    return end + 3 * 128 + 2 * align(32 * stream.P.nr + len(stream.meta), 64) == len(scan.data)
 
 
 # ---------------------------------------------------------------- the reader: everything together (§9.2, §10, §11)
@@ -912,9 +920,33 @@ def container_clean(scan, stream):
 Result = namedtuple("Result", "cls exit payload root clean lines")
 
 
+def read_one(name, data, root, is_one, shards, faults, lines):
+    """§9.3: the records in a file that stands alone; (scan or None, streams). What does not count any more leaves `shards` and `faults`."""
+    if root is not None and root in shards:
+        return None, []
+    unproved = bytearray(data)
+    for shard in shards.values() if root is None else ():
+        for start, end in shard.files[0].places:
+            unproved[start:end] = bytes(end - start)
+    scan = Scan(bytes(unproved))
+    streams = find_streams(scan)
+    if is_one:
+        whole = [x for x in shards.values() if x.restorable()]
+        if not any(x.restorable() if root is None else x.root == root for x in streams):
+            return None, []
+        if root is not None or not whole:
+            shards.clear()
+            faults.clear()
+    faults += scan.faults
+    lines += ["%s: %s: %s" % (name, f.cls, f.text) for f in scan.faults]
+    lines += ["%s: record at %d: group %d set %d shard %d: ok" % (name, r.pos, r.pg.nr, r.s, r.i) for r in scan.records]
+    lines += ["%s: index at %d: root %s: ok" % (name, x.pos, x.R.hex()) for x in scan.indexes]
+    return scan, streams
+
+
 def read_all(blobs, root=None):
     """blobs: [(name, bytes)]; total: any input gives a Result."""
-    lines, faults, shards, containers = [], [], {}, []
+    lines, faults, shards, containers, scan = [], [], {}, [], None
     for name, data in blobs:
         is_one, found, bad = read_shard_file(data)
         faults += bad
@@ -923,13 +955,8 @@ def read_all(blobs, root=None):
             shards.setdefault(f.header.R, ShardStream(f.header)).files.append(f)
             state = "ok" if f.clean else "damaged" if len(f.valid) < f.header.P.G else "damaged, all sets usable"
             lines.append("%s: root %s shard %d: %d of %d sets: %s" % (name, f.header.R.hex(), f.header.i, len(f.valid), f.header.P.G, state))
-        if not is_one and len(blobs) == 1:
-            scan = Scan(data)
-            containers = find_streams(scan)
-            faults += scan.faults
-            lines += ["%s: %s: %s" % (name, f.cls, f.text) for f in scan.faults]
-            lines += ["%s: record at %d: group %d set %d shard %d: ok" % (name, r.pos, r.pg.nr, r.s, r.i) for r in scan.records]
-            lines += ["%s: index at %d: root %s: ok" % (name, x.pos, x.R.hex()) for x in scan.indexes]
+        if len(blobs) == 1:
+            scan, containers = read_one(name, data, root, is_one, shards, faults, lines)
         elif not is_one:
             lines.append("%s: not a shard file" % name)
     streams = list(shards.values()) + containers
@@ -938,12 +965,7 @@ def read_all(blobs, root=None):
         if not chosen and any(x.root for x in streams):
             faults.append(Fault("wrong-root", "what is there leads to another root"))
     else:
-        chosen = list(shards.values())
-        extents = [x.extent() for x in containers] if len(containers) > 1 else []
-        inside = [[a[0] <= b[0] and b[1] <= a[1] for b in extents] for a in extents]     # inside[a][b]: b lies in a
-        for b, x in enumerate(containers):
-            if not any(inside[a][b] and not inside[b][a] for a in range(len(extents)) if a != b):
-                chosen.append(x)
+        chosen = streams
     restored = []
     for x in chosen:
         try:
@@ -1370,13 +1392,46 @@ def error_cases():
     end = spots(outer, MAGIC_X)[-3]
     second = 192 + size
     add("c-nested", "§9.2: a container in a container", None, outer, None, other)
-    add("c-nested-first-damaged", "§9.2: the outer record 0 is damaged, the inner container is seen, and lies inside", None, flipped(outer, 8), None, other)
-    add("c-nested-second-damaged", "§9.2: the outer record 1 is damaged", None, flipped(outer, second + 8), None, other)
-    add("c-nested-first-damaged-no-index", "§9.2: the same without index", None, flipped(outer[:end], 8), None, other)
-    add("c-nested-second-damaged-no-index", "§9.2: the same without index", None, flipped(outer[:end], second + 8), None, other)
+    add("c-nested-first-damaged", "§9.2: the outer record 0 is damaged, the inner container is seen: both can be restored", "ambiguous", flipped(outer, 8))
+    add("c-nested-first-damaged-root", "§9.2: the same, the outer root is given", None, flipped(outer, 8), outer_root, other)
+    add("c-nested-second-damaged", "§9.2: the outer record 1, a recovery shard equal to the original, is damaged", "ambiguous", flipped(outer, second + 8))
+    add("c-nested-first-damaged-no-index", "§9.2: the same without index", "ambiguous", flipped(outer[:end], 8))
+    add("c-nested-second-damaged-no-index", "§9.2: the same without index", "ambiguous", flipped(outer[:end], second + 8))
     add("c-nested-first-damaged-inner-root", "§9.2: the inner root is given", None, flipped(outer, 8), other_root, generate(100, 9))
     add("c-nested-inner-root", "§9.1: bytes inside an accepted record are never scanned", "wrong-root", outer, other_root)
     add("c-nested-both-damaged-inner-root", "§9.2: only the inner container is left, and is asked for", None, flipped(outer, 8, second + 8), other_root, generate(100, 9))
+    # an encoding of one record, k = 1, whose geometry speaks of 256: what follows lies where its other records would
+    one, one_root = C(k=1, m=255, parts=((64, 64, 1),), payload=generate(64, 8), index=False, keep=lambda g, s, i: i == 255)
+    one_index = C(k=1, m=255, parts=((64, 64, 1),), payload=generate(64, 8), keep=lambda g, s, i: False)[0]
+    for stem, what in (("appended", data + one), ("prepended", one + data), ("around", one + data + one + one_index), ("inside", data[:size] + one + data[size:])):
+        add("c-one-record-" + stem, "§9.2: one record of another encoding can be restored: " + stem, "ambiguous", what)
+        add("c-one-record-%s-root" % stem, "§9.2: the same, the root is given", None, what, root, P612)
+        add("c-one-record-%s-its-root" % stem, "§9.2: the same, its own root is given", None, what, one_root, generate(64, 8))
+    add("c-fork", "§9.2: two chains share their first group", "ambiguous",
+        *(lambda a, b: [a[:spots(a, MAGIC_X)[0]] + b])(C(k=2, parts=many)[0], C(k=2, parts=many, payload=P612[:512] + bytes(100))[0]))
+    add("c-index-claims-groups", "§9.2: a foreign index lists groups of a chain", None,
+        *(lambda a, b: [a[:spots(a, MAGIC_X)[0]] + b[spots(b, MAGIC_X)[0]:], None, P612])(data, C(k=2, parts=many, payload=P612[:512] + bytes(100))[0]))
+    meta_file, meta_root = C(k=2, parts=many, meta=entry(3, b"x"))
+    add("c-meta", "§9.2: an index with meta lists the groups of a chain: one encoding", None, meta_file, None, P612)
+    add("c-meta-root", "§9.2: the same, the root is given", None, meta_file, meta_root, P612)
+    # what a file is
+    (shard,), shard_root = [[list(x.values()), y] for x, y in [F(k=1, m=0, parts=((len(data), align(len(data), 64), 1),), payload=data)]][0]
+    add("c-magic-as-shard-file", "§9.3: one bit makes the first magic that of a shard file", None, data[:4] + b"S" + data[5:], None, P612)
+    add("c-magic-as-shard-file-root", "§9.3: the same, the root is given", None, data[:4] + b"S" + data[5:], root, P612)
+    add("c-behind-shard-magic", "§9.3: the magic of a shard file in front", None, MAGIC_S + data, root, P612)
+    add("c-behind-shard-header", "§9.3: the header of a shard file in front", None, shard[:512] + data, None, P612)
+    add("c-behind-shard-header-root", "§9.3: the same, the root is given", None, shard[:512] + data, root, P612)
+    add("c-in-shard-file", "§9.3: proved shards are not scanned", None, shard, None, data)
+    add("c-in-shard-file-root", "§9.3: the same, the root is given", None, shard, shard_root, data)
+    add("c-in-shard-file-inner-root", "§9.3: the root of the container inside is given", None, shard, root, P612)
+    for stem, what in (("behind", shard + other), ("before", other + shard)):
+        add("c-%s-shard-file" % stem, "§9.3: a shard file that can be restored alone, and a container", "ambiguous", what)
+        add("c-%s-shard-file-root-1" % stem, "§9.3: the same, the root of the shard file is given", None, what, shard_root, data)
+        add("c-%s-shard-file-root-2" % stem, "§9.3: the same, the root of the container is given", None, what, other_root, generate(100, 9))
+    files, _ = F(k=2, parts=((300, 64, 3),))
+    add("s-magic-as-record", "§9.3: one bit makes the first magic that of a record", None,
+        {x: y[:4] + b"R" + y[5:] if x.endswith("0.shard") else y for x, y in files.items()}, None, generate(300, 7))
+    add("s-and-container", "§9.3: among shard files a container is foreign", None, dict(files, c=other), None, generate(300, 7))
     fake = MAGIC_R * 5 + C(lie=dict(version=2))[0] + C(rec=poke(0, 1))[0] + C(payload=P50[::-1])[0][:256] + MAGIC_S + MAGIC_X
     outer, _ = C(k=2, parts=((len(fake), 64 * ceil_div(len(fake), 128), 1),), payload=fake)
     add("c-imitation", "§9.1: the payload imitates records", None, outer, None, fake)

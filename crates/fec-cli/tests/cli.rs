@@ -267,7 +267,7 @@ fn decode_targets() {
     arena.refuses(["decode", "noname", "-o", ""], 2);
 }
 
-/// What a file is, its magic tells and never its name.
+/// What a file is, its bytes tell and never its name.
 #[test]
 fn names_say_nothing() {
     let (arena, bytes) = with_input(5000);
@@ -279,7 +279,9 @@ fn names_say_nothing() {
     assert!(arena.read("out") == bytes);
     arena.expect(["decode", "a.shard", "-o", "out", "-f"], 0);
     assert!(arena.read("out") == bytes);
-    assert!(arena.refuses(["decode", "y.txt", "a.shard", "-o", "out2"], 2).contains("container"));
+    assert!(
+        arena.refuses(["decode", "y.txt", "a.shard", "-o", "out2"], 3).contains("no shard file: a.shard")
+    );
     assert!(arena.refuses(["decode", "y.txt", "-", "-o", "out2"], 2).contains("alone"));
 }
 

@@ -1,7 +1,7 @@
 //! Which of several encodings is meant: the one asked for, or the only one that can be restored. Never
 //! the one with the most shards.
 
-use super::container::{Census, Stream, outermost};
+use super::container::{Census, Stream};
 use super::shards::Gathered;
 use super::{Leftovers, show_root};
 use crate::failure::{Exit, Failure, Result, hex};
@@ -10,6 +10,10 @@ use fec_core::digest::Digest;
 
 /// Nothing under the wanted root, or under any, was found.
 pub(crate) fn nothing_found(wanted: Option<Digest>, others: &[Digest], leftovers: &Leftovers) -> Failure {
+    if leftovers.is_live && others.is_empty() {
+        return Failure::usage("the input is a live stream: it has no root, and nothing in it is proved")
+            .help("fec decode restores it, without --root, --partial and --early");
+    }
     let mut listed: String = others.iter().map(|root| format!("  found: root {}\n", hex(root))).collect();
     leftovers.describe(&mut listed);
     let listed = listed.trim_end();
@@ -21,7 +25,8 @@ pub(crate) fn nothing_found(wanted: Option<Digest>, others: &[Digest], leftovers
         ),
         None => (
             "no intact shard or record was found".to_owned(),
-            "fec takes shard files, folders of them, or one container",
+            "fec takes shard files, folders of them, or one container; to decode a live stream whose first packet is \
+             damaged, add --stream",
         ),
     };
     let message = if listed.is_empty() { what } else { format!("{what}\n{listed}") };
@@ -104,7 +109,7 @@ pub(crate) fn stream(census: &Census, streams: &[Stream], wanted: Option<Digest>
         let others: Vec<Digest> = with_records().filter_map(|s| s.root).collect();
         return found.ok_or_else(|| nothing_found(Some(root), &others, &census.leftovers));
     }
-    let left = outermost(with_records().cloned().collect());
+    let left: Vec<Stream> = with_records().cloned().collect();
     let restorable: Vec<&Stream> = left.iter().filter(|s| census.is_restorable(s)).collect();
     match (&restorable[..], &left[..]) {
         ([stream], _) => Ok((*stream).clone()),

@@ -1,5 +1,6 @@
 //! A container file: a census of its records, and the streams that they form.
 
+use super::inputs::ContainerFile;
 use super::ranges::Ranges;
 use super::scan::{Found, Taken, scan};
 use super::tally::Tally;
@@ -10,7 +11,7 @@ use crate::stages::{self, Observed, Stage};
 use crate::sys::salvage::salvage;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader, record_head_len};
+use fec_core::format::container::{GroupId, Index, RecordHeader, record_head_len};
 use fec_core::merkle::Frontier;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, MAX_GROUPS, Shape};
 use fec_core::set::SetDecoder;
@@ -29,7 +30,7 @@ pub(crate) struct Census {
     pub(crate) tallies: Vec<Tally>,
     /// The place of each group's tally. The root of a group binds its geometry.
     by_root: HashMap<Digest, usize>,
-    indexes: Vec<(Index, u64, u64)>,
+    indexes: Vec<Index>,
     pub(crate) leftovers: Leftovers,
     /// Bytes that belong to nothing.
     pub(crate) gaps: Ranges,
@@ -48,24 +49,21 @@ pub(crate) struct Stream {
     /// Of each group its geometry and root, and the tally of its records if there are any.
     pub(crate) groups: Vec<(GroupGeometry, Digest, Option<usize>)>,
     name: Option<Vec<u8>>,
-    /// From the first to the last byte that was accepted.
-    observed: (u64, u64),
-    /// The same, or more where the geometry says so.
-    extent: (u64, u64),
 }
 
 impl Census {
     /// Scans a container file; places of it that cannot be read cost the records that they hit.
     pub(crate) fn of_file(
-        file: &File,
-        path: &Path,
+        input: &ContainerFile,
         max_group: u64,
         wanted: Option<Digest>,
         progress: &Progress,
     ) -> Result<Census> {
+        let ContainerFile { path, file, proved } = input;
         let len = file.metadata().map_err(|e| Failure::io("read", path, &e))?.len();
         let mut input = salvage(file, len);
-        let mut census = Census::take(&mut input, Some(file), path, max_group, wanted, progress)?;
+        let unproved = Unproved { inner: &mut input, at: 0, proved };
+        let mut census = Census::take(unproved, Some(file), path, max_group, wanted, progress)?;
         if input.lost > 0 {
             let note = format!("{}: {} bytes: input/output error", show(path), input.lost);
             census.leftovers.unreadable.push(note);
@@ -92,29 +90,13 @@ impl Census {
 
     fn on(&mut self, at: u64, found: Found<'_>, file: Option<&File>) -> Result<Taken> {
         match found {
-            Found::Record { header, .. } => {
-                let next = self.tallies.len();
-                let place = *self.by_root.entry(header.group.root).or_insert(next);
-                if place == next {
-                    if next as u64 >= MAX_GROUPS {
-                        let message = format!("read: more than {MAX_GROUPS} groups");
-                        return Err(Failure::new(Exit::Refused, message));
-                    }
-                    self.tallies.push(Tally::new(&header, at));
-                }
-                if !self.tallies[place].add(&header, at) {
-                    self.duplicates += 1;
-                }
-                Ok(Taken::Yes)
-            }
-            Found::Index { index, len } => {
-                self.add_index(*index, at, at + len as u64);
+            Found::Record { header, .. } => self.add_record(&header, at).map(|()| Taken::Yes),
+            Found::Index(index) => {
+                self.add_index(*index);
                 Ok(Taken::Yes)
             }
             Found::IndexHeader(header) => {
-                let end = at + HEADER_LEN as u64;
-                if let Some((_, _, its_end)) = self.indexes.iter_mut().find(|(i, ..)| i.root == header.root) {
-                    *its_end = end.max(*its_end);
+                if self.indexes.iter().any(|i| i.root == header.root) {
                     return Ok(Taken::Yes);
                 }
                 let start = at.checked_sub(header.body_len() as u64);
@@ -123,7 +105,7 @@ impl Census {
                     let mut body = vec![0u8; header.body_len()];
                     if file.read_exact_at(&mut body, start).is_ok() {
                         if let Ok(index) = header.open(&body) {
-                            self.add_index(index, start, end);
+                            self.add_index(index);
                             return Ok(Taken::Yes);
                         }
                         hashed = body.len();
@@ -139,15 +121,32 @@ impl Census {
         }
     }
 
-    fn add_index(&mut self, index: Index, start: u64, end: u64) {
-        if let Some((_, _, its_end)) = self.indexes.iter_mut().find(|(i, ..)| i.root == index.root) {
-            *its_end = end.max(*its_end);
-        } else if self.indexes.len() < MAX_STREAMS || self.wanted == Some(index.root) {
-            self.indexes.push((index, start, end));
+    /// Counts a record that was found at `at`.
+    pub(crate) fn add_record(&mut self, header: &RecordHeader, at: u64) -> Result<()> {
+        let next = self.tallies.len();
+        let place = *self.by_root.entry(header.group.root).or_insert(next);
+        if place == next {
+            if next as u64 >= MAX_GROUPS {
+                let message = format!("read: more than {MAX_GROUPS} groups");
+                return Err(Failure::new(Exit::Refused, message));
+            }
+            self.tallies.push(Tally::new(header));
+        }
+        if !self.tallies[place].add(header, at) {
+            self.duplicates += 1;
+        }
+        Ok(())
+    }
+
+    /// Notes an index; the same one stands in a container several times.
+    pub(crate) fn add_index(&mut self, index: Index) {
+        let is_known = self.indexes.iter().any(|i| i.root == index.root);
+        if !is_known && (self.indexes.len() < MAX_STREAMS || self.wanted == Some(index.root)) {
+            self.indexes.push(index);
         }
     }
 
-    /// The streams that the records form; [`outermost`] tells which of them are another's payload.
+    /// The streams that the records form.
     pub(crate) fn streams(&mut self) -> Result<Vec<Stream>> {
         let mut streams = self.indexed_streams();
         let is_found = self.wanted.is_some() && streams.iter().any(|s| s.root == self.wanted);
@@ -155,16 +154,14 @@ impl Census {
         let chains = if is_found { Vec::new() } else { self.chains()? };
         for chain in chains {
             let stream = self.chained_stream(&chain);
+            // What an index lists already is no other stream.
             let known = |s: &Stream| match stream.root {
-                Some(root) => s.root == Some(root),
+                Some(root) => s.root == Some(root) || stream.has_groups_of(s),
                 None => stream.tallies().is_subset(&s.tallies()),
             };
             if !streams.iter().any(known) {
                 streams.push(stream);
             }
-        }
-        for stream in &mut streams {
-            stream.extent = self.extent(stream);
         }
         Ok(streams)
     }
@@ -172,8 +169,7 @@ impl Census {
     fn indexed_streams(&mut self) -> Vec<Stream> {
         let mut streams = Vec::new();
         let mut mismatches = Vec::new();
-        for (index, start, end) in &self.indexes {
-            let mut observed = (*start, *end);
+        for index in &self.indexes {
             let mut groups = Vec::new();
             for id in index.groups() {
                 let found = self.by_root.get(&id.root).copied();
@@ -182,10 +178,6 @@ impl Census {
                     // The root of a group binds its geometry, and the index binds another.
                     mismatches.push(id.geometry.number());
                 }
-                if let Some(tally) = tally {
-                    observed.0 = observed.0.min(self.tallies[tally].first);
-                    observed.1 = observed.1.max(self.tallies[tally].end);
-                }
                 groups.push((id.geometry, id.root, tally));
             }
             streams.push(Stream {
@@ -193,8 +185,6 @@ impl Census {
                 geometry: Some(index.geometry),
                 groups,
                 name: index.meta.name.clone(),
-                observed,
-                extent: observed,
             });
         }
         mismatches.into_iter().for_each(|group| self.reject_group(group));
@@ -260,7 +250,7 @@ impl Census {
             open.push((chain, tree));
         }
         let listed: HashSet<Digest> =
-            self.indexes.iter().flat_map(|(i, ..)| i.group_roots.iter().copied()).collect();
+            self.indexes.iter().flat_map(|i| i.group_roots.iter().copied()).collect();
         mismatches.retain(|t| !listed.contains(&self.tallies[*t].root));
         for tally in mismatches {
             self.reject_group(self.tallies[tally].geometry.number());
@@ -279,8 +269,6 @@ impl Census {
             tallies().for_each(|t| tree.push(t.root));
             p.root(&tree.root().expect("a chain has a first group"), &[])
         });
-        let observed =
-            (tallies().map(|t| t.first).min().unwrap_or(0), tallies().map(|t| t.end).max().unwrap_or(0));
         Stream {
             root,
             geometry,
@@ -289,27 +277,7 @@ impl Census {
                 .map(|i| (self.tallies[*i].geometry, self.tallies[*i].root, Some(*i)))
                 .collect(),
             name: None,
-            observed,
-            extent: observed,
         }
-    }
-
-    /// Where a stream's bytes are: for one that can be restored, as far as its geometry says.
-    fn extent(&self, stream: &Stream) -> (u64, u64) {
-        let mut extent = stream.observed;
-        if !self.is_restorable(stream) {
-            return extent;
-        }
-        let tally = |group: Option<&(GroupGeometry, Digest, Option<usize>)>| group.and_then(|(.., t)| *t);
-        if let Some(first) = tally(stream.groups.first()) {
-            extent.0 = extent.0.min(self.tallies[first].extent().0);
-        }
-        if let Some(last) = tally(stream.groups.last()) {
-            let body = (32 * stream.groups.len() as u64).next_multiple_of(64);
-            let index = 3 * HEADER_LEN as u64 + 2 * body;
-            extent.1 = extent.1.max(self.tallies[last].extent().1.saturating_add(index));
-        }
-        extent
     }
 
     /// The fewest intact shards of any set of the stream.
@@ -325,7 +293,7 @@ impl Census {
 
     /// Whether a copy of the stream's index was found.
     pub(crate) fn has_index(&self, stream: &Stream) -> bool {
-        self.indexes.iter().any(|(index, ..)| Some(index.root) == stream.root)
+        self.indexes.iter().any(|index| Some(index.root) == stream.root)
     }
 
     /// Whether all records stand where they were written, with the heads they were written with.
@@ -384,6 +352,11 @@ impl Stream {
     fn tallies(&self) -> HashSet<usize> {
         self.groups.iter().filter_map(|(.., tally)| *tally).collect()
     }
+
+    /// Whether both consist of the same groups: then their payloads are one.
+    fn has_groups_of(&self, other: &Stream) -> bool {
+        self.groups.iter().map(|(_, root, _)| root).eq(other.groups.iter().map(|(_, root, _)| root))
+    }
 }
 
 /// Whether a group can belong to a stream whose first group has the shape `first`.
@@ -396,17 +369,23 @@ pub(crate) fn may_follow(first: &Shape, geometry: &GroupGeometry) -> bool {
         && p.group(geometry.number()) == *geometry
 }
 
-/// Leaves out the streams that lie wholly inside the extent of another: those are its payload.
-pub(crate) fn outermost(streams: Vec<Stream>) -> Vec<Stream> {
-    let inside = |x: &Stream, o: &Stream| {
-        x.observed.0 >= o.extent.0 && x.observed.1 <= o.extent.1 && x.tallies().is_disjoint(&o.tallies())
-    };
-    let is_payload = |i: usize| {
-        let others = streams.iter().enumerate().filter(|(j, _)| *j != i);
-        others.map(|(_, o)| o).any(|o| inside(&streams[i], o) && !inside(o, &streams[i]))
-    };
-    let keep: Vec<bool> = (0..streams.len()).map(|i| !is_payload(i)).collect();
-    streams.into_iter().zip(keep).filter_map(|(stream, keep)| keep.then_some(stream)).collect()
+/// A file whose proved shards come as zeros, so that nothing in them is taken for a record.
+struct Unproved<'a, R> {
+    inner: R,
+    at: u64,
+    proved: &'a Ranges,
+}
+
+impl<R: io::Read> io::Read for Unproved<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let done = self.inner.read(out)?;
+        let start = self.at;
+        self.at += done as u64;
+        for (from, to) in self.proved.within(start, self.at) {
+            out[(from - start) as usize..(to - start) as usize].fill(0);
+        }
+        Ok(done)
+    }
 }
 
 struct Loader<'a> {

@@ -5,18 +5,17 @@
 
 pub(crate) mod choose;
 pub(crate) mod container;
+pub(crate) mod inputs;
 pub(crate) mod ranges;
 pub(crate) mod scan;
 pub(crate) mod shards;
 mod tally;
 
 use crate::failure::{Exit, Failure, Result, hex, show};
-use crate::progress::{Mode, Progress};
 use crate::settings::Settings;
-use crate::sys::salvage::salvage;
 use fec_core::digest::Digest;
 use fec_core::error::{Class, FormatError};
-use fec_core::params::{CONTAINER_GROUP_BYTES, GroupGeometry, Shape};
+use fec_core::params::{GroupGeometry, Shape};
 use fec_core::set::SetDecoder;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,6 +101,8 @@ pub(crate) struct Leftovers {
     pub(crate) unreadable: Vec<String>,
     /// Objects that break a rule: where, and which; at most [`MAX_NOTES`].
     pub(crate) rejected: Vec<(String, FormatError)>,
+    /// The input starts like a live stream, in which nothing of this kind is to be found.
+    pub(crate) is_live: bool,
     worst: Option<Class>,
     count: u64,
 }
@@ -158,101 +159,11 @@ impl Leftovers {
         if self.count > LINES as u64 {
             out.push_str(&format!("  and {} more rejected\n", self.count - LINES as u64));
         }
+        for path in self.foreign.iter().take(LINES) {
+            out.push_str(&format!("  no shard file: {}\n", show(path)));
+        }
         for line in self.unreadable.iter().take(LINES) {
             out.push_str(&format!("  cannot be read: {line}\n"));
         }
     }
-}
-
-/// What the paths of a command line are.
-pub(crate) enum Inputs {
-    /// Standard input, or a pipe or device with this path.
-    Stream(PathBuf, std::fs::File),
-    /// One container file.
-    Container(PathBuf, std::fs::File),
-    /// Shard files and folders of them.
-    Shards(Vec<PathBuf>),
-}
-
-/// Tells what the inputs are, by their magic and never by their names.
-pub(crate) fn classify(paths: &[PathBuf]) -> Result<Inputs> {
-    use std::io::Seek;
-    use std::os::fd::AsFd;
-    let is_stdin = |p: &PathBuf| p.as_os_str() == "-";
-    if let [path] = paths {
-        let file = if is_stdin(path) {
-            let fd = io::stdin().as_fd().try_clone_to_owned().map_err(|e| Failure::io("read", path, &e))?;
-            std::fs::File::from(fd)
-        } else if path.is_dir() {
-            return Ok(Inputs::Shards(paths.to_vec()));
-        } else {
-            std::fs::File::open(path).map_err(|e| Failure::io("read", path, &e))?
-        };
-        let meta = file.metadata().map_err(|e| Failure::io("read", path, &e))?;
-        if meta.is_dir() {
-            return Err(Failure::usage("read -: it is a folder"));
-        }
-        // What was read of standard input before is not ours: the rest is a stream.
-        let is_rest = is_stdin(path) && (&file).stream_position().is_ok_and(|position| position > 0);
-        if !meta.is_file() || is_rest {
-            return Ok(Inputs::Stream(path.clone(), file));
-        }
-        let is_shard =
-            shards::looks_like_shard(&file, meta.len()).map_err(|e| Failure::io("read", path, &e))?;
-        // The end of a container may be anything that somebody appended.
-        if !is_shard || is_container(path, &file, meta.len())? {
-            return Ok(Inputs::Container(path.clone(), file));
-        }
-        if is_stdin(path) {
-            return Err(
-                Failure::usage("read -: it is a shard file, not a container").help("name the shard files")
-            );
-        }
-        return Ok(Inputs::Shards(paths.to_vec()));
-    }
-    if paths.iter().any(is_stdin) {
-        return Err(Failure::usage("read -: standard input stands alone"));
-    }
-    for path in paths {
-        let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
-        let starts = |file: std::fs::File| scan::starts_like_container(&file);
-        if is_file && std::fs::File::open(path).and_then(starts).unwrap_or(false) {
-            return Err(Failure::usage(format!(
-                "read {}: it is a container, and containers stand alone",
-                show(path)
-            ))
-            .help("name one container, or shard files and folders of shard files"));
-        }
-    }
-    Ok(Inputs::Shards(paths.to_vec()))
-}
-
-/// Whether a file that has a shard file's magic at one end is a container all the same: it starts like one,
-/// or has records before the place where the shard file at its end would start.
-fn is_container(path: &Path, file: &std::fs::File, len: u64) -> Result<bool> {
-    use std::io::Read;
-    let fail = |e: io::Error| Failure::io("read", path, &e);
-    if scan::starts_like_container(file).map_err(fail)? {
-        return Ok(true);
-    }
-    let before = shards::start_of_shard_at_end(file, len).map_err(fail)?;
-    let mut found = false;
-    let unseen = Progress::new(Mode::Never, true, "scan", None);
-    let scanned =
-        scan::scan(salvage(file, len).take(before), path, CONTAINER_GROUP_BYTES, &unseen, |_, what| {
-            found |= matches!(what, scan::Found::Record { .. } | scan::Found::Index { .. });
-            Ok(scan::Taken::No { hashed: 0 })
-        });
-    // Too much work for false headers: whoever reads it as a container will say so.
-    Ok(found && scanned.is_ok())
-}
-
-/// Copies a pipe to an unnamed temporary file.
-pub(crate) fn spool(path: &Path, mut input: impl io::Read) -> Result<std::fs::File> {
-    use std::io::Seek;
-    let fail = |e: io::Error| Failure::io("spool", path, &e);
-    let mut file = tempfile::tempfile().map_err(fail)?;
-    io::copy(&mut input, &mut file).map_err(fail)?;
-    file.rewind().map_err(fail)?;
-    Ok(file)
 }

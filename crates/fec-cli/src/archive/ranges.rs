@@ -56,6 +56,18 @@ impl Ranges {
         self.ranges.values().next_back().copied()
     }
 
+    /// The parts of `start..end` that lie in these ranges, in order.
+    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let before = self.ranges.range(..start).next_back();
+        let overlapping = before.into_iter().chain(self.ranges.range(start..end));
+        overlapping.map(move |(from, to)| (start.max(*from), end.min(*to))).filter(|(from, to)| from < to)
+    }
+
+    /// Start and end of each, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ranges.iter().map(|(&start, &end)| (start, end))
+    }
+
     pub(crate) fn list(&self) -> Vec<ByteRange> {
         self.ranges.iter().map(|(&start, &end)| ByteRange { start, end }).collect()
     }
@@ -83,5 +95,10 @@ mod tests {
         }
         assert_eq!(ranges.list(), [ByteRange { start: 10, end: 50 }, ByteRange { start: 60, end: 61 }]);
         assert_eq!(ranges.total(), 41);
+        let within = |start, end| ranges.within(start, end).collect::<Vec<_>>();
+        assert_eq!(within(0, 100), [(10, 50), (60, 61)]);
+        assert_eq!(within(20, 30), [(20, 30)]);
+        assert_eq!(within(49, 61), [(49, 50), (60, 61)]);
+        assert_eq!(within(50, 60), []);
     }
 }

@@ -4,13 +4,10 @@ use super::ranges::Ranges;
 use crate::failure::{Exit, Failure, Result, show};
 use crate::progress::Progress;
 use crate::stages::{self, Stage};
-use crate::sys::salvage::is_bad_place;
 use fec_core::error::FormatError;
-use fec_core::format::container::{HEADER_LEN, INDEX_MAGIC, Index, IndexHeader, RECORD_MAGIC, RecordHeader};
+use fec_core::format::container::{HEADER_LEN, Index, IndexHeader, RecordHeader};
 use fec_core::format::scan::{Scanner, Step, TooMuchVain};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes read at a time, at least.
@@ -23,10 +20,7 @@ pub(crate) enum Found<'w> {
         proof: &'w [u8],
         body: &'w [u8],
     },
-    Index {
-        index: Box<Index>,
-        len: usize,
-    },
+    Index(Box<Index>),
     /// A header whose body may stand before it; whether that is so is for the callback to say.
     IndexHeader(IndexHeader),
     Rejected(FormatError),
@@ -82,7 +76,7 @@ pub(crate) fn scan(
                 (len, false)
             }
             Step::Index { index, len } => {
-                on(at, Found::Index { index, len })?;
+                on(at, Found::Index(index))?;
                 (len, false)
             }
             Step::IndexHeader(header) => match on(at, Found::IndexHeader(header))? {
@@ -111,16 +105,6 @@ impl Scanned {
     fn add_gap(&mut self, start: u64, end: u64) {
         let start = if self.gaps.len() < MAX_GAPS { start } else { self.gaps.end().unwrap_or(start) };
         self.gaps.add(start, end);
-    }
-}
-
-/// Whether a file starts with the magic of a record or an index.
-pub(crate) fn starts_like_container(file: &File) -> io::Result<bool> {
-    let mut magic = [0u8; 8];
-    match file.read_exact_at(&mut magic, 0) {
-        Ok(()) => Ok(magic == RECORD_MAGIC || magic == INDEX_MAGIC),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof || is_bad_place(&e) => Ok(false),
-        Err(e) => Err(e),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Shard files, wherever they lie and whatever they are called.
 
+use super::ranges::Ranges;
 use super::{Encoded, GroupEntry, Leftovers, Load, Records};
 use crate::failure::{Failure, Result, show};
 use crate::stages::{self, Observed, Stage};
-use crate::sys::salvage::is_bad_place;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
-use fec_core::set::SetDecoder;
+use fec_core::set::{SetDecoder, shard_is_proved};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
@@ -62,39 +62,6 @@ pub(crate) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<
     }
 }
 
-/// Whether a shard file's magic stands at either end.
-pub(crate) fn looks_like_shard(file: &File, len: u64) -> io::Result<bool> {
-    let mut magic = [0u8; 8];
-    for at in [Some(0), len.checked_sub(HEADER_LEN as u64)].into_iter().flatten() {
-        if len >= 8 && at + 8 <= len {
-            match file.read_exact_at(&mut magic, at) {
-                Ok(()) if shard_file::has_magic(&magic) => return Ok(true),
-                Err(e) if !is_bad_place(&e) => return Err(e),
-                _ => {}
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Where the shard file starts whose header stands at the end of `file`; 0 if there is none, or if there is
-/// a header at the start too.
-pub(crate) fn start_of_shard_at_end(file: &File, len: u64) -> io::Result<u64> {
-    let mut header = [0u8; HEADER_LEN];
-    let Some(tail) = len.checked_sub(HEADER_LEN as u64) else { return Ok(0) };
-    match file.read_exact_at(&mut header, 0) {
-        Ok(()) if shard_file::has_magic(&header) => return Ok(0),
-        Err(e) if !is_bad_place(&e) => return Err(e),
-        _ => {}
-    }
-    match file.read_exact_at(&mut header, tail) {
-        Err(e) if is_bad_place(&e) => return Ok(0),
-        other => other?,
-    }
-    // A header that cannot be read says nothing of the length.
-    Ok(ShardHeader::parse(&header).map_or(0, |h| len.saturating_sub(h.encoding.layout().file_len)))
-}
-
 /// Finds the shard files among `paths`; folders are looked through, one level deep.
 pub(crate) fn gather(paths: &[PathBuf]) -> Result<Gathered> {
     let mut files = BTreeSet::new();
@@ -124,7 +91,11 @@ impl Gathered {
             self.leftovers.foreign.push(path.to_path_buf());
             return Ok(());
         }
-        let file = File::open(path)?;
+        self.add_file(path, File::open(path)?).map(|_| ())
+    }
+
+    /// Takes what the headers at both ends of a file say; tells whether there is one whose magic and checksum are right.
+    pub(crate) fn add_file(&mut self, path: &Path, file: File) -> io::Result<bool> {
         let len = file.metadata()?.len();
         let file = Arc::new(ShardFile { path: path.to_path_buf(), file, len });
         let tail_at = i128::from(len) - HEADER_LEN as i128;
@@ -140,13 +111,15 @@ impl Gathered {
         let (head, tail) = (header_at(0), header_at(tail_at));
         if head.is_none() && tail.is_none() && is_read {
             self.leftovers.foreign.push(path.to_path_buf());
-            return Ok(());
+            return Ok(false);
         }
+        let mut checks = false;
         for (end, found) in [("head", head), ("tail", tail)] {
-            let header = match found {
-                None => continue,
-                Some(Ok(header)) => header,
-                Some(Err(error)) => {
+            let Some(bytes) = found else { continue };
+            checks |= shard_file::header_checks(&bytes);
+            let header = match ShardHeader::parse(&bytes) {
+                Ok(header) => header,
+                Err(error) => {
                     self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
                     continue;
                 }
@@ -164,7 +137,7 @@ impl Gathered {
             }
             bases.into_iter().for_each(|base| self.place(&file, &header, base));
         }
-        Ok(())
+        Ok(checks)
     }
 
     fn place(&mut self, file: &Arc<ShardFile>, header: &ShardHeader, base: i128) {
@@ -191,16 +164,10 @@ fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
     fits(body) || fits(last)
 }
 
-/// One header copy: `None` if there is nothing like one.
-fn read_header(
-    file: &ShardFile,
-    at: i128,
-) -> io::Result<Option<std::result::Result<ShardHeader, FormatError>>> {
+/// The bytes of one header copy, whatever they say; `None` if its magic is not there.
+fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
     let mut bytes = [0u8; HEADER_LEN];
-    if read_at(file, at, &mut bytes)?.is_none() || !shard_file::has_magic(&bytes) {
-        return Ok(None);
-    }
-    Ok(Some(ShardHeader::parse(&bytes)))
+    Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
 }
 
 impl Member {
@@ -251,6 +218,35 @@ impl ShardSet {
     /// The first file that claims any shard, and which.
     pub(crate) fn only_member(&self) -> Option<(u32, &Member)> {
         (0..).zip(&self.members).find_map(|(index, members)| members.first().map(|m| (index, m)))
+    }
+
+    /// Where proved shards stand in the only file that was gathered, and whether they suffice to restore all sets.
+    pub(crate) fn proved(&self) -> io::Result<(Ranges, bool)> {
+        let (layout, group) = (self.encoding.layout(), self.encoding.group());
+        let shape = group.shape();
+        let mut body = vec![0; shape.shard_len];
+        let mut places = Ranges::default();
+        let mut counts = vec![0; shape.sets as usize];
+        for (index, members) in (0..).zip(&self.members) {
+            for (set, count) in (0..shape.sets).zip(&mut counts) {
+                let mut is_proved = false;
+                for member in members {
+                    let proofs = member.proofs(&layout, set)?;
+                    for base in &member.bases {
+                        let at = base + i128::from(layout.shard(set));
+                        let tree = &self.encoding.tree;
+                        if read_at(&member.file, at, &mut body)?.is_some()
+                            && proofs.iter().any(|p| shard_is_proved(&group, tree, set, index, &body, p))
+                        {
+                            places.add(at as u64, at as u64 + layout.shard_len);
+                            is_proved = true;
+                        }
+                    }
+                }
+                *count += usize::from(is_proved);
+            }
+        }
+        Ok((places, counts.iter().all(|count| *count >= shape.code.k())))
     }
 
     /// The set as an encoding to restore from.

@@ -17,9 +17,6 @@ pub(crate) struct Tally {
     /// Other heads that its records state, in order of appearance.
     other_heads: Vec<Digest>,
     runs: Runs,
-    /// The bytes from its first record to its last.
-    pub(crate) first: u64,
-    pub(crate) end: u64,
     head_len: usize,
 }
 
@@ -65,16 +62,14 @@ impl Runs {
 }
 
 impl Tally {
-    /// The tally of the group that a record, found at `at`, belongs to; it does not count the record yet.
-    pub(crate) fn new(header: &RecordHeader, at: u64) -> Tally {
+    /// The tally of the group that a record belongs to; it does not count the record yet.
+    pub(crate) fn new(header: &RecordHeader) -> Tally {
         Tally {
             geometry: header.group.geometry,
             root: header.group.root,
             head: header.group.head,
             other_heads: Vec::new(),
             runs: Runs::default(),
-            first: at,
-            end: at,
             head_len: header.group.record_head_len(),
         }
     }
@@ -86,7 +81,6 @@ impl Tally {
             self.other_heads.push(head);
         }
         let len = self.record_len();
-        self.end = self.end.max(at + len);
         if self.find(header.set, header.index).is_some() {
             return false;
         }
@@ -157,17 +151,6 @@ impl Tally {
         let overlap = |(start, run): (u64, Run)| (start + run.count).min(to).saturating_sub(start.max(from));
         self.runs.iter().map(overlap).sum()
     }
-
-    /// Where the group begins and ends if its first and last run stand where they were written.
-    pub(crate) fn extent(&self) -> (u64, u64) {
-        let len = self.record_len();
-        let first = self.runs.iter().min_by_key(|(ordinal, _)| *ordinal);
-        let last = self.runs.iter().max_by_key(|(ordinal, _)| *ordinal);
-        let start = first.map_or(self.first, |(ordinal, run)| run.offset.saturating_sub(ordinal * len));
-        let end =
-            last.map_or(self.end, |(ordinal, run)| run.offset.saturating_add((self.count() - ordinal) * len));
-        (start, end)
-    }
 }
 
 #[cfg(test)]
@@ -187,7 +170,7 @@ mod tests {
 
     /// A plain table of where each record was found first.
     fn check(order: &[(u32, u32, u64)]) -> Tally {
-        let mut tally = Tally::new(&header(0, 0), order[0].2);
+        let mut tally = Tally::new(&header(0, 0));
         let mut table = BTreeMap::new();
         for (set, index, at) in order {
             let fresh = !table.contains_key(&(*set, *index));
@@ -219,7 +202,6 @@ mod tests {
         let tally = check(&in_order);
         assert!(tally.is_whole_at(1000, &[0; 32]));
         assert!(!tally.is_whole_at(1001, &[0; 32]) && !tally.is_whole_at(1000, &[1; 32]));
-        assert_eq!(tally.extent(), (1000, 1000 + 12 * len));
         // Every order that a small generator makes, with gaps, shifts and repetitions.
         let mut state = 1u32;
         for _ in 0..2000 {

@@ -1,6 +1,8 @@
 //! Live streams, as far as they share their inputs and outputs with what `decode` restores.
 
 use super::{Decoding, Target};
+use crate::archive::inputs::{ContainerFile, restorable_streams};
+use crate::archive::show_root;
 use crate::failure::{Exit, Failure, Result, show};
 use crate::stream::address::Address;
 use crate::stream::output::{Output, Place};
@@ -44,7 +46,7 @@ impl Decoding<'_> {
             }
         };
         if Address::is_one(path) {
-            if self.args.root.is_some() || self.args.partial || self.args.early {
+            if self.wants_proofs() {
                 return Err(Failure::usage(
                     "decode: a stream has no root, and is written as far as it comes",
                 )
@@ -64,6 +66,28 @@ impl Decoding<'_> {
                 .help("name a file that fec encode --stream wrote"));
         }
         Ok(Source::Bytes { path: path.to_path_buf(), head: Vec::new(), input })
+    }
+
+    /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
+    pub(super) fn wants_proofs(&self) -> bool {
+        self.args.root.is_some() || self.args.partial || self.args.early
+    }
+
+    /// Refuses a file that starts like a live stream and holds another encoding that can be restored.
+    pub(super) fn only_live(&self, input: &ContainerFile) -> Result<()> {
+        let roots = match restorable_streams(input, None, self.settings) {
+            // Headers that imitate records without end lead to nothing.
+            Err(failure) if failure.exit == Exit::Refused => return Ok(()),
+            other => other?,
+        };
+        if roots.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> =
+            roots.into_iter().map(|root| format!("\n  root {}", show_root(root))).collect();
+        let message =
+            format!("{}: a live stream and encodings are here:{}", show(&input.path), lines.concat());
+        Err(Failure::usage(message).help("choose the stream with --stream, or an encoding with --root"))
     }
 
     /// Refuses options of live streams for an input that is none.

@@ -5,8 +5,9 @@ mod report;
 mod stream;
 
 use crate::archive::container::Census;
+use crate::archive::inputs::{ContainerFile, Inputs, classify, spool};
 use crate::archive::shards::gather;
-use crate::archive::{Encoded, Inputs, Leftovers, choose, classify, spool};
+use crate::archive::{Encoded, Leftovers, choose};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say, show, show_bytes};
 use crate::restore::{Nowhere, Outcome, Restorer, Sink, SpareDecoders};
@@ -42,22 +43,28 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.live(decoding.live_source()?);
     }
-    match classify(&args.inputs)? {
+    match classify(&args.inputs, args.root, settings)? {
         Inputs::Shards(paths) => {
             decoding.not_live(&paths[0])?;
             decoding.shards(&paths)
         }
-        Inputs::Container(path, file) => {
-            if detect::file(&file).map_err(|e| Failure::io("read", &path, &e))? {
-                return decoding.live(Source::Bytes { path, head: Vec::new(), input: file });
+        Inputs::Container(input) => {
+            let is_live = detect::file(&input.file).map_err(|e| Failure::io("read", &input.path, &e))?;
+            if is_live && !decoding.wants_proofs() {
+                decoding.only_live(&input)?;
+                return decoding.live(Source::Bytes {
+                    path: input.path,
+                    head: Vec::new(),
+                    input: input.file,
+                });
             }
-            decoding.not_live(&path)?;
-            let target = decoding.container_target(&path)?;
-            decoding.container(&path, &file, &target)
+            decoding.not_live(&input.path)?;
+            let target = decoding.container_target(&input.path)?;
+            decoding.container(&input, &target, is_live)
         }
-        Inputs::Stream(path, file) => {
+        Inputs::Pipe(path, file) => {
             let (head, is_live) = detect::pipe(&file).map_err(|e| Failure::io("read", &path, &e))?;
-            if is_live {
+            if is_live && !decoding.wants_proofs() {
                 return decoding.live(Source::Bytes { path, head, input: file });
             }
             decoding.not_live(&path)?;
@@ -66,10 +73,9 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
             let to_stdout = !matches!(target, Target::File(_));
             // A root must be proved before bytes go out, and a partial result needs all that is left.
             if args.partial || (args.root.is_some() && to_stdout && !args.early) {
-                let spool = spool(&path, file)?;
-                return decoding.container(&path, &spool, &target);
+                return decoding.container(&spool(&path, file)?, &target, is_live);
             }
-            decoding.stream(&path, file, &target)
+            decoding.stream(&path, file, &target, is_live)
         }
     }
 }
@@ -105,17 +111,18 @@ impl Decoding<'_> {
         self.restore(&encoded, &target, &plans, &gathered.leftovers, &others)
     }
 
-    fn container(&self, path: &Path, file: &File, target: &Target) -> Result<Exit> {
+    fn container(&self, input: &ContainerFile, target: &Target, is_live: bool) -> Result<Exit> {
         let max_group = self.settings.max_group;
-        let len = file.metadata().ok().map(|m| m.len());
+        let len = input.file.metadata().ok().map(|m| m.len());
         let progress = self.settings.progress("scan", len);
-        let mut census = Census::of_file(file, path, max_group, self.args.root, &progress)?;
+        let mut census = Census::of_file(input, max_group, self.args.root, &progress)?;
         progress.finish();
+        census.leftovers.is_live = is_live;
         let streams = census.streams()?;
         let stream = choose::stream(&census, &streams, self.args.root)?;
         let others: Vec<Digest> =
             streams.iter().filter_map(|s| s.root).filter(|r| Some(*r) != stream.root).collect();
-        let encoded = census.encoded(&stream, Some(file), max_group);
+        let encoded = census.encoded(&stream, Some(&input.file), max_group);
         let plans = PlanCache::new(self.settings.backend);
         if !census.is_restorable(&stream) && !self.args.partial {
             // Decode to nowhere, for the list of what is lost: nothing is written.

@@ -2,12 +2,13 @@
 //!
 //! One group is open at a time, or two when the first lacks records and the next has begun. A group is
 //! decoded as soon as every set has k records; what comes of it later is only checked. The stream is
-//! that of the first group found, and its groups are chained by their heads; what belongs to other
-//! streams is counted. At the end the index, or without one the chain itself, tells the root.
+//! that of the first group found, and its groups are chained by their heads. At the end the index, or without one the
+//! chain itself, tells the root; and unless a root was asked for, the census of all records that went by tells whether
+//! another stream could have been restored as well.
 
 use super::{Decoding, MemorySink, Target, open_sequential};
 use crate::archive::choose::{ambiguous, nothing_found};
-use crate::archive::container::may_follow;
+use crate::archive::container::{Census, may_follow};
 use crate::archive::scan::{Found, Taken, scan};
 use crate::archive::{Encoded, GroupEntry, Leftovers, Load, Records};
 use crate::failure::{Exit, Failure, Result, hex, show};
@@ -127,21 +128,24 @@ struct Receiver<'a> {
     outcome: Outcome,
     leftovers: Leftovers,
     position: u64,
-    foreign: Foreign,
+    /// All records and indexes; none when a root was asked for, since others do not matter then.
+    census: Option<Census>,
+    /// Roots of indexes that are not of this stream, up to [`MAX_OTHERS`].
+    others: Vec<Digest>,
 }
 
-/// Records and indexes of other streams.
-#[derive(Default)]
-struct Foreign {
-    /// Seen after this stream's last record or index: so they are not its payload.
-    after: bool,
-    seen: bool,
-    roots: Vec<Digest>,
-}
+/// Roots of other streams that are named.
+const MAX_OTHERS: usize = 16;
 
 impl Decoding<'_> {
     /// Decodes a pipe as it comes.
-    pub(super) fn stream(&self, path: &Path, input: impl Read, target: &Target) -> Result<Exit> {
+    pub(super) fn stream(
+        &self,
+        path: &Path,
+        input: impl Read,
+        target: &Target,
+        is_live: bool,
+    ) -> Result<Exit> {
         let out = match target {
             Target::File(path) => Out::File(FileOut::create(path, self.policy)?),
             _ => Out::Sequential(open_sequential(target)?),
@@ -163,8 +167,10 @@ impl Decoding<'_> {
             outcome: Outcome::default(),
             leftovers: Leftovers::default(),
             position: 0,
-            foreign: Foreign::default(),
+            census: self.args.root.is_none().then(Census::default),
+            others: Vec::new(),
         };
+        receiver.leftovers.is_live = is_live;
         let progress = self.settings.progress("decode", None);
         scan(input, path, self.settings.max_group, &progress, |at, found| receiver.on(at, found))?;
         progress.finish();
@@ -175,8 +181,16 @@ impl Decoding<'_> {
 impl Receiver<'_> {
     fn on(&mut self, at: u64, found: Found<'_>) -> Result<Taken> {
         match found {
-            Found::Record { header, proof, body } => self.record(&header, proof, body).map(|()| Taken::Yes),
-            Found::Index { index, .. } => {
+            Found::Record { header, proof, body } => {
+                if let Some(census) = &mut self.census {
+                    census.add_record(&header, at)?;
+                }
+                self.record(&header, proof, body).map(|()| Taken::Yes)
+            }
+            Found::Index(index) => {
+                if let Some(census) = &mut self.census {
+                    census.add_index((*index).clone());
+                }
                 self.index(*index);
                 Ok(Taken::Yes)
             }
@@ -196,10 +210,7 @@ impl Receiver<'_> {
         let is_same = |g: &OpenGroup| g.root == header.group.root && g.geometry == header.group.geometry;
         if let Some(place) = self.open.iter().position(is_same) {
             self.open[place].add(header, proof, body);
-            self.foreign.after = false;
-        } else if self.released.get(number as usize) == Some(&header.group.root) {
-            self.foreign.after = false;
-        } else if self.continues(header) {
+        } else if self.released.get(number as usize) != Some(&header.group.root) && self.continues(header) {
             if self.open.len() == 2 {
                 // The first of two open groups lacked records all the while.
                 self.release_first()?;
@@ -207,12 +218,8 @@ impl Receiver<'_> {
             self.check_memory(header)?;
             let spare = std::mem::take(&mut self.spare);
             self.open.push(OpenGroup::new(header, spare));
-            self.foreign.after = false;
             let newest = self.open.len() - 1;
             self.open[newest].add(header, proof, body);
-        } else {
-            self.foreign.seen = true;
-            self.foreign.after = true;
         }
         while self.open.first().is_some_and(|g| g.lacking == 0) {
             self.release_first()?;
@@ -331,14 +338,9 @@ impl Receiver<'_> {
         let own =
             own && self.index.as_ref().is_none_or(|i| i.root == index.root || Some(index.root) == wanted);
         if own && !nothing_yet {
-            self.foreign.after = false;
             self.index = Some(index);
-        } else {
-            self.foreign.seen = true;
-            self.foreign.after = !nothing_yet;
-            if self.foreign.roots.len() < 16 && !self.foreign.roots.contains(&index.root) {
-                self.foreign.roots.push(index.root);
-            }
+        } else if self.others.len() < MAX_OTHERS && !self.others.contains(&index.root) {
+            self.others.push(index.root);
         }
     }
 
@@ -350,7 +352,7 @@ impl Receiver<'_> {
         let wanted = self.decoding.args.root;
         let (Some(shape), Some(last)) = (self.shape, self.last) else {
             if self.released.is_empty() {
-                return Err(nothing_found(wanted, &self.foreign.roots, &self.leftovers));
+                return Err(nothing_found(wanted, &self.others, &self.leftovers));
             }
             let message = format!(
                 "decode {}: it is cut: nothing follows after byte {}",
@@ -377,9 +379,13 @@ impl Receiver<'_> {
         if let Some(wanted) = wanted.filter(|w| *w != root) {
             return Err(nothing_found(Some(wanted), &[root], &self.leftovers));
         }
-        if self.foreign.after && wanted.is_none() {
-            let others = self.foreign.roots.iter().map(|r| Some(*r));
-            return Err(ambiguous(std::iter::once(Some(root)).chain(others)));
+        if let Some(census) = &mut self.census {
+            let streams = census.streams()?;
+            let others = streams.iter().filter(|s| s.root != Some(root) && census.is_restorable(s));
+            let others: Vec<Option<Digest>> = others.map(|s| s.root).collect();
+            if !others.is_empty() {
+                return Err(ambiguous(std::iter::once(Some(root)).chain(others)));
+            }
         }
         let encoded = Encoded {
             root: Some(root),
@@ -398,7 +404,7 @@ impl Receiver<'_> {
         if let Out::File(out) = self.out {
             out.commit(geometry.payload_len())?;
         }
-        let others: Vec<Digest> = self.foreign.roots.iter().filter(|r| **r != root).copied().collect();
+        let others: Vec<Digest> = self.others.iter().filter(|r| **r != root).copied().collect();
         self.decoding.finish(&encoded, self.target, self.outcome, &self.leftovers, &others, true)
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Receive {
-    /// Receive a live stream; without this, a stream is known by its first packets, and by udp://
+    /// Receive a live stream; without this, a stream is known by its first packet, and by udp://
     #[arg(long, conflicts_with_all = ["root", "partial", "early"])]
     pub(crate) stream: bool,
     /// Give a lost packet up this long after a later one came [default: when no repair packet covers it any more]

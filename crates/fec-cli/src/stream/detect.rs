@@ -1,104 +1,85 @@
-//! Tells a framed byte stream from shard files and containers, by what stands in it (docs/FORMAT.md, section 16).
+//! Tells a framed byte stream from everything else: by a whole valid packet at its very start (docs/FORMAT.md,
+//! sections 9.3 and 16). A magic alone says nothing: payloads and damaged containers hold them too.
 
-use super::frame::{DELIMITER, find_frame};
+use super::frame::first_packet;
 use crate::sys::salvage::is_bad_place;
-use fec_core::format::container::{INDEX_MAGIC, RECORD_MAGIC};
-use fec_core::format::packet::MAGIC;
-use fec_core::format::shard_file;
+use fec_core::format::packet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// So many bytes are looked through when the first ones tell nothing.
-const LOOK: usize = 128 << 10;
-/// What every magic fits in.
-const START: usize = 8;
+/// Bytes read at a time: a frame of the usual length, and more.
+const STEP: usize = 4 << 10;
 
 /// Whether bytes that start like `head` are a stream; `None` if that cannot be told yet.
 fn is_stream(head: &[u8], at_end: bool) -> Option<bool> {
-    let is_other = |bytes: &[u8]| {
-        bytes.starts_with(&RECORD_MAGIC) || bytes.starts_with(&INDEX_MAGIC) || shard_file::has_magic(bytes)
-    };
-    if head.len() < START && !at_end {
-        return None;
-    }
-    if find_frame(head, &MAGIC) == Some(0) {
-        return Some(true);
-    }
-    if is_other(head) {
-        return Some(false);
-    }
-    if head.len() < LOOK && !at_end {
-        return None;
-    }
-    // Another delimiter in front is what a stream begins with whose first packet is damaged.
-    let others = memchr::memchr_iter(RECORD_MAGIC[0], head).any(|at| is_other(&head[at..]));
-    Some(find_frame(head, &MAGIC).is_some() && (head.starts_with(&DELIMITER) || !others))
-}
-
-/// Whether a file is a stream. What cannot be read is none.
-pub(crate) fn file(file: &File) -> io::Result<bool> {
-    let mut head = vec![0; LOOK];
-    let mut filled = 0;
-    loop {
-        match file.read_at(&mut head[filled..], filled as u64) {
-            Ok(0) => return Ok(is_stream(&head[..filled], true).unwrap_or(false)),
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if is_bad_place(&e) => return Ok(false),
-            Err(e) => return Err(e),
-        }
-        if let Some(told) = is_stream(&head[..filled], false) {
-            return Ok(told);
-        }
+    match first_packet(head) {
+        Ok(packet) => Some(packet::parse(&packet).is_ok()),
+        Err(may_follow) => (at_end || !may_follow).then_some(false),
     }
 }
 
-/// Reads the beginning of a pipe, as little as it takes, and tells whether it is a stream.
-pub(crate) fn pipe(mut input: &File) -> io::Result<(Vec<u8>, bool)> {
-    let mut head = vec![0; LOOK];
-    let mut filled = 0;
+/// Reads the beginning of an input, as little as it takes, and tells whether it is a stream.
+fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<(Vec<u8>, bool)> {
+    let mut head = Vec::new();
     loop {
-        let at_end = match input.read(&mut head[filled..]) {
-            Ok(n) => {
-                filled += n;
-                n == 0
+        let filled = head.len();
+        head.resize(filled + STEP, 0);
+        let count = loop {
+            match read(&mut head[filled..], filled as u64) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
         };
-        if let Some(told) = is_stream(&head[..filled], at_end) {
-            head.truncate(filled);
+        head.truncate(filled + count);
+        if let Some(told) = is_stream(&head, count == 0) {
             return Ok((head, told));
         }
     }
 }
 
+/// Whether a file is a stream. What cannot be read is none.
+pub(crate) fn file(file: &File) -> io::Result<bool> {
+    match beginning(|out, at| file.read_at(out, at)) {
+        Ok((_, is_stream)) => Ok(is_stream),
+        Err(e) if is_bad_place(&e) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Reads the beginning of a pipe, and tells whether it is a stream.
+pub(crate) fn pipe(mut input: &File) -> io::Result<(Vec<u8>, bool)> {
+    beginning(|out, _| input.read(out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::frame::{DELIMITER, Framer};
+    use fec_core::gf256::kernel::Backend;
+    use fec_core::window::{Encoder, Settings};
 
     #[test]
-    fn the_first_bytes_tell_where_they_can() {
-        let frame = [&DELIMITER[..], &[99], &MAGIC, b"rest"].concat();
-        let damaged = [&DELIMITER[..], b"damaged", &frame].concat();
-        let container = [&RECORD_MAGIC[..], &frame].concat();
-        assert_eq!(is_stream(&frame, false), Some(true));
-        assert_eq!(is_stream(&frame[..6], false), None);
-        assert_eq!(is_stream(&container, false), Some(false));
-        assert_eq!(is_stream(&damaged, false), None);
-        assert_eq!(is_stream(&damaged, true), Some(true));
-        assert_eq!(
-            is_stream(&[b"x", &container[..]].concat(), true),
-            Some(false),
-            "a payload of a damaged container"
-        );
-        assert_eq!(
-            is_stream(&[&damaged[..], &container].concat(), true),
-            Some(true),
-            "a payload of a damaged stream"
-        );
-        assert_eq!(is_stream(b"", true), Some(false));
-        assert_eq!(is_stream(&[0; LOOK], false), Some(false));
+    fn only_a_whole_valid_packet_at_the_very_start_tells_a_stream() {
+        let mut stream = DELIMITER.to_vec();
+        let mut encoder = Encoder::new(&Settings::default(), Backend::best()).unwrap();
+        encoder.push(&[0xFE, 0xFD, 7, 0xFE], &mut |packet| Framer::new().frame(packet, &mut stream)).unwrap();
+        assert_eq!(is_stream(&stream, false), Some(true));
+        assert_eq!(is_stream(&[&stream[..], b"whatever follows"].concat(), false), Some(true));
+        for len in 0..stream.len() {
+            assert_eq!(is_stream(&stream[..len], false), None, "{len}");
+            assert_eq!(is_stream(&stream[..len], true), Some(false), "{len}");
+        }
+        for bit in 0..8 * stream.len() {
+            let mut damaged = stream.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            // (Of the last delimiter's bits each makes the frame longer: nothing can be told yet.)
+            assert_ne!(is_stream(&damaged, false), Some(true), "{bit}");
+            assert_eq!(is_stream(&damaged, true), Some(false), "{bit}");
+        }
+        assert_eq!(is_stream(&[b"x", &stream[..]].concat(), false), Some(false), "not at the very start");
+        assert_eq!(is_stream(&[0xFE; 70_000], false), Some(false));
+        let endless = [&DELIMITER[..], &[1; 70_000]].concat();
+        assert_eq!(is_stream(&endless, false), Some(false), "no frame is so long");
     }
 }

@@ -181,10 +181,14 @@ impl Deframer {
     }
 }
 
-/// Where the first frame of a packet that starts with `magic` is in `bytes`, at least as far as can be seen.
-pub(super) fn find_frame(bytes: &[u8], magic: &[u8]) -> Option<usize> {
-    let mut starts = memchr::memmem::find_iter(bytes, &DELIMITER);
-    starts.find(|at| bytes[at + DELIMITER.len()..].get(1..).is_some_and(|packet| packet.starts_with(magic)))
+/// The packet in the frame at the very start of a stream. Without one, whether it may still follow: there is no end of
+/// a frame yet, and more bytes could hold one.
+pub(super) fn first_packet(bytes: &[u8]) -> Result<Vec<u8>, bool> {
+    let Some(frame) = bytes.strip_prefix(&DELIMITER) else { return Err(DELIMITER.starts_with(bytes)) };
+    let most = &frame[..frame.len().min(MAX_FRAME + DELIMITER.len())];
+    let Some(end) = memchr::memmem::find(most, &DELIMITER) else { return Err(most.len() == frame.len()) };
+    let mut packet = Vec::new();
+    unstuff(&frame[..end], &mut packet).map(|()| packet).ok_or(false)
 }
 
 #[cfg(test)]
@@ -302,14 +306,5 @@ mod tests {
             assert!(back == packets, "pieces of {piece}");
             assert_eq!(deframer.broken(), 1);
         }
-    }
-
-    #[test]
-    fn a_stream_is_known_by_its_first_frames() {
-        let bytes = framed(&[b"magic and more".to_vec(), b"magic".to_vec()]);
-        assert_eq!(find_frame(&bytes, b"magic"), Some(0));
-        assert!(find_frame(&bytes[5..], b"magic").is_some_and(|at| at > 0));
-        assert_eq!(find_frame(b"\xFE\xFD\x05magi", b"magic"), None);
-        assert_eq!(find_frame(b"\xFE\xFD", b"magic"), None);
     }
 }

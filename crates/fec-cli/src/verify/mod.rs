@@ -3,28 +3,40 @@
 mod report;
 mod shards;
 
-use crate::archive::container::{Census, Stream, outermost};
+use crate::archive::container::{Census, Stream};
+use crate::archive::inputs::{ContainerFile, Inputs, classify, spool};
 use crate::archive::shards::gather;
-use crate::archive::{Encoded, Inputs, Leftovers, choose, classify, spool};
+use crate::archive::{Encoded, Leftovers, choose};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, hex, show};
 use crate::restore::{Nowhere, Restorer, SpareDecoders, untrue};
 use crate::settings::Settings;
+use crate::stream::detect;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN};
 use fec_core::set::PlanCache;
 use report::{Deep, Report, ShardReport, State};
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     let verifying = Verifying { args, settings, started: Instant::now() };
-    match classify(&args.inputs)? {
+    match classify(&args.inputs, args.root, settings)? {
         Inputs::Shards(paths) => verifying.shards(&paths),
-        Inputs::Container(path, file) => verifying.container(&path, &file),
-        Inputs::Stream(path, file) if args.deep => verifying.container(&path, &spool(&path, file)?),
-        Inputs::Stream(path, file) => verifying.pipe(&path, &file),
+        Inputs::Container(input) => {
+            let is_live = detect::file(&input.file).map_err(|e| Failure::io("read", &input.path, &e))?;
+            verifying.container(&input, is_live)
+        }
+        Inputs::Pipe(path, file) => {
+            let (head, is_live) = detect::pipe(&file).map_err(|e| Failure::io("read", &path, &e))?;
+            let input = io::Cursor::new(head).chain(file);
+            if args.deep {
+                return verifying.container(&spool(&path, input)?, is_live);
+            }
+            verifying.pipe(&path, input, is_live)
+        }
     }
 }
 
@@ -112,20 +124,21 @@ impl Verifying<'_> {
         Ok(if is_intact { Exit::Done } else { Exit::Untrue })
     }
 
-    fn container(&self, path: &Path, file: &File) -> Result<Exit> {
-        let len = file.metadata().ok().map(|m| m.len());
+    fn container(&self, input: &ContainerFile, is_live: bool) -> Result<Exit> {
+        let len = input.file.metadata().ok().map(|m| m.len());
         let progress = self.settings.progress("verify", len);
-        let (max_group, root) = (self.settings.max_group, self.args.root);
-        let mut census = Census::of_file(file, path, max_group, root, &progress)?;
+        let mut census = Census::of_file(input, self.settings.max_group, self.args.root, &progress)?;
         progress.finish();
-        self.census(&mut census, Some(file))
+        census.leftovers.is_live = is_live;
+        self.census(&mut census, Some(&input.file))
     }
 
-    fn pipe(&self, path: &Path, input: &File) -> Result<Exit> {
+    fn pipe(&self, path: &Path, input: impl Read, is_live: bool) -> Result<Exit> {
         let progress = self.settings.progress("verify", None);
         let (max_group, root) = (self.settings.max_group, self.args.root);
         let mut census = Census::take(input, None, path, max_group, root, &progress)?;
         progress.finish();
+        census.leftovers.is_live = is_live;
         self.census(&mut census, None)
     }
 
@@ -135,9 +148,9 @@ impl Verifying<'_> {
         let plans = PlanCache::new(self.settings.backend);
         let encoded = census.encoded(&stream, file, self.settings.max_group);
         let weakest = if stream.geometry.is_some() { census.weakest(&stream) } else { 0 };
-        let outer = outermost(streams.iter().filter(|s| census.has_records(s)).cloned().collect());
+        let with_records = streams.iter().filter(|s| census.has_records(s));
         let others: Vec<Digest> =
-            outer.iter().filter_map(|s| s.root).filter(|r| Some(*r) != stream.root).collect();
+            with_records.filter_map(|s| s.root).filter(|r| Some(*r) != stream.root).collect();
         let findings = Findings {
             form: "container",
             root: stream.root,

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod containers;
+mod detection;
 mod encoders;
 mod headers;
 mod outputs;

@@ -64,7 +64,7 @@ fn an_impairment_is_the_same_each_time() {
 }
 
 #[test]
-fn files_are_known_by_their_magic() {
+fn files_are_known_by_their_first_packet() {
     let arena = Arena::new();
     let bytes = payload(3, 200_000);
     arena.write("in", &bytes);
@@ -81,12 +81,14 @@ fn files_are_known_by_their_magic() {
     assert!(said.contains("exists"), "{said}");
     let piped = arena.pipe(["decode", "-"], &arena.read("in.fec"));
     assert!(piped.stdout == bytes);
-    // The first frames are gone: what is left is still a stream.
+    // The first packet is damaged: what is left could be anything, until it is said what it is.
     let cut = &arena.read("in.fec")[1000..];
     arena.write("cut.fec", cut);
-    arena.expect(["decode", "cut.fec", "-o", "cut"], 0);
+    assert!(arena.refuses(["decode", "cut.fec", "-o", "cut"], 3).contains("--stream"));
+    assert!(arena.refuses_pipe(["decode", "-"], cut, 3).contains("--stream"));
+    arena.expect(["decode", "--stream", "cut.fec", "-o", "cut"], 0);
     assert!(arena.read("cut") == bytes);
-    assert!(arena.pipe(["decode", "-"], cut).stdout == bytes);
+    assert!(arena.pipe(["decode", "--stream", "-"], cut).stdout == bytes);
     // A container of a stream is a container, a stream of a container a stream.
     arena.expect(["encode", "in.fec", "-o", "box", "-k", "2", "-m", "1"], 0);
     arena.expect(["decode", "box", "-o", "unboxed"], 0);
