@@ -183,10 +183,14 @@ fn framed_streams_of_the_other_implementation_are_restored() {
         for stdin in [false, true] {
             let arena = Arena::new();
             let output = if stdin {
-                arena.pipe(["decode", "-", "-o", "out", "--no-sync"], &std::fs::read(&path).unwrap())
+                arena.pipe(
+                    ["decode", "--stream", "-", "-o", "out", "--no-sync"],
+                    &std::fs::read(&path).unwrap(),
+                )
             } else {
                 arena.run([
                     Path::new("decode"),
+                    Path::new("--stream"),
                     &path,
                     Path::new("-o"),
                     Path::new("out"),
