@@ -6,7 +6,7 @@
 //! packet, which a packet format needs.
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, Settings};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;
@@ -32,8 +32,8 @@ impl Noise {
     }
 }
 
-fn settings(profile: Profile, window: u32) -> Settings {
-    Settings {
+fn settings(profile: Profile, window: u32) -> StreamSettings {
+    StreamSettings {
         stream_id: 1,
         window,
         block: BLOCK as u16,
@@ -97,7 +97,12 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     }
 }
 
-fn encoder<'a>(name: &str, settings: Settings, payloads: &'a [Vec<u8>], packets: usize) -> Contender<'a> {
+fn encoder<'a>(
+    name: &str,
+    settings: StreamSettings,
+    payloads: &'a [Vec<u8>],
+    packets: usize,
+) -> Contender<'a> {
     let mut encoder = Encoder::new(&settings, Backend::best()).expect("settings");
     let mut at = 0;
     let mut push = move || {

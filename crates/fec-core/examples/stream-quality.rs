@@ -3,7 +3,7 @@
 //! Arguments: source packets of a trace (200000), and seeds that the traces of long bursts are drawn from (1).
 
 use fec_core::window::simulate::{Generator, Outcome, stream};
-use fec_core::window::{Profile, Ratio, Settings};
+use fec_core::window::{Profile, Ratio, StreamSettings};
 
 /// SplitMix64: reproducible noise.
 struct Noise(u64);
@@ -33,8 +33,8 @@ fn gilbert_elliott(seed: u64, loss: f64, burst: f64) -> impl FnMut() -> bool {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> StreamSettings {
+    StreamSettings {
         stream_id: 1,
         window: 6000,
         block: 240,

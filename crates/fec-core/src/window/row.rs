@@ -45,6 +45,13 @@ pub(super) fn lanes(profile: Profile) -> usize {
     }
 }
 
+/// The first column of a sliding window that ends before column `end`: a multiple of the block, and not more than the
+/// window away.
+pub(super) fn window_start(parameters: &Parameters, end: u64) -> u64 {
+    let block = u64::from(parameters.block);
+    end.saturating_sub(u64::from(parameters.window)).div_ceil(block) * block
+}
+
 /// The lane of a column, out of `lanes`.
 pub(super) fn lane_of(lanes: usize, column: u64) -> usize {
     (column % lanes as u64) as usize
@@ -110,7 +117,7 @@ impl SplitMix64 {
 
 /// The coefficients of a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct RepairRow {
     number: u64,
     /// The first column covered.
     pub(super) first: u64,
@@ -129,7 +136,7 @@ pub(super) struct Row {
     pub(super) taps: Vec<(u64, u8)>,
 }
 
-impl Row {
+impl RepairRow {
     /// Makes this the row of a stream with these numbers, in place of what it was.
     ///
     /// The stream's profile is one whose rows have lanes.
@@ -385,7 +392,7 @@ mod tests {
 
     #[test]
     fn rows_stay_in_their_window() {
-        let mut row = Row::default();
+        let mut row = RepairRow::default();
         for (profile, block) in [(Profile::Bounded, 240), (Profile::Bounded, 7), (Profile::Classic, 240)] {
             for count in (1..300).chain([1000, 6000, 65_536]) {
                 for number in 0..20 {

@@ -1,7 +1,7 @@
 //! A sender, a lossy line and a receiver.
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, Settings};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, StreamSettings};
 
 /// SplitMix64: reproducible noise.
 pub(crate) struct Noise(pub(crate) u64);
@@ -23,8 +23,8 @@ impl Noise {
     }
 }
 
-pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> Settings {
-    Settings {
+pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> StreamSettings {
+    StreamSettings {
         stream_id: 0x0123_4567_89AB_CDEF,
         window,
         block: 240,
@@ -43,7 +43,7 @@ pub(crate) fn payload(seq: u64, most: u16) -> Vec<u8> {
 }
 
 /// All packets of a stream of `count` payloads.
-pub(crate) fn packets(settings: &Settings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
+pub(crate) fn packets(settings: &StreamSettings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(settings, backend).unwrap();
     let mut packets = Vec::new();
     for seq in 0..count {
