@@ -10,6 +10,7 @@ use super::settings::{SettingsError, StreamSettings};
 use super::system::{Inserted, System};
 use crate::format::packet::Parameters;
 use crate::gf256::kernel::Backend;
+use crate::random::SplitMix64;
 
 /// Where coefficients come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +141,5 @@ pub fn stream(
 
 /// A random coefficient of a column in a row.
 fn random_byte(row: u64, column: u64) -> u8 {
-    let z = (row << 32 ^ column).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (z ^ z >> 31) as u8
+    SplitMix64::new(row << 32 ^ column).next() as u8
 }
