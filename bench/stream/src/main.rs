@@ -6,7 +6,8 @@
 //! packet, which a packet format needs.
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, Settings};
+use fec_core::random::SplitMix64;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;
@@ -16,24 +17,8 @@ const SYMBOL: usize = 1356;
 const BLOCK: usize = 240;
 const REPAIR: usize = 40;
 
-/// SplitMix64.
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn chance(&mut self, probability: f64) -> bool {
-        ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
-    }
-}
-
-fn settings(profile: Profile, window: u32) -> Settings {
-    Settings {
+fn settings(profile: Profile, window: u32) -> StreamSettings {
+    StreamSettings {
         stream_id: 1,
         window,
         block: BLOCK as u16,
@@ -97,7 +82,12 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     }
 }
 
-fn encoder<'a>(name: &str, settings: Settings, payloads: &'a [Vec<u8>], packets: usize) -> Contender<'a> {
+fn encoder<'a>(
+    name: &str,
+    settings: StreamSettings,
+    payloads: &'a [Vec<u8>],
+    packets: usize,
+) -> Contender<'a> {
     let mut encoder = Encoder::new(&settings, Backend::best()).expect("settings");
     let mut at = 0;
     let mut push = move || {
@@ -140,7 +130,7 @@ fn block_encoder<'a>(payloads: &'a [Vec<u8>], packets: usize, checksums: bool) -
 }
 
 fn encode(rounds: usize) {
-    let mut noise = Noise(1);
+    let mut noise = SplitMix64::new(1);
     let payloads: Vec<Vec<u8>> =
         (0..480).map(|_| (0..PAYLOAD).map(|_| noise.next() as u8).collect()).collect();
     let packets = 100 * BLOCK;
@@ -164,7 +154,7 @@ fn encode(rounds: usize) {
 /// The packets of a stream that arrive.
 fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(&settings(profile, window), Backend::best()).expect("settings");
-    let (mut noise, mut line, mut packets) = (Noise(2), Noise(3), Vec::new());
+    let (mut noise, mut line, mut packets) = (SplitMix64::new(2), SplitMix64::new(3), Vec::new());
     for _ in 0..count {
         let payload: Vec<u8> = (0..PAYLOAD).map(|_| noise.next() as u8).collect();
         let mut emit = |packet: &[u8]| {
@@ -234,7 +224,7 @@ fn block_decoder<'a>(blocks: &'a Blocks, repairs: &'a [Vec<u8>], count: usize) -
 }
 
 fn decode(rounds: usize) {
-    let mut noise = Noise(4);
+    let mut noise = SplitMix64::new(4);
     let symbols: Vec<Vec<u8>> =
         (0..BLOCK).map(|_| (0..SYMBOL).map(|_| noise.next() as u8).collect()).collect();
     let repairs = reed_solomon_simd::encode(BLOCK, REPAIR, &symbols).expect("it encodes");
@@ -242,7 +232,7 @@ fn decode(rounds: usize) {
         let count = 100 * BLOCK;
         let packets = arrived(Profile::Bounded, 6000, count * (rounds + 1), loss);
         let blocks = arrived(Profile::Blocks, 6000, count * (rounds + 1), loss);
-        let mut line = Noise(5);
+        let mut line = SplitMix64::new(5);
         let arrived = (0..count / BLOCK)
             .map(|_| {
                 let originals: Vec<usize> = (0..BLOCK).filter(|_| !line.chance(loss)).collect();

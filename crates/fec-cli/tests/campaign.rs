@@ -382,7 +382,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn one(&self, seed: u64) {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
         let case = &self.cases[(seed as usize) % self.cases.len()];
         let is_folder = random.chance(40);
         let mutation =

@@ -6,7 +6,7 @@ mod common;
 use common::{Arena, code, payload, text};
 use fec_core::format::packet::{self, PacketError, Profile};
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Encoder, Ratio, Settings, WINDOW_LIMIT};
+use fec_core::window::{Encoder, Ratio, StreamSettings, WINDOW_LIMIT};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn payloads(vector: &Value) -> Vec<Vec<u8>> {
 fn send(vector: &Value, backend: Backend) -> Vec<Vec<u8>> {
     let profile =
         Profile::ALL.into_iter().find(|p| p.name() == str_of(vector, "profile")).expect("a profile");
-    let settings = Settings {
+    let settings = StreamSettings {
         stream_id: u64::from_str_radix(str_of(vector, "stream_id"), 16).unwrap(),
         window: number(vector, "window") as u32,
         block: number(vector, "block") as u16,

@@ -2,39 +2,24 @@
 //!
 //! Arguments: source packets of a trace (200000), and seeds that the traces of long bursts are drawn from (1).
 
+use fec_core::random::SplitMix64;
 use fec_core::window::simulate::{Generator, Outcome, stream};
-use fec_core::window::{Profile, Ratio, Settings};
-
-/// SplitMix64: reproducible noise.
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
+use fec_core::window::{Profile, Ratio, StreamSettings};
 
 /// Gilbert-Elliott: loss in the bad state only.
 fn gilbert_elliott(seed: u64, loss: f64, burst: f64) -> impl FnMut() -> bool {
-    let mut noise = Noise(seed);
+    let mut noise = SplitMix64::new(seed);
     let (leave, enter) = (1.0 / burst, loss / burst / (1.0 - loss));
     let mut bad = false;
     move || {
         let chance = if bad { leave } else { enter };
-        bad ^= noise.uniform() < chance;
+        bad ^= noise.chance(chance);
         bad
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> StreamSettings {
+    StreamSettings {
         stream_id: 1,
         window: 6000,
         block: 240,
@@ -64,8 +49,8 @@ fn main() {
     );
     for loss in [0.01, 0.05, 0.10, 0.12, 0.13, 0.14] {
         let [ideal, ours] = generators.map(|generator| {
-            let mut noise = Noise(7);
-            stream(generator, &settings, count, || noise.uniform() < loss).expect("settings")
+            let mut noise = SplitMix64::new(7);
+            stream(generator, &settings, count, || noise.chance(loss)).expect("settings")
         });
         row(&format!("r {}", loss * 100.0), &ideal, &ours, count);
     }
@@ -116,11 +101,11 @@ fn main() {
         for lost in [1, 2, 5, 20, 50, 100, 250] {
             let period = 7 * lost as u64 * span as u64 + 300;
             let [ideal, ours] = generators.map(|generator| {
-                let (mut at, mut noise) = (0, Noise(11));
+                let (mut at, mut noise) = (0, SplitMix64::new(11));
                 let trace = || {
                     at += 1;
                     let inside = (at % period) as f64 <= span * lost as f64;
-                    inside && noise.uniform() < chance
+                    inside && noise.chance(chance)
                 };
                 let mut overheads = stream(generator, &settings, count, trace).expect("settings").overheads;
                 overheads.sort_unstable();

@@ -31,6 +31,7 @@ pub mod gf256;
 pub mod merkle;
 pub mod observe;
 pub mod params;
+pub mod random;
 pub mod set;
 pub mod spread;
 pub mod window;

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Limits, Profile, Ratio, Received, Settings};
+use fec_core::window::{Decoder, Encoder, Limits, Profile, Ratio, Received, StreamSettings};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -46,7 +46,7 @@ fn peak(run: impl FnOnce()) -> usize {
 }
 
 /// All packets of three windows, made anew each time so that they are not kept.
-fn send(settings: &Settings, mut emit: impl FnMut(&[u8])) {
+fn send(settings: &StreamSettings, mut emit: impl FnMut(&[u8])) {
     let mut encoder = Encoder::new(settings, Backend::best()).unwrap();
     let mut payload = [0; PAYLOAD as usize];
     for seq in 0..3 * WINDOW {
@@ -68,7 +68,7 @@ fn senders_and_receivers_stay_within_their_bounds() {
         // With as many repair packets as others in sets of 128, repair packets alone could fill the memory.
         for (block, ratio) in [(240, (1, 6)), (128, (1, 1))] {
             let ratio = Ratio::new(ratio.0, ratio.1).unwrap();
-            let settings = Settings {
+            let settings = StreamSettings {
                 stream_id: 1,
                 window: WINDOW,
                 block,

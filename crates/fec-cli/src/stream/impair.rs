@@ -5,7 +5,8 @@
 //! packet ─▶ lost by any of the loss models? ─▶ a copy too? ─▶ held back for up to `reorder` packets ─▶ out
 //! ```
 
-use super::loss::{Loss, LossModel, Random, probability};
+use super::loss::{Loss, LossModel, probability};
+use fec_core::random::SplitMix64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -62,7 +63,7 @@ impl Impairment {
             losses,
             reorder: self.reorder,
             dup: self.dup,
-            random: Random::new(self.seed),
+            random: SplitMix64::new(self.seed),
             arrived: 0,
             placed: 0,
             held: BinaryHeap::new(),
@@ -93,7 +94,7 @@ pub(crate) struct Channel {
     losses: Vec<LossModel>,
     reorder: u32,
     dup: f64,
-    random: Random,
+    random: SplitMix64,
     /// Packets that were sent.
     arrived: u64,
     /// Packets that passed, copies included: keeps the order of those with the same turn.
@@ -109,7 +110,7 @@ impl Channel {
         // All models see every packet, so that each one's pattern does not depend on the others.
         let lost = self.losses.iter_mut().fold(false, |lost, model| model.next_is_lost() | lost);
         self.lost += u64::from(lost);
-        let copies = if lost { 0 } else { 1 + u32::from(self.dup > 0.0 && self.random.below(self.dup)) };
+        let copies = if lost { 0 } else { 1 + u32::from(self.dup > 0.0 && self.random.chance(self.dup)) };
         for _ in 0..copies {
             if self.reorder == 0 {
                 out(packet);

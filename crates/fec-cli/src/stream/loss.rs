@@ -1,6 +1,7 @@
 //! Models of loss: which packets a channel loses, the same ones each time. A model is told of nothing but that another
 //! packet comes, so it serves commands and measurements alike.
 
+use fec_core::random::SplitMix64;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,7 @@ impl Loss {
             }
             Loss::Trace(path) => State::Trace { lost: read_trace(path)?, at: 0 },
         };
-        Ok(LossModel { state, random: Random::new(seed) })
+        Ok(LossModel { state, random: SplitMix64::new(seed) })
     }
 }
 
@@ -131,7 +132,7 @@ fn read_trace(path: &Path) -> Result<Vec<bool>, String> {
 #[derive(Debug)]
 pub(crate) struct LossModel {
     state: State,
-    random: Random,
+    random: SplitMix64,
 }
 
 #[derive(Debug)]
@@ -146,12 +147,12 @@ impl LossModel {
     /// Whether the next packet is lost.
     pub(crate) fn next_is_lost(&mut self) -> bool {
         match &mut self.state {
-            State::Random(p) => self.random.below(*p),
+            State::Random(p) => self.random.chance(*p),
             State::Bursts { begin, end, bad, mean } => {
                 let now = match bad {
-                    None => self.random.below(*mean),
-                    Some(true) => !self.random.below(*end),
-                    Some(false) => self.random.below(*begin),
+                    None => self.random.chance(*mean),
+                    Some(true) => !self.random.chance(*end),
+                    Some(false) => self.random.chance(*begin),
                 };
                 *bad = Some(now);
                 now
@@ -167,28 +168,6 @@ impl LossModel {
                 now
             }
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and the same on every machine.
-#[derive(Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ x >> 31
-    }
-
-    /// True with probability `p`.
-    pub(super) fn below(&mut self, p: f64) -> bool {
-        ((self.next() >> 11) as f64) < p * (1u64 << 53) as f64
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit> {
         Some(id) => id,
         None => random_id()?,
     };
-    let wanted = window::Settings {
+    let wanted = window::StreamSettings {
         stream_id,
         window: options.window,
         block: options.block,

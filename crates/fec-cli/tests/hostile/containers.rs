@@ -54,7 +54,7 @@ fn inner_records_surface_from_damaged_outer_ones() {
     for shape in shapes {
         let arena = Arena::new();
         let nest = nested(&arena, 60_000, shape);
-        let mut random = Random(16);
+        let mut random = Random::new(16);
         for round in 0..24 {
             let mut damaged = nest.outer.clone();
             // The first record always; of all others some, by shard index: at most 4 of 8.
@@ -169,7 +169,7 @@ fn payload_that_imitates_headers() {
         assert!(arena.read("out") == bytes);
         // The first record of every group, and some more, are opened up.
         let mut damaged = whole.clone();
-        let mut random = Random(17);
+        let mut random = Random::new(17);
         let geometry = whole[32..64].to_vec();
         let mut at = 0;
         while at + 128 < whole.len() {

@@ -20,7 +20,7 @@ fn mended(arena: &Arena, stream: &[u8], bytes: &[u8], what: &str) {
 fn flips_holes_insertions_and_deletions_are_mended() {
     let arena = Arena::new();
     let (bytes, stream) = sample(&arena);
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for round in 0..12 {
         let mut changed = stream.clone();
         for _ in 0..40 {

@@ -105,7 +105,7 @@ fn frame(packet: &[u8]) -> Vec<u8> {
 #[test]
 fn forged_packets_with_right_checksums() {
     let arena = Arena::new();
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for (profile, window, block) in [
         (1, 6000, 240),
         (1, 65_536, 240),
@@ -186,7 +186,7 @@ fn what_is_not_known_is_refused() {
 fn mutations_of_honest_streams() {
     let arena = Arena::new();
     let bytes = payload(3, 60_000);
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for profile in ["bounded", "classic", "classic-blocks", "blocks"] {
         let honest = send(&arena, &["--packet", "100", "--window", "200", "--profile", profile], &bytes);
         for _ in 0..12 {

@@ -1,6 +1,6 @@
 //! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
 
-use super::reception::{Reception, RowFate, State};
+use super::reception::{PacketState, Reception, RowFate};
 use super::settings::WINDOW_LIMIT;
 use crate::format::packet::{self, Body, PacketError, Parameters, RowHeader};
 use crate::gf256::kernel::Backend;
@@ -267,7 +267,7 @@ impl Decoder {
         }
         let received = match *body {
             Body::Source { seq, payload, checksum } => {
-                if reception.remembers(seq) && reception.state(seq) != State::Lost {
+                if reception.remembers(seq) && reception.state(seq) != PacketState::Lost {
                     if reception.store.payload(seq) == payload {
                         statistics.duplicates += 1;
                         return Received::Duplicate;
@@ -335,23 +335,23 @@ impl Decoder {
     pub fn next(&mut self) -> Option<Event<'_>> {
         loop {
             match self.stream.as_mut()?.step(self.limits.order, &mut self.statistics) {
-                Step::Packet(seq) => {
+                NextAction::Packet(seq) => {
                     let reception = &self.stream.as_ref()?.reception;
-                    let rebuilt = reception.state(seq) == State::Rebuilt;
+                    let rebuilt = reception.state(seq) == PacketState::Rebuilt;
                     return Some(Event::Packet { seq, payload: reception.store.payload(seq), rebuilt });
                 }
-                Step::Gap(first, count) => {
+                NextAction::Gap(first, count) => {
                     self.statistics.lost += count;
                     return Some(Event::Gap { first, count });
                 }
-                Step::End => return Some(Event::End),
-                Step::Take(packet) => {
+                NextAction::End => return Some(Event::End),
+                NextAction::Take(packet) => {
                     // It was parsed when it came.
                     if let Ok((_, body)) = packet::parse(&packet) {
                         self.take(&packet, &body);
                     }
                 }
-                Step::Nothing => return None,
+                NextAction::Nothing => return None,
             }
         }
     }
@@ -395,7 +395,7 @@ impl Decoder {
 }
 
 /// What [`Decoder::next`] does next.
-enum Step {
+enum NextAction {
     Packet(u64),
     Gap(u64, u64),
     End,
@@ -404,10 +404,10 @@ enum Step {
 }
 
 impl Stream {
-    fn step(&mut self, order: Order, statistics: &mut Statistics) -> Step {
+    fn step(&mut self, order: Order, statistics: &mut Statistics) -> NextAction {
         while let Some(seq) = self.ready.pop_front() {
-            if self.reception.remembers(seq) && self.reception.state(seq) != State::Lost {
-                return Step::Packet(seq);
+            if self.reception.remembers(seq) && self.reception.state(seq) != PacketState::Lost {
+                return NextAction::Packet(seq);
             }
             statistics.overrun += 1;
         }
@@ -416,14 +416,14 @@ impl Stream {
             if self.known(seq) {
                 self.next += 1;
                 if order == Order::InOrder {
-                    return Step::Packet(seq);
+                    return NextAction::Packet(seq);
                 }
             } else if seq < self.low || self.jump.is_some() {
                 let until = if self.jump.is_some() { self.reception.end } else { self.low };
                 while self.next < until && !self.known(self.next) {
                     self.next += 1;
                 }
-                return Step::Gap(seq, self.next - seq);
+                return NextAction::Gap(seq, self.next - seq);
             } else {
                 return self.waiting_packet();
             }
@@ -432,12 +432,12 @@ impl Stream {
             let first = std::mem::replace(&mut self.next, base);
             self.reception.rebase(base);
             self.low = base;
-            return Step::Gap(first, base - first);
+            return NextAction::Gap(first, base - first);
         }
         match self.waiting_packet() {
-            Step::Nothing if self.total == Some(self.next) && !self.ended => {
+            NextAction::Nothing if self.total == Some(self.next) && !self.ended => {
                 self.ended = true;
-                Step::End
+                NextAction::End
             }
             step => step,
         }
@@ -446,11 +446,11 @@ impl Stream {
     /// Whether a packet at or after `next` is there. What was given up and rebuilt later was named already, or
     /// will not be.
     fn known(&self, seq: u64) -> bool {
-        self.reception.state(seq) != State::Lost
+        self.reception.state(seq) != PacketState::Lost
     }
 
-    fn waiting_packet(&mut self) -> Step {
-        self.waiting.pop_front().map_or(Step::Nothing, Step::Take)
+    fn waiting_packet(&mut self) -> NextAction {
+        self.waiting.pop_front().map_or(NextAction::Nothing, NextAction::Take)
     }
 
     /// Keeps a packet far beyond the newest one, and follows when enough of them agree.

@@ -1,10 +1,10 @@
 //! The sender's side: payloads in, packets out.
 
-use super::row::{GROUP, Row, Sources, emptied, group_at, lanes};
+use super::lane_sums::LaneSums;
+use super::row::{GROUP, RepairRow, Sources, emptied, group_at, lanes, window_start};
 use super::sets::SetRows;
-use super::settings::{Ratio, Settings, SettingsError};
-use super::store::Store;
-use super::sums::Sums;
+use super::settings::{Ratio, SettingsError, StreamSettings};
+use super::symbol_ring::SymbolRing;
 use super::trace::{Probe, Silent, Span, Touch, Trace};
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
@@ -16,12 +16,6 @@ const END_MARKS: usize = 3;
 /// Packets this young are likely still in the second cache of a processor that gains by asking ahead (measured with 2 MiB:
 /// asking for younger ones cost more than it gave).
 const NEAR: u64 = 1200;
-
-/// The beginning of the window of a row after `end` packets.
-fn window_start(parameters: &Parameters, end: u64) -> u64 {
-    let block = u64::from(parameters.block);
-    end.saturating_sub(u64::from(parameters.window)).div_ceil(block) * block
-}
 
 /// Makes the packets of one stream.
 ///
@@ -37,7 +31,7 @@ pub struct Encoder {
     parameters: Parameters,
     ratio: Ratio,
     backend: Backend,
-    store: Store,
+    store: SymbolRing,
     /// Number of source packets so far.
     sent: u64,
     /// Number of rows so far.
@@ -49,9 +43,9 @@ pub struct Encoder {
     /// Source packets since the last flush.
     unflushed: u64,
     generator: Generator,
-    row: Row,
+    row: RepairRow,
     /// The row that is expected next, over a sliding window, and how many of its taps were asked for.
-    ahead: Row,
+    ahead: RepairRow,
     asked: usize,
     /// Scratch: empty lists, a row's symbol, a packet.
     classes: Sources<'static>,
@@ -63,9 +57,9 @@ pub struct Encoder {
 #[derive(Debug)]
 enum Generator {
     /// Sums over the window, and the first packet that the receiver may still need.
-    Sliding { sums: Box<Sums>, needed: u64 },
+    Sliding { sums: Box<LaneSums>, needed: u64 },
     /// Sums over the last complete block and over the one that grows; the rows that the former has not got yet.
-    Blocks { closed: Box<Sums>, growing: Box<Sums>, pending: u64 },
+    Blocks { closed: Box<LaneSums>, growing: Box<LaneSums>, pending: u64 },
     /// Reed-Solomon sets of the last complete window or tail.
     Sets(Box<SetRows>),
 }
@@ -75,12 +69,12 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Those of [`Settings::parameters`].
-    pub fn new(settings: &Settings, backend: Backend) -> Result<Encoder, SettingsError> {
+    /// Those of [`StreamSettings::parameters`].
+    pub fn new(settings: &StreamSettings, backend: Backend) -> Result<Encoder, SettingsError> {
         let parameters = settings.parameters()?;
         let Parameters { profile, window, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
-        let sums = |window| Sums::new(backend, lanes(profile), block, window, symbol_len);
+        let sums = |window| LaneSums::new(backend, lanes(profile), block, window, symbol_len);
         let (generator, places) = match profile {
             Profile::Bounded | Profile::Classic => {
                 (Generator::Sliding { sums: Box::new(sums(window)), needed: 0 }, u64::from(window))
@@ -103,15 +97,15 @@ impl Encoder {
             parameters,
             ratio: settings.ratio,
             backend,
-            store: Store::new(places, symbol_len),
+            store: SymbolRing::new(places, symbol_len),
             sent: 0,
             rows: 0,
             added: 0,
             owed: 0,
             unflushed: 0,
             generator,
-            row: Row::default(),
-            ahead: Row::default(),
+            row: RepairRow::default(),
+            ahead: RepairRow::default(),
             asked: 0,
             classes: Default::default(),
             symbol: AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE)),
@@ -230,7 +224,7 @@ impl Encoder {
         let share =
             self.ahead.taps.len() * usize::from(self.ratio.repair()) / usize::from(self.ratio.source()) + 1;
         let near = self.sent.saturating_sub(NEAR);
-        let symbols = self.store.from(self.ahead.first);
+        let symbols = self.store.symbols_from(self.ahead.first);
         for &(column, _) in taps.iter().take(share).filter(|&&(column, _)| column < near) {
             self.backend.prefetch(symbols.symbol(column));
         }
@@ -337,7 +331,7 @@ impl Encoder {
         }
         let mut classes: Sources<'_> = std::mem::take(&mut self.classes);
         sums.select(&self.row, &mut classes);
-        let symbols = self.store.from(first);
+        let symbols = self.store.symbols_from(first);
         for &(column, class) in &self.row.taps {
             classes[usize::from(class)].push(symbols.symbol(column));
         }

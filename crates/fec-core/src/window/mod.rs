@@ -5,7 +5,7 @@
 //! ```
 //!
 //! One way: nothing is acknowledged. The [`Encoder`] sends each payload at once and, at a fixed ratio, repair
-//! packets over the last [`window`](Settings::window) payloads. The [`Decoder`] gives out payloads in order, those
+//! packets over the last [`window`](StreamSettings::window) payloads. The [`Decoder`] gives out payloads in order, those
 //! that were lost as soon as enough repair packets have come, and names the gaps that are left. In the terms of
 //! RFC 8406 this is a systematic sliding-window code with dense coding over GF(2^8).
 //!
@@ -17,18 +17,18 @@
 
 mod decoder;
 mod encoder;
+mod lane_sums;
 mod reception;
 mod row;
 mod sets;
 mod settings;
 pub mod simulate;
-mod store;
-mod sums;
+mod symbol_ring;
 mod system;
 mod trace;
 
 pub use crate::format::packet::Profile;
 pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
 pub use encoder::{Encoder, PushError};
-pub use settings::{Ratio, Settings, SettingsError, WINDOW_LIMIT};
+pub use settings::{Ratio, SettingsError, StreamSettings, WINDOW_LIMIT};
 pub use trace::{Stage, Trace};

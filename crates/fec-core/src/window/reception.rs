@@ -1,9 +1,9 @@
 //! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
 
-use super::row::{Row, Sources, emptied, lanes};
+use super::lane_sums::LaneSums;
+use super::row::{RepairRow, Sources, emptied, lanes};
 use super::sets::{SetId, SetSolver};
-use super::store::Store;
-use super::sums::Sums;
+use super::symbol_ring::SymbolRing;
 use super::system::{Inserted, System};
 use super::trace::Silent;
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
@@ -11,7 +11,7 @@ use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
 /// What is known of a source packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PacketState {
     Lost,
     Received,
     Rebuilt,
@@ -37,8 +37,8 @@ const LATE_BLOCKS: u64 = 2;
 pub(super) struct Reception {
     pub(super) parameters: Parameters,
     backend: Backend,
-    pub(super) store: Store,
-    states: Vec<State>,
+    pub(super) store: SymbolRing,
+    states: Vec<PacketState>,
     /// One past the newest packet heard of.
     pub(super) end: u64,
     /// No later row covers packets below this one.
@@ -61,11 +61,11 @@ enum Solver {
 
 /// Solves rows of lanes and taps.
 struct RowSolver {
-    sums: Sums,
+    sums: LaneSums,
     system: System,
     /// Lost packets below this one are columns of the system.
     columns_end: u64,
-    row: Row,
+    row: RepairRow,
     /// Scratch: empty lists, and a row's symbol in whole lines.
     classes: Sources<'static>,
     symbol: AlignedBytes,
@@ -87,10 +87,10 @@ impl Reception {
         let solver = match profile {
             Profile::Blocks => Solver::Sets(SetSolver::new(backend, &parameters)),
             _ => Solver::Rows(Box::new(RowSolver {
-                sums: Sums::new(backend, lanes(profile), block, reach, padded),
+                sums: LaneSums::new(backend, lanes(profile), block, reach, padded),
                 system: System::new(backend, columns.min(reach as usize).max(1), padded),
                 columns_end: base,
-                row: Row::default(),
+                row: RepairRow::default(),
                 classes: Default::default(),
                 symbol: AlignedBytes::zeroed(padded),
             })),
@@ -99,8 +99,8 @@ impl Reception {
         Reception {
             parameters,
             backend,
-            store: Store::new(places, symbol_len),
-            states: vec![State::Lost; places as usize],
+            store: SymbolRing::new(places, symbol_len),
+            states: vec![PacketState::Lost; places as usize],
             end: base,
             start: base,
             floor: base,
@@ -126,7 +126,7 @@ impl Reception {
     }
 
     /// What is known of a packet that was heard of and is not forgotten.
-    pub(super) fn state(&self, seq: u64) -> State {
+    pub(super) fn state(&self, seq: u64) -> PacketState {
         debug_assert!(seq < self.end && seq + self.places() >= self.end);
         self.states[(seq % self.places()) as usize]
     }
@@ -136,7 +136,7 @@ impl Reception {
         seq < self.end && seq + self.places() >= self.end
     }
 
-    fn set_state(&mut self, seq: u64, state: State) {
+    fn set_state(&mut self, seq: u64, state: PacketState) {
         let place = (seq % self.places()) as usize;
         self.states[place] = state;
     }
@@ -171,7 +171,7 @@ impl Reception {
         }
         self.leave(self.reach(end));
         for seq in self.end..end {
-            self.set_state(seq, State::Lost);
+            self.set_state(seq, PacketState::Lost);
         }
         self.missing += end - self.end;
         self.end = end;
@@ -184,7 +184,7 @@ impl Reception {
         }
         if self.missing > 0 {
             let lost =
-                (self.start..start.min(self.end)).filter(|&seq| self.state(seq) == State::Lost).count();
+                (self.start..start.min(self.end)).filter(|&seq| self.state(seq) == PacketState::Lost).count();
             self.missing -= lost as u64;
         }
         self.start = start;
@@ -199,7 +199,7 @@ impl Reception {
         self.store.put(seq, payload, checksum);
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
-        self.set_state(seq, State::Received);
+        self.set_state(seq, PacketState::Received);
         self.missing -= 1;
         match &mut self.solver {
             Solver::Rows(rows) => {
@@ -241,7 +241,7 @@ impl Reception {
             return RowFate::Redundant;
         }
         let (states, places) = (&self.states, self.store.places());
-        let known = |seq: u64| states[(seq % places) as usize] != State::Lost;
+        let known = |seq: u64| states[(seq % places) as usize] != PacketState::Lost;
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
         match solver.take(header, bytes, known) {
             Some(set) => {
@@ -261,12 +261,12 @@ impl Reception {
                 // Some of it was given up.
                 continue;
             }
-            let known = |seq: u64| self.states[(seq % places) as usize] != State::Lost;
+            let known = |seq: u64| self.states[(seq % places) as usize] != PacketState::Lost;
             for (seq, symbol) in solver.solve(set, &self.store, known) {
                 let symbol = &symbol[..self.parameters.symbol_len()];
                 if packet::open_symbol(self.parameters.stream_id, seq, symbol).is_some() {
                     self.store.put_symbol(seq, symbol);
-                    self.states[(seq % places) as usize] = State::Rebuilt;
+                    self.states[(seq % places) as usize] = PacketState::Rebuilt;
                     self.missing -= 1;
                     self.rebuilt.push(seq);
                     sets.extend(solver.sets_of(seq));
@@ -282,7 +282,7 @@ impl Reception {
         let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
         let RowSolver { sums, system, columns_end, row, classes: lists, symbol } = &mut **rows;
         let end = header.first + u64::from(header.count);
-        let lost = |states: &[State], seq: u64| states[(seq % places) as usize] == State::Lost;
+        let lost = |states: &[PacketState], seq: u64| states[(seq % places) as usize] == PacketState::Lost;
         if self.missing == 0
             || (system.open() == 0
                 && !((*columns_end).max(self.start)..end).any(|seq| lost(&self.states, seq)))
@@ -322,7 +322,7 @@ impl Reception {
         classes[0].push(symbol);
         sums.select(row, &mut classes);
         let mut open_taps: Vec<(u64, u8)> = Vec::new();
-        let symbols = self.store.from(header.first);
+        let symbols = self.store.symbols_from(header.first);
         for (column, class) in row.tapped() {
             if lost(&self.states, column) {
                 open_taps.push((column, class));
@@ -365,7 +365,7 @@ impl Reception {
                 return false;
             }
             store.put_symbol(seq, symbol);
-            states[(seq % places) as usize] = State::Rebuilt;
+            states[(seq % places) as usize] = PacketState::Rebuilt;
             self.missing -= 1;
             rebuilt.push(seq);
             true

@@ -19,6 +19,7 @@ use super::trace::{Probe, Span, Touch};
 use crate::format::packet::{Parameters, Profile};
 use crate::gf256::kernel::Backend;
 use crate::gf256::{EXP, mul};
+use crate::random::{GOLDEN, SplitMix64, mix};
 
 /// Sums that a lane keeps.
 pub(super) const SUMS: usize = 3;
@@ -43,6 +44,13 @@ pub(super) fn lanes(profile: Profile) -> usize {
         Profile::Bounded => 16,
         Profile::Classic | Profile::ClassicBlocks | Profile::Blocks => 8,
     }
+}
+
+/// The first column of a sliding window that ends before column `end`: a multiple of the block, and not more than the
+/// window away.
+pub(super) fn window_start(parameters: &Parameters, end: u64) -> u64 {
+    let block = u64::from(parameters.block);
+    end.saturating_sub(u64::from(parameters.window)).div_ceil(block) * block
 }
 
 /// The lane of a column, out of `lanes`.
@@ -82,35 +90,9 @@ pub(super) fn group_at(block: u16, column: u64, place: u64) -> Option<[u64; GROU
         .then(|| std::array::from_fn(|i| column - place + place % step + i as u64 * step))
 }
 
-/// 2^64 over the golden ratio.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The output function of SplitMix64.
-fn mix(z: u64) -> u64 {
-    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
-}
-
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), with the
-/// row's number as its seed.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        mix(self.0)
-    }
-
-    /// A number below `bound`, by the high half of a product.
-    fn below(&mut self, bound: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
-    }
-}
-
 /// The coefficients of a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct RepairRow {
     number: u64,
     /// The first column covered.
     pub(super) first: u64,
@@ -129,13 +111,13 @@ pub(super) struct Row {
     pub(super) taps: Vec<(u64, u8)>,
 }
 
-impl Row {
+impl RepairRow {
     /// Makes this the row of a stream with these numbers, in place of what it was.
     ///
     /// The stream's profile is one whose rows have lanes.
     pub(super) fn generate(&mut self, parameters: &Parameters, number: u64, first: u64, count: u32) {
         let profile = parameters.profile;
-        let mut random = SplitMix64(number);
+        let mut random = SplitMix64::new(number);
         self.number = number;
         self.first = first;
         self.count = count;
@@ -337,14 +319,6 @@ fn pseudo_exp(of: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// SplitMix64 as published: its first outputs from seed 1234567.
-    #[test]
-    fn generator_is_the_published_one() {
-        let mut random = SplitMix64(1_234_567);
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
-        assert_eq!([random.next(), random.next(), random.next()], expected);
-    }
-
     #[test]
     fn logarithm_and_power_are_inverse() {
         for n in 1..=65_600 {
@@ -385,7 +359,7 @@ mod tests {
 
     #[test]
     fn rows_stay_in_their_window() {
-        let mut row = Row::default();
+        let mut row = RepairRow::default();
         for (profile, block) in [(Profile::Bounded, 240), (Profile::Bounded, 7), (Profile::Classic, 240)] {
             for count in (1..300).chain([1000, 6000, 65_536]) {
                 for number in 0..20 {

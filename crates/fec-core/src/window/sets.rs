@@ -5,7 +5,7 @@
 //! one more set of their own when they have to be protected before it is full: a *tail*.
 
 use super::settings::Ratio;
-use super::store::Store;
+use super::symbol_ring::SymbolRing;
 use super::trace::{Probe, Touch};
 use crate::block::{Code, Plan, ShardBuf};
 use crate::format::packet::{Parameters, RowHeader};
@@ -93,7 +93,7 @@ impl SetRows {
     pub(super) fn next(
         &mut self,
         row: u64,
-        store: &Store,
+        store: &SymbolRing,
         probe: &mut impl Probe,
     ) -> Option<(RowHeader, &[u8])> {
         let Deal { count, sets } = self.deal;
@@ -110,7 +110,7 @@ impl SetRows {
         Some((header, &self.symbols.row(at)[..self.symbol_len]))
     }
 
-    fn encode(&mut self, set: u32, store: &Store, probe: &mut impl Probe) {
+    fn encode(&mut self, set: u32, store: &SymbolRing, probe: &mut impl Probe) {
         let packets = self.deal.packets(set);
         let (backend, repairs) = (self.backend, self.repairs as usize);
         let plan = self.plans[(self.deal.most_packets() - packets) as usize].get_or_insert_with(|| {
@@ -138,7 +138,7 @@ pub(super) struct SetId {
 
 /// The repair packets that came of one window or tail.
 #[derive(Debug)]
-struct Window {
+struct WindowRepairs {
     first: u64,
     deal: Deal,
     tail: bool,
@@ -154,7 +154,7 @@ pub(super) struct SetSolver {
     window: u32,
     block: u16,
     /// At most two windows and two tails: packets of a third mean that the oldest gets none any more.
-    windows: Vec<Window>,
+    windows: Vec<WindowRepairs>,
 }
 
 impl SetSolver {
@@ -184,7 +184,7 @@ impl SetSolver {
                     self.windows.remove(oldest);
                 }
                 let repairs = (0..deal.sets).map(|_| Vec::new()).collect();
-                self.windows.push(Window { first, deal, tail, repairs });
+                self.windows.push(WindowRepairs { first, deal, tail, repairs });
                 self.windows.len() - 1
             }
         };
@@ -203,7 +203,7 @@ impl SetSolver {
 
     /// The sets that a packet belongs to and that have repair packets.
     pub(super) fn sets_of(&self, column: u64) -> impl Iterator<Item = SetId> + '_ {
-        self.windows.iter().filter_map(move |&Window { first, deal, ref repairs, .. }| {
+        self.windows.iter().filter_map(move |&WindowRepairs { first, deal, ref repairs, .. }| {
             let position = column.checked_sub(first).filter(|&position| position < u64::from(deal.count))?;
             let set = (position % u64::from(deal.sets)) as u32;
             (!repairs[set as usize].is_empty()).then_some(SetId { first, deal, set })
@@ -214,7 +214,7 @@ impl SetSolver {
     pub(super) fn solve(
         &mut self,
         SetId { first, deal, set }: SetId,
-        store: &Store,
+        store: &SymbolRing,
         known: impl Fn(u64) -> bool,
     ) -> Vec<(u64, AlignedBytes)> {
         let Some(window) =

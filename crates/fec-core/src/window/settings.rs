@@ -39,13 +39,13 @@ impl Ratio {
 
 /// What a sender wants of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct StreamSettings {
     /// The number that tells the stream from others. A new stream takes a new one, at random.
     pub stream_id: u64,
     /// Most source packets that one repair packet covers, up to 65,536.
     pub window: u32,
     /// The step of the window's start, or packets of an independent block or set. Adjusted to what fits: see
-    /// [`Settings::parameters`].
+    /// [`StreamSettings::parameters`].
     pub block: u16,
     /// Most bytes of a payload, 16 to 65,535.
     pub payload: u16,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub limit: u64,
 }
 
-impl Settings {
+impl StreamSettings {
     /// The parameters that the packets will carry.
     ///
     /// The block is cut to what the profile allows: a quarter of the window where the window slides, the window

@@ -5,11 +5,12 @@
 //! [`Generator::Ideal`] the coefficients are random elements of the field: no code with the same windows does
 //! better than that but by chance, so it is what the others are compared with.
 
-use super::row::Row;
-use super::settings::{Settings, SettingsError};
+use super::row::{RepairRow, window_start};
+use super::settings::{SettingsError, StreamSettings};
 use super::system::{Inserted, System};
 use crate::format::packet::Parameters;
 use crate::gf256::kernel::Backend;
+use crate::random::SplitMix64;
 
 /// Where coefficients come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ struct Simulation {
     generator: Generator,
     parameters: Parameters,
     system: System,
-    row: Row,
+    row: RepairRow,
     rows: u64,
     /// Lost packets that no equation has met yet.
     fresh: Vec<u64>,
@@ -50,7 +51,15 @@ struct Simulation {
 impl Simulation {
     fn new(generator: Generator, parameters: Parameters, columns: usize) -> Simulation {
         let system = System::new(Backend::best(), columns, 0);
-        Simulation { generator, parameters, system, row: Row::default(), rows: 0, fresh: Vec::new(), vain: 0 }
+        Simulation {
+            generator,
+            parameters,
+            system,
+            row: RepairRow::default(),
+            rows: 0,
+            fresh: Vec::new(),
+            vain: 0,
+        }
     }
 
     /// The next row, over columns `first..end`; `lost` says whether a column is. Returns what was recovered.
@@ -92,26 +101,25 @@ impl Simulation {
 ///
 /// # Errors
 ///
-/// Those of [`Settings::parameters`].
+/// Those of [`StreamSettings::parameters`].
 pub fn stream(
     generator: Generator,
-    settings: &Settings,
+    settings: &StreamSettings,
     count: u64,
     mut lost: impl FnMut() -> bool,
 ) -> Result<Outcome, SettingsError> {
     let parameters = settings.parameters()?;
-    let (window, block) = (u64::from(parameters.window), u64::from(parameters.block));
-    let mut simulation = Simulation::new(generator, parameters, window.min(2048) as usize);
+    let mut simulation = Simulation::new(generator, parameters, parameters.window.min(2048) as usize);
     let mut states = vec![false; count as usize];
     let mut outcome = Outcome::default();
-    let (mut owed, mut start) = (0, 0);
+    let mut owed = 0;
     for seq in 0..count {
         if lost() {
             states[seq as usize] = true;
             simulation.fresh.push(seq);
         }
         let end = seq + 1;
-        start = start.max(end.saturating_sub(window).div_ceil(block) * block);
+        let start = window_start(&parameters, end);
         owed += u32::from(settings.ratio.repair());
         while owed >= u32::from(settings.ratio.source()) {
             owed -= u32::from(settings.ratio.source());
@@ -133,8 +141,5 @@ pub fn stream(
 
 /// A random coefficient of a column in a row.
 fn random_byte(row: u64, column: u64) -> u8 {
-    let z = (row << 32 ^ column).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (z ^ z >> 31) as u8
+    SplitMix64::new(row << 32 ^ column).next() as u8
 }

@@ -15,7 +15,7 @@ use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 use std::collections::VecDeque;
 
 /// A lost packet.
-struct Column {
+struct PacketColumn {
     seq: u64,
     /// The row whose pivot it is.
     row: Option<usize>,
@@ -25,7 +25,7 @@ struct Column {
 
 /// An equation: Σ coefficient · symbol = payload.
 #[derive(Debug)]
-struct Row {
+struct Equation {
     /// By position; 0 where nothing is.
     coefficients: AlignedBytes,
     payload: AlignedBytes,
@@ -51,11 +51,11 @@ pub(super) struct System {
     /// Coefficients that a row has room for.
     width: usize,
     /// Columns in order. The first stands at position `front` of the rows, the others follow.
-    columns: VecDeque<Column>,
+    columns: VecDeque<PacketColumn>,
     front: usize,
     /// Columns that are not known.
     open: usize,
-    rows: Vec<Row>,
+    rows: Vec<Equation>,
     /// Rows that are in nobody's use.
     free: Vec<usize>,
     /// Scratch: factors and rows of a reduction.
@@ -106,7 +106,7 @@ impl System {
         if self.front + self.columns.len() == self.width {
             self.compact();
         }
-        self.columns.push_back(Column { seq, row: None, known: false });
+        self.columns.push_back(PacketColumn { seq, row: None, known: false });
         self.open += 1;
         given_up
     }
@@ -154,7 +154,7 @@ impl System {
         payload: impl FnOnce(&mut [u8]),
     ) -> Inserted {
         let row = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(Row {
+            self.rows.push(Equation {
                 coefficients: AlignedBytes::zeroed(self.width),
                 payload: AlignedBytes::zeroed(self.symbol_len),
             });
@@ -173,7 +173,8 @@ impl System {
 
     /// Reduces a row that is nobody's, from column `from` on, until it has a pivot of its own.
     fn reduce(&mut self, row: usize, from: usize) -> Inserted {
-        let placeholder = Row { coefficients: AlignedBytes::zeroed(0), payload: AlignedBytes::zeroed(0) };
+        let placeholder =
+            Equation { coefficients: AlignedBytes::zeroed(0), payload: AlignedBytes::zeroed(0) };
         let mut reduced = std::mem::replace(&mut self.rows[row], placeholder);
         let end = (self.front + self.columns.len()).next_multiple_of(LINE);
         self.terms.clear();

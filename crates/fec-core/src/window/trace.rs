@@ -181,12 +181,12 @@ fn one_at_a_time(
 #[cfg(test)]
 mod tests {
     use super::super::encoder::Encoder;
-    use super::super::{Profile, Ratio, Settings};
+    use super::super::{Profile, Ratio, StreamSettings};
     use super::*;
     use std::ops::Range;
 
     fn encoder(profile: Profile, backend: Backend) -> Encoder {
-        let settings = Settings {
+        let settings = StreamSettings {
             stream_id: 1,
             window: 200,
             block: 48,

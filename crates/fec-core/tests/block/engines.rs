@@ -31,7 +31,7 @@ fn transforms_of_every_k_equal_the_scalar_matrix() {
 /// Subsets of the recovery shards, few and many, in any order.
 #[test]
 fn transforms_to_any_wanted_shards() {
-    let mut noise = Noise(5);
+    let mut noise = Noise::new(5);
     for k in [1, 2, 7, 15, 16, 17, 31, 32, 33, 48, 50, 63, 64, 65, 86, 100, 127, 128, 129, 200, 240] {
         let code = Code::new(k, 256 - k).unwrap();
         let set = oracle(code, 64 * 5);
@@ -56,7 +56,7 @@ fn transforms_to_any_wanted_shards() {
 /// Known shards that are the originals shifted, in any order, originals among the wanted ones.
 #[test]
 fn transforms_from_shifted_points() {
-    let mut noise = Noise(6);
+    let mut noise = Noise::new(6);
     for k in [1, 3, 8, 16, 20, 32, 33, 50, 64, 86, 100, 128] {
         let code = Code::new(k, 256 - k).unwrap();
         let set = oracle(code, 128);

@@ -35,7 +35,7 @@ fn random_loss_patterns_at_33_of_100() {
     let code = Code::new(33, 67).unwrap();
     let set = encoded(code, 64, scalar());
     for backend in Backend::available() {
-        let mut noise = Noise(33);
+        let mut noise = Noise::new(33);
         let mut indices: Vec<u8> = (0..100).collect();
         for _ in 0..if backend == scalar() { patterns / 10 } else { patterns } {
             noise.shuffle(&mut indices);

@@ -11,26 +11,27 @@ mod tuning;
 
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;
+use fec_core::random::SplitMix64;
 
 /// The readable backend, against which the others are held.
 fn scalar() -> Backend {
     Backend::by_name("scalar").expect("scalar is always there")
 }
 
-/// Bytes without pattern, the same in every run (SplitMix64; Steele, Lea, Flood 2014).
-struct Noise(u64);
+/// Bytes without pattern, the same in every run.
+struct Noise(SplitMix64);
 
 impl Noise {
+    fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::new(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next()
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        self.0.index(bound)
     }
 
     fn fill(&mut self, bytes: &mut [u8]) {
@@ -62,7 +63,7 @@ fn originals_and_recovery(code: Code) -> (Vec<u8>, Vec<u8>) {
 /// [`scalar`], the oracle of all else.
 fn encoded(code: Code, row_len: usize, backend: Backend) -> ShardBuf {
     let mut set = ShardBuf::new(code.n(), row_len);
-    let mut noise = Noise(row_len as u64);
+    let mut noise = Noise::new(row_len as u64);
     set.iter_mut().take(code.k()).for_each(|row| noise.fill(row));
     let (originals, mut recovery) = set.split_rows(|i| i >= code.k());
     let (known, wanted) = originals_and_recovery(code);

@@ -116,7 +116,7 @@ fn a_batch_equals_single_runs() {
     // Points from which no transform starts, and such from which one does, in another order.
     let lost: (Vec<u8>, Vec<u8>) = ((5..22).collect(), (0..5).chain(22..26).collect());
     let kept: (Vec<u8>, Vec<u8>) = ((0..17).rev().collect(), (17..26).collect());
-    let mut noise = Noise(17);
+    let mut noise = Noise::new(17);
     let lengths: [Vec<usize>; 6] = [
         vec![],
         vec![64; 100],

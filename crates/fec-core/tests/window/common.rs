@@ -1,30 +1,11 @@
 //! A sender, a lossy line and a receiver.
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, Settings};
+use fec_core::random::SplitMix64;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, StreamSettings};
 
-/// SplitMix64: reproducible noise.
-pub(crate) struct Noise(pub(crate) u64);
-
-impl Noise {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
-    }
-}
-
-pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> Settings {
-    Settings {
+pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> StreamSettings {
+    StreamSettings {
         stream_id: 0x0123_4567_89AB_CDEF,
         window,
         block: 240,
@@ -37,13 +18,13 @@ pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> Settings 
 
 /// The payload of packet `seq`: its length varies, its bytes follow from the number.
 pub(crate) fn payload(seq: u64, most: u16) -> Vec<u8> {
-    let mut noise = Noise(seq);
-    let len = if noise.below(4) == 0 { noise.below(usize::from(most) + 1) } else { usize::from(most) };
+    let mut noise = SplitMix64::new(seq);
+    let len = if noise.index(4) == 0 { noise.index(usize::from(most) + 1) } else { usize::from(most) };
     (0..len.div_ceil(8)).flat_map(|_| noise.next().to_le_bytes()).take(len).collect()
 }
 
 /// All packets of a stream of `count` payloads.
-pub(crate) fn packets(settings: &Settings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
+pub(crate) fn packets(settings: &StreamSettings, backend: Backend, count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(settings, backend).unwrap();
     let mut packets = Vec::new();
     for seq in 0..count {

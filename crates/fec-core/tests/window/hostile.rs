@@ -1,8 +1,9 @@
 //! What lines and strangers do to packets. No wrong byte comes out: [`Output::drain`] compares each payload.
 
-use super::common::{Noise, Output, packets, payload, receive, settings};
+use super::common::{Output, packets, payload, receive, settings};
 use fec_core::format::packet::{self, Body, HEADER, PacketError, RowHeader};
 use fec_core::gf256::kernel::{Backend, Walk};
+use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received};
 
 const MOST: u16 = 64;
@@ -37,15 +38,15 @@ fn every_backend_and_walk_makes_the_same_packets() {
 #[test]
 fn reordered_and_repeated() {
     for profile in Profile::ALL {
-        let mut noise = Noise(5);
+        let mut noise = SplitMix64::new(5);
         let sent = packets(&settings(profile, 960, MOST), Backend::best(), 6000);
         let mut line: Vec<(usize, &[u8])> = Vec::new();
         for (i, packet) in slices(&sent).enumerate() {
             if !noise.chance(0.04) {
-                line.push((i + noise.below(17), packet));
+                line.push((i + noise.index(17), packet));
             }
             if noise.chance(0.05) {
-                line.push((i + noise.below(40), packet));
+                line.push((i + noise.index(40), packet));
             }
         }
         line.sort_by_key(|(at, _)| *at);
@@ -63,18 +64,18 @@ fn reordered_and_repeated() {
 #[test]
 fn damaged_packets_are_erasures() {
     for profile in Profile::ALL {
-        let mut noise = Noise(6);
+        let mut noise = SplitMix64::new(6);
         let mut sent = packets(&settings(profile, 960, MOST), Backend::best(), 4000);
         let mut hit = 0;
         for packet in &mut sent {
             if noise.chance(0.03) {
                 hit += 1;
-                match noise.below(4) {
-                    0 => packet.truncate(noise.below(packet.len())),
+                match noise.index(4) {
+                    0 => packet.truncate(noise.index(packet.len())),
                     1 => packet.extend([0; 3]),
                     _ => {
-                        let at = noise.below(packet.len());
-                        packet[at] ^= 1 << noise.below(8);
+                        let at = noise.index(packet.len());
+                        packet[at] ^= 1 << noise.index(8);
                     }
                 }
             }
@@ -126,7 +127,7 @@ fn joining_in_the_middle() {
     for profile in Profile::ALL {
         let sent = packets(&settings(profile, 960, MOST), Backend::best(), 6000);
         let from = sent.iter().position(|packet| source_seq(packet) == Some(2500)).unwrap();
-        let mut noise = Noise(8);
+        let mut noise = SplitMix64::new(8);
         let arrived = slices(&sent).enumerate().filter(|(i, _)| {
             // From 5000 on, past the windows that reach back to before it joined, it has losses to repair.
             *i == from || (*i > from && (*i < 5000 || !noise.chance(0.03)))
@@ -200,7 +201,7 @@ fn wrong_rebuilds_become_gaps() {
             }
         }
         assert!(forged > 200);
-        let mut noise = Noise(9);
+        let mut noise = SplitMix64::new(9);
         let arrived = slices(&sent).filter(|_| !noise.chance(0.02));
         let (output, decoder) = receive(arrived, Backend::best(), Order::InOrder, MOST);
         output.assert_complete(3000, Order::InOrder);
@@ -241,28 +242,28 @@ fn jumps_need_agreement() {
 #[test]
 fn anything_at_all() {
     for seed in 0..60 {
-        let mut noise = Noise(seed);
+        let mut noise = SplitMix64::new(seed);
         let mut pool: Vec<Vec<u8>> = Vec::new();
         for profile in Profile::ALL {
-            let mut chosen = settings(profile, [1, 2, 7, 48, 500][noise.below(5)], MOST);
-            chosen.block = [1, 3, 48, 240][noise.below(4)];
-            pool.extend(packets(&chosen, Backend::best(), noise.below(900) as u64));
+            let mut chosen = settings(profile, [1, 2, 7, 48, 500][noise.index(5)], MOST);
+            chosen.block = [1, 3, 48, 240][noise.index(4)];
+            pool.extend(packets(&chosen, Backend::best(), noise.index(900) as u64));
         }
-        let first = noise.below(pool.len());
-        let order = [Order::InOrder, Order::Immediate][noise.below(2)];
-        let columns = [1, 5, 2048][noise.below(3)];
+        let first = noise.index(pool.len());
+        let order = [Order::InOrder, Order::Immediate][noise.index(2)];
+        let columns = [1, 5, 2048][noise.index(3)];
         let mut decoder = Decoder::new(Limits { order, columns, ..Limits::default() }, Backend::best());
         decoder.receive(&pool[first]);
         let parameters = *decoder.parameters().unwrap();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..3000 {
-            let mut bytes = pool[noise.below(pool.len())].clone();
+            let mut bytes = pool[noise.index(pool.len())].clone();
             if noise.chance(0.3) {
-                let number = [noise.below(2000) as u64, noise.next() >> noise.below(64)][noise.below(2)] >> 1;
+                let number = [noise.index(2000) as u64, noise.next() >> noise.index(64)][noise.index(2)] >> 1;
                 let symbol = vec![noise.next() as u8; parameters.symbol_len()];
                 let (first, count) = (number - number % 240, noise.next() as u32 % 600);
-                let row = RowHeader { row: number, first, count, part: noise.below(90) as u32 };
-                match noise.below(3) {
+                let row = RowHeader { row: number, first, count, part: noise.index(90) as u32 };
+                match noise.index(3) {
                     0 => packet::write_repair(&mut bytes, &parameters, &row, &symbol),
                     1 => bytes = packet::mark(&parameters, number, noise.chance(0.1)).to_vec(),
                     _ => {
@@ -272,13 +273,13 @@ fn anything_at_all() {
                     }
                 }
             } else if noise.chance(0.2) {
-                let (at, len) = (noise.below(bytes.len()), bytes.len());
+                let (at, len) = (noise.index(bytes.len()), bytes.len());
                 bytes[at] = noise.next() as u8;
-                bytes.truncate(len - noise.below(2) * noise.below(len));
+                bytes.truncate(len - noise.index(2) * noise.index(len));
             }
             decoder.receive(&bytes);
             if noise.chance(0.02) {
-                decoder.give_up_before(noise.below(2000) as u64);
+                decoder.give_up_before(noise.index(2000) as u64);
             }
             while noise.chance(0.97)
                 && let Some(event) = decoder.next()
@@ -354,7 +355,7 @@ fn acknowledged_packets_are_not_covered_any_more() {
     let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     let mut output = Output::default();
-    let mut noise = Noise(10);
+    let mut noise = SplitMix64::new(10);
     for seq in 0..4000 {
         let mut line = Vec::new();
         encoder.push(&payload(seq, MOST), &mut |p: &[u8]| line.push(p.to_vec())).unwrap();

@@ -1,7 +1,8 @@
 //! Against the ideal random code on the same losses; `examples/stream-quality.rs` runs longer traces.
 
-use super::common::{Noise, Output, packets, settings};
+use super::common::{Output, packets, settings};
 use fec_core::gf256::kernel::Backend;
+use fec_core::random::SplitMix64;
 use fec_core::window::simulate::{Generator, Outcome, stream};
 use fec_core::window::{Decoder, Limits, Profile};
 
@@ -20,13 +21,13 @@ fn outcome(generator: Generator, count: u64, trace: Trace) -> Outcome {
 }
 
 fn random(loss: f64) -> Trace {
-    let mut noise = Noise(7);
+    let mut noise = SplitMix64::new(7);
     Box::new(move || noise.chance(loss))
 }
 
 /// Gilbert-Elliott with losses in the bad state only.
 fn gilbert_elliott(loss: f64, burst: f64) -> Trace {
-    let (mut noise, mut bad) = (Noise(7), false);
+    let (mut noise, mut bad) = (SplitMix64::new(7), false);
     Box::new(move || {
         bad ^= noise.chance(if bad { 1.0 / burst } else { loss / burst / (1.0 - loss) });
         bad

@@ -1,8 +1,8 @@
 //! Every walk of every backend computes the same sums, at every length and alignment.
 
-use super::common::Noise;
 use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::gf256::mul;
+use fec_core::random::SplitMix64;
 
 /// Rows of noise that begin at different addresses.
 struct Rows {
@@ -12,8 +12,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(noise: &mut Noise, count: usize, len: usize) -> Rows {
-        let starts: Vec<usize> = (0..count).map(|row| row * (len + 80) + noise.below(65)).collect();
+    fn new(noise: &mut SplitMix64, count: usize, len: usize) -> Rows {
+        let starts: Vec<usize> = (0..count).map(|row| row * (len + 80) + noise.index(65)).collect();
         let bytes = (0..count * (len + 80) + 80).map(|_| noise.next() as u8).collect();
         Rows { bytes, starts, len }
     }
@@ -29,12 +29,12 @@ fn lengths() -> impl Iterator<Item = usize> {
 
 #[test]
 fn sums() {
-    let mut noise = Noise(1);
+    let mut noise = SplitMix64::new(1);
     for len in lengths() {
         let rows = Rows::new(&mut noise, 9, len);
         let rows = rows.slices();
         let factor = noise.next() as u8;
-        let offset = noise.below(64);
+        let offset = noise.index(64);
         for cuts in [[0, 0, 0], [3, 3, 3], [2, 5, 7], [0, 9, 9], [9, 9, 9], [1, 1, 8]] {
             let [a, b, c] = cuts;
             let classes = [&rows[..a], &rows[a..b], &rows[b..c], &rows[c..]];
@@ -58,12 +58,12 @@ fn sums() {
 
 #[test]
 fn additions() {
-    let mut noise = Noise(2);
+    let mut noise = SplitMix64::new(2);
     for len in lengths() {
         let rows = Rows::new(&mut noise, 2, len);
         let rows = rows.slices();
         let expected: Vec<u8> = rows[0].iter().zip(rows[1]).map(|(a, b)| a ^ b).collect();
-        let offset = noise.below(64);
+        let offset = noise.index(64);
         for backend in Backend::available() {
             for walk in Walk::ALL {
                 let mut room = vec![0xEE; len + 128];
@@ -78,7 +78,7 @@ fn additions() {
 
 #[test]
 fn products() {
-    let mut noise = Noise(3);
+    let mut noise = SplitMix64::new(3);
     for len in lengths() {
         let rows = Rows::new(&mut noise, 40, len);
         let rows = rows.slices();

@@ -1,7 +1,8 @@
 //! Lost packets come back.
 
-use super::common::{Noise, packets, payload, receive, settings};
+use super::common::{packets, payload, receive, settings};
 use fec_core::gf256::kernel::Backend;
+use fec_core::random::SplitMix64;
 use fec_core::window::{Order, Profile};
 
 #[test]
@@ -24,7 +25,7 @@ fn light_random_loss_is_repaired_by_every_profile_and_backend() {
         for backend in Backend::available() {
             let packets = packets(&settings(profile, 960, 100), backend, 4000);
             for order in [Order::InOrder, Order::Immediate] {
-                let mut noise = Noise(1);
+                let mut noise = SplitMix64::new(1);
                 let arrived = packets.iter().filter(|_| !noise.chance(0.03)).map(|p| &p[..]);
                 let (output, _) = receive(arrived, backend, order, 100);
                 output.assert_complete(4000, order);

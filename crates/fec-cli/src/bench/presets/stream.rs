@@ -12,7 +12,7 @@ use crate::stream::loss::{Loss, LossModel};
 use fec_core::block::ShardBuf;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::simulate::{self, Generator};
-use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, Settings};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use std::time::Duration;
 
 /// Profiles with their block; the first one's windows are those of the ideal code.
@@ -112,8 +112,8 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
     Ok(Outcome { tables: vec![table, transport], notes })
 }
 
-fn settings(lab: &Lab, profile: Profile, block: u16) -> Settings {
-    Settings {
+fn settings(lab: &Lab, profile: Profile, block: u16) -> StreamSettings {
+    StreamSettings {
         stream_id: 1,
         window: WINDOW,
         block,
@@ -124,7 +124,7 @@ fn settings(lab: &Lab, profile: Profile, block: u16) -> Settings {
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
+fn limits(settings: &StreamSettings) -> Limits {
     Limits { window_bytes: settings.limit, ..Limits::default() }
 }
 
@@ -148,7 +148,7 @@ struct Sent {
 }
 
 impl Sent {
-    fn new(settings: &Settings, backend: Backend, payloads: &ShardBuf, count: u64) -> Result<Sent> {
+    fn new(settings: &StreamSettings, backend: Backend, payloads: &ShardBuf, count: u64) -> Result<Sent> {
         let mut encoder = Encoder::new(settings, backend).map_err(refused)?;
         let mut sent = Sent { bytes: Vec::new(), ends: Vec::new() };
         push(&mut encoder, payloads, count, &mut |packet| {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn losses_are_counted_where_they_are_judged() {
         let ratio = Ratio::new(1, SOURCES as u16).expect("neither is 0");
-        let settings = Settings {
+        let settings = StreamSettings {
             stream_id: 1,
             window: 120,
             block: 24,

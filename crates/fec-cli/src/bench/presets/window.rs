@@ -9,7 +9,7 @@ use super::{Outcome, estimated_cycles, megabits};
 use crate::failure::{Failure, Result};
 use fec_core::block::{Access, ShardBuf};
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Encoder, Profile, Ratio, Settings, Stage, Trace};
+use fec_core::window::{Encoder, Profile, Ratio, Stage, StreamSettings, Trace};
 
 /// Profile, window and block.
 const CASES: [(Profile, u32, u16); 8] = [
@@ -189,7 +189,7 @@ impl Work {
         block: u16,
     ) -> Result<Work> {
         let ratio = Ratio::new(1, SOURCES as u16).expect("neither is 0");
-        let settings = Settings {
+        let settings = StreamSettings {
             stream_id: 1,
             window,
             block,

@@ -7,14 +7,14 @@
 //! the total is added, and the difference remains. Its end is put off until the next column comes: by then another
 //! block may be about to leave, and one walk over the sums does both.
 
-use super::row::{Row, SUMS, Sources, column_values, lane_of};
+use super::row::{RepairRow, SUMS, Sources, column_values, lane_of};
 use super::trace::{Probe, Silent, Span, Touch};
 use crate::gf256::EXP;
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
 /// The sums of the columns from `start` to `end` that were added.
 #[derive(Debug)]
-pub(super) struct Sums {
+pub(super) struct LaneSums {
     backend: Backend,
     lanes: usize,
     block: u64,
@@ -35,14 +35,20 @@ pub(super) struct Sums {
     begun: u64,
 }
 
-impl Sums {
+impl LaneSums {
     /// Sums over windows of up to `window` columns, whose beginnings are multiples of `block`, with symbols of
     /// `symbol_len` bytes. They begin at column 0.
-    pub(super) fn new(backend: Backend, lanes: usize, block: u16, window: u32, symbol_len: usize) -> Sums {
+    pub(super) fn new(
+        backend: Backend,
+        lanes: usize,
+        block: u16,
+        window: u32,
+        symbol_len: usize,
+    ) -> LaneSums {
         let len = (symbol_len.div_ceil(LINE) | 1) * LINE;
         let all = lanes * SUMS * len;
         let places = u64::from(window.div_ceil(u32::from(block))) + 2;
-        Sums {
+        LaneSums {
             backend,
             lanes,
             block: u64::from(block),
@@ -178,7 +184,7 @@ impl Sums {
 
     /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
     /// [`oldest`](Self::oldest).
-    pub(super) fn select<'a>(&'a self, row: &Row, classes: &mut Sources<'a>) {
+    pub(super) fn select<'a>(&'a self, row: &RepairRow, classes: &mut Sources<'a>) {
         let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
             for (lane, sums) in sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate() {
@@ -232,7 +238,7 @@ fn spread(
 }
 
 #[cfg(test)]
-impl Sums {
+impl LaneSums {
     /// All sums.
     pub(super) fn memory(&self) -> [&[u8]; 2] {
         [&self.total, &self.records]

@@ -10,7 +10,7 @@ use crate::gf256::kernel::{AlignedBytes, LINE};
 /// number of lines apart, so that they do not compete for the same places of a cache. (A sender of mixed groups keeps
 /// in the place of a packet what a tap there is: see `row.rs`.)
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct SymbolRing {
     bytes: AlignedBytes,
     places: u64,
     stride: usize,
@@ -20,13 +20,13 @@ pub(super) struct Store {
     last_place: u64,
 }
 
-impl Store {
+impl SymbolRing {
     /// Room for `places` symbols of `symbol_len` bytes.
-    pub(super) fn new(places: u64, symbol_len: usize) -> Store {
+    pub(super) fn new(places: u64, symbol_len: usize) -> SymbolRing {
         let stride = ((LINE + symbol_len).div_ceil(LINE) | 1) * LINE;
         let len = usize::try_from(places).ok().and_then(|places| places.checked_mul(stride));
         let bytes = AlignedBytes::zeroed(len.expect("the window's memory was checked"));
-        Store { bytes, places, stride, symbol_len, last: 0, last_place: 0 }
+        SymbolRing { bytes, places, stride, symbol_len, last: 0, last_place: 0 }
     }
 
     /// Number of places.
@@ -63,9 +63,9 @@ impl Store {
     }
 
     /// The symbols of packets from `first` on, for when many are asked for.
-    pub(super) fn from(&self, first: u64) -> From<'_> {
+    pub(super) fn symbols_from(&self, first: u64) -> SymbolsFrom<'_> {
         let len = self.symbol_len.next_multiple_of(LINE);
-        From {
+        SymbolsFrom {
             bytes: &self.bytes,
             places: self.places,
             stride: self.stride,
@@ -145,7 +145,7 @@ impl Store {
 
 /// The symbols from some packet on: finding one takes no division.
 #[derive(Clone, Copy)]
-pub(super) struct From<'a> {
+pub(super) struct SymbolsFrom<'a> {
     bytes: &'a [u8],
     places: u64,
     stride: usize,
@@ -154,7 +154,7 @@ pub(super) struct From<'a> {
     place: u64,
 }
 
-impl<'a> From<'a> {
+impl<'a> SymbolsFrom<'a> {
     /// The symbol in the place of packet `seq`, which lies less than the number of places after the first.
     pub(super) fn symbol(&self, seq: u64) -> &'a [u8] {
         let place = self.place + (seq - self.first);
@@ -165,7 +165,7 @@ impl<'a> From<'a> {
 }
 
 #[cfg(test)]
-impl Store {
+impl SymbolRing {
     /// All places.
     pub(super) fn memory(&self) -> &[u8] {
         &self.bytes
