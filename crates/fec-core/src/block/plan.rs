@@ -109,7 +109,7 @@ impl Plan {
         (0..).zip(known).for_each(|(row, &index)| sources[usize::from(index ^ shift)] = row);
         let positions: Vec<u8> = wanted.iter().map(|&index| index ^ shift).collect();
         let program = fft::program(sources, &positions);
-        let tables = program.pack(backend);
+        let tables = kernel::pack_program(backend, &program);
         let (known, wanted) = (known.to_vec(), wanted.to_vec());
         Some(Plan { code, backend, known, wanted, tables, method: Method::Fft(program) })
     }
@@ -206,7 +206,7 @@ impl Plan {
         }
         match &self.method {
             Method::Matrix => kernel::run(self.backend, self.code.k(), self.wanted.len(), &self.tables, sets),
-            Method::Fft(program) => program.run(self.backend, &self.tables, sets),
+            Method::Fft(program) => kernel::run_program(self.backend, program, &self.tables, sets),
         }
     }
 
