@@ -1,7 +1,9 @@
 //! Plans: from the shards that are known to those that are wanted.
 
 use super::{Code, fft, lagrange};
-use crate::gf256::kernel::{self, Access, AlignedBytes, Backend, LINE, Operations, Program, Rows, trace};
+use crate::gf256::kernel::{self, AlignedBytes, Backend, LINE, Operations, Program, Rows};
+#[cfg(feature = "trace")]
+use crate::gf256::kernel::{Access, trace};
 
 /// How to compute the wanted shards of a set from k known ones: a matrix or a Fourier transform, packed for
 /// one backend.
@@ -219,6 +221,7 @@ impl Plan {
     /// # Panics
     ///
     /// When the number or the lengths of rows are not as [`run`](Self::run) asks.
+    #[cfg(feature = "trace")]
     pub fn trace(&self, src: &[&[u8]], dst: &[&[u8]], visit: &mut dyn FnMut(Access)) {
         self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));
         match &self.method {

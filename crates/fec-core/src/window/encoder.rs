@@ -5,7 +5,9 @@ use super::sets::SetRows;
 use super::settings::{Ratio, Settings, SettingsError};
 use super::store::Store;
 use super::sums::Sums;
-use super::trace::{Probe, Silent, Span, Touch, Trace};
+#[cfg(feature = "trace")]
+use super::trace::Trace;
+use super::trace::{Probe, Silent, Span, Touch};
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 use thiserror::Error;
@@ -156,6 +158,7 @@ impl Encoder {
     /// # Errors
     ///
     /// Those of `push`.
+    #[cfg(feature = "trace")]
     pub fn push_traced(
         &mut self,
         payload: &[u8],
@@ -465,7 +468,7 @@ pub enum PushError {
     Full,
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl Encoder {
     /// All that holds bytes of packets, by address.
     pub(super) fn memory(&self) -> Vec<&[u8]> {

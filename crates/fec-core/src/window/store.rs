@@ -164,7 +164,7 @@ impl<'a> From<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl Store {
     /// All places.
     pub(super) fn memory(&self) -> &[u8] {

@@ -231,7 +231,7 @@ fn spread(
     probe.touch(backend, Touch::Spread { dst: [first, second, third], src: symbol, factors });
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl Sums {
     /// All sums.
     pub(super) fn memory(&self) -> [&[u8]; 2] {

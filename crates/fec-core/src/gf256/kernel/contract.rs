@@ -21,6 +21,7 @@ pub(super) struct Kernel {
     /// Bytes of the packed table of one coefficient.
     pub(super) table_len: usize,
     /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code))]
     pub(super) step: Option<usize>,
     /// Whether a pass of a program goes over its tile twice.
     pub(super) halves: bool,

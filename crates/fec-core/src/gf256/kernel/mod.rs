@@ -40,6 +40,7 @@ mod scratch;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
 mod streams;
+#[cfg(feature = "trace")]
 pub(crate) mod trace;
 mod tuning;
 mod walk;
@@ -53,5 +54,6 @@ pub(crate) use backend::{pack, pack_program, run, run_program, transform_pays};
 pub use contract::Rows;
 pub use program::Operations;
 pub(crate) use program::{BLOCK, FEW, Program, Skews, Sum, tail_layers};
+#[cfg(feature = "trace")]
 pub use trace::{Access, AccessKind};
 pub use tuning::{Store, Tuning, TuningError, Walk};

@@ -68,6 +68,7 @@ impl Walk {
     }
 
     /// Bytes of a row that it takes at a time, with vectors of `width` bytes.
+    #[cfg(feature = "trace")]
     pub(super) fn bytes(self, width: usize) -> usize {
         match self {
             Walk::Line | Walk::LinePrefetch => 64,
