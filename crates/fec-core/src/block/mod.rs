@@ -41,7 +41,9 @@ mod fft;
 mod lagrange;
 mod plan;
 
-pub use crate::gf256::kernel::{Access, AccessKind, Operations, Rows};
+#[cfg(feature = "trace")]
+pub use crate::gf256::kernel::{Access, AccessKind};
+pub use crate::gf256::kernel::{Operations, Rows};
 pub use buf::ShardBuf;
 pub use code::{Code, CodeError};
 pub use fft::transformable;

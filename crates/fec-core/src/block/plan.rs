@@ -1,7 +1,9 @@
 //! Plans: from the shards that are known to those that are wanted.
 
 use super::{Code, fft, lagrange};
-use crate::gf256::kernel::{self, Access, AlignedBytes, Backend, LINE, Operations, Program, Rows, trace};
+use crate::gf256::kernel::{self, AlignedBytes, Backend, LINE, Operations, Program, Rows};
+#[cfg(feature = "trace")]
+use crate::gf256::kernel::{Access, trace};
 
 /// How to compute the wanted shards of a set from k known ones: a matrix or a Fourier transform, packed for
 /// one backend.
@@ -109,7 +111,7 @@ impl Plan {
         (0..).zip(known).for_each(|(row, &index)| sources[usize::from(index ^ shift)] = row);
         let positions: Vec<u8> = wanted.iter().map(|&index| index ^ shift).collect();
         let program = fft::program(sources, &positions);
-        let tables = program.pack(backend);
+        let tables = kernel::pack_program(backend, &program);
         let (known, wanted) = (known.to_vec(), wanted.to_vec());
         Some(Plan { code, backend, known, wanted, tables, method: Method::Fft(program) })
     }
@@ -206,7 +208,7 @@ impl Plan {
         }
         match &self.method {
             Method::Matrix => kernel::run(self.backend, self.code.k(), self.wanted.len(), &self.tables, sets),
-            Method::Fft(program) => program.run(self.backend, &self.tables, sets),
+            Method::Fft(program) => kernel::run_program(self.backend, program, &self.tables, sets),
         }
     }
 
@@ -219,6 +221,7 @@ impl Plan {
     /// # Panics
     ///
     /// When the number or the lengths of rows are not as [`run`](Self::run) asks.
+    #[cfg(feature = "trace")]
     pub fn trace(&self, src: &[&[u8]], dst: &[&[u8]], visit: &mut dyn FnMut(Access)) {
         self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));
         match &self.method {

@@ -5,7 +5,9 @@ use super::row::{GROUP, RepairRow, Sources, emptied, group_at, lanes, window_sta
 use super::sets::SetRows;
 use super::settings::{Ratio, SettingsError, StreamSettings};
 use super::symbol_ring::SymbolRing;
-use super::trace::{Probe, Silent, Span, Touch, Trace};
+#[cfg(feature = "trace")]
+use super::trace::Trace;
+use super::trace::{Probe, Silent, Span, Touch};
 use crate::format::packet::{self, MAX_SEQ, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 use thiserror::Error;
@@ -150,6 +152,7 @@ impl Encoder {
     /// # Errors
     ///
     /// Those of `push`.
+    #[cfg(feature = "trace")]
     pub fn push_traced(
         &mut self,
         payload: &[u8],
@@ -459,7 +462,7 @@ pub enum PushError {
     Full,
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl Encoder {
     /// All that holds bytes of packets, by address.
     pub(super) fn memory(&self) -> Vec<&[u8]> {

@@ -237,7 +237,7 @@ fn spread(
     probe.touch(backend, Touch::Spread { dst: [first, second, third], src: symbol, factors });
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl LaneSums {
     /// All sums.
     pub(super) fn memory(&self) -> [&[u8]; 2] {

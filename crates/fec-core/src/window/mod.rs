@@ -31,4 +31,5 @@ pub use crate::format::packet::Profile;
 pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
 pub use encoder::{Encoder, PushError};
 pub use settings::{Ratio, SettingsError, StreamSettings, WINDOW_LIMIT};
+#[cfg(feature = "trace")]
 pub use trace::{Stage, Trace};

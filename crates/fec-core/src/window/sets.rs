@@ -259,7 +259,7 @@ fn columns(first: u64, deal: Deal, set: u32) -> impl Iterator<Item = u64> {
     (0..deal.packets(set)).map(move |position| first + u64::from(position * deal.sets + set))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl SetRows {
     /// All repair symbols.
     pub(super) fn memory(&self) -> Vec<&[u8]> {

@@ -164,7 +164,7 @@ impl<'a> SymbolsFrom<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 impl SymbolRing {
     /// All places.
     pub(super) fn memory(&self) -> &[u8] {

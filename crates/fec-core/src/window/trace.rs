@@ -4,8 +4,13 @@
 //! [`Silent`] hears nothing, and compiles to nothing; [`Trace`] turns steps into accesses, with the loops of the
 //! kernels.
 
+// Without the feature steps are told to nobody who reads them.
+#![cfg_attr(not(feature = "trace"), allow(dead_code))]
+
 use crate::block::Plan;
-use crate::gf256::kernel::{Access, AccessKind, AlignedBytes, Backend, LINE, Walk, trace};
+#[cfg(feature = "trace")]
+use crate::gf256::kernel::{Access, AccessKind, AlignedBytes, LINE, trace};
+use crate::gf256::kernel::{Backend, Walk};
 
 /// One step of an encoder, just done.
 pub(super) enum Touch<'a> {
@@ -42,6 +47,7 @@ impl Span {
         Span { address: values.as_ptr().addr(), len: size_of_val(values) }
     }
 
+    #[cfg(feature = "trace")]
     fn tell(self, kind: AccessKind, visit: &mut dyn FnMut(Access)) {
         let Span { address, len } = self;
         if len > 0 {
@@ -64,6 +70,7 @@ impl Probe for Silent {
 }
 
 /// What an encoder does when it touches memory.
+#[cfg(feature = "trace")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Packets: payloads come, checksums, headers, copies; and which row is next.
@@ -74,6 +81,7 @@ pub enum Stage {
     Row,
 }
 
+#[cfg(feature = "trace")]
 impl Touch<'_> {
     fn stage(&self) -> Stage {
         match self {
@@ -89,6 +97,7 @@ impl Touch<'_> {
 /// Payloads, symbols, sums, tables, rows and their lists are told, with their real addresses and in the order of the
 /// backend's loops, and for each step some lines of the stack, the same ones; registers, prefetches, the allocator,
 /// constants of checksums, and what becomes of emitted packets are not.
+#[cfg(feature = "trace")]
 pub struct Trace<'v> {
     visit: &'v mut dyn FnMut(Access, Stage),
     /// The sums of a row, one for each class but the first, where they are told as made in memory.
@@ -97,8 +106,10 @@ pub struct Trace<'v> {
 }
 
 /// Bytes of the stack that a step uses, and those around it.
+#[cfg(feature = "trace")]
 const FRAME: usize = 1024;
 
+#[cfg(feature = "trace")]
 impl<'v> Trace<'v> {
     /// Tells what the encoder does.
     pub fn new(visit: &'v mut dyn FnMut(Access, Stage)) -> Trace<'v> {
@@ -113,6 +124,7 @@ impl<'v> Trace<'v> {
     }
 }
 
+#[cfg(feature = "trace")]
 impl Probe for Trace<'_> {
     fn touch(&mut self, backend: Backend, touch: Touch<'_>) {
         let stage = touch.stage();
@@ -155,6 +167,7 @@ impl Probe for Trace<'_> {
 }
 
 /// The accesses of a row whose classes are summed in memory: the first in `dst`, the others in `sums`.
+#[cfg(feature = "trace")]
 fn one_at_a_time(
     sums: &mut AlignedBytes,
     backend: Backend,
@@ -178,7 +191,7 @@ fn one_at_a_time(
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 mod tests {
     use super::super::encoder::Encoder;
     use super::super::{Profile, Ratio, StreamSettings};

@@ -13,10 +13,10 @@ use std::arch::x86_64::{
     _mm256_stream_si256, _mm256_xor_si256,
 };
 
+use super::contract::{Feature, Kernel};
 use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
 use super::x86::{fence, prefetch, prefetch_write};
-use super::{Feature, Kernel};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx2",
@@ -29,7 +29,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: nibble::pack,
     run,
     run_program,
-    gather: GATHER,
+    stream: GATHER,
 };
 
 super::walk::walk! { features: "avx2", step: 64, table_len: TABLE_LEN, outputs: 1 2 3 4 }

@@ -12,9 +12,9 @@ use std::arch::x86_64::{
     _mm512_storeu_si512, _mm512_stream_si512, _mm512_xor_si512,
 };
 
+use super::contract::{Feature, Kernel};
 use super::layers::each;
 use super::x86::{fence, prefetch, prefetch_write};
-use super::{Feature, Kernel};
 use crate::gf256::mul;
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -31,7 +31,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: |coefficient, table| table.copy_from_slice(&MATRICES[usize::from(coefficient)]),
     run,
     run_program,
-    gather: GATHER,
+    stream: GATHER,
 };
 
 /// Bytes of one bit matrix.

@@ -1,236 +1,17 @@
 //! Sums of many rows: the loops of the stream code, where a kernel's work is loads and additions.
 //!
-//! A [`sum`](Backend::sum) reads every source once, adds in registers, multiplies once and stores once. How
-//! many bytes of a row are taken at a time, and whether the next ones are asked for, is a [`Walk`]: which is
+//! A sum reads every source once, adds in registers, multiplies once and stores once. How
+//! many bytes of a row are taken at a time, and whether the next ones are asked for, is a [`Walk`](super::tuning::Walk): which is
 //! fastest depends on the machine, so all of them are there to be measured. In each the loads of a step come
 //! first, then the additions, then the stores: compilers turn that into pairs of loads, which in-order cores
 //! need.
 //!
 //! The functions are a macro for the same reason as in `walk.rs`.
 
-// A function may only run on a CPU that has its features. Each method below holds one such call.
-#![allow(unsafe_code)]
-
-use super::{Backend, Kernel};
-use crate::gf256::PRODUCTS;
-
 /// Bytes ahead that a walk with prefetching asks for.
 pub(super) const AHEAD: usize = 256;
-/// Most sources that one pass of [`Backend::add_products`] takes.
-const PASS: usize = 16;
-/// The longest packed table of a coefficient.
-const MAX_TABLE: usize = 32;
 
-/// How a sum goes along its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Walk {
-    /// 64 bytes of each row at a time.
-    Line,
-    /// 64 bytes at a time, and the line 256 bytes ahead is asked for.
-    LinePrefetch,
-    /// 128 bytes at a time, with the same prefetch.
-    TwoLines,
-    /// 256 bytes at a time, with the same prefetch.
-    FourLines,
-    /// Four registers at a time, by one load where the instruction set has one (`ld1` of NEON).
-    FourRegisters,
-}
-
-impl Walk {
-    /// All of them.
-    pub const ALL: [Walk; 5] =
-        [Walk::Line, Walk::LinePrefetch, Walk::TwoLines, Walk::FourLines, Walk::FourRegisters];
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Walk::Line => "64",
-            Walk::LinePrefetch => "64-prefetch",
-            Walk::TwoLines => "128",
-            Walk::FourLines => "256",
-            Walk::FourRegisters => "4-registers",
-        }
-    }
-
-    /// Bytes of a row that it takes at a time, with vectors of `width` bytes.
-    pub(super) fn bytes(self, width: usize) -> usize {
-        match self {
-            Walk::Line | Walk::LinePrefetch => 64,
-            Walk::TwoLines => 128,
-            Walk::FourLines => 256,
-            Walk::FourRegisters => 4 * width,
-        }
-    }
-}
-
-/// The sources of a sum, by the power of the factor that multiplies them.
-type Classes<'a, 's> = &'a [&'a [&'s [u8]]];
-type Sum = unsafe fn(Classes<'_, '_>, &[u8], &mut [u8], Walk) -> usize;
-type Add = unsafe fn(&mut [u8], &[u8], Walk) -> usize;
-type Spread = unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize;
-type Mix = unsafe fn([&mut [u8]; 4]) -> usize;
-type Turn = unsafe fn([&mut [u8]; 3], &[u8]) -> usize;
-type AddProducts = unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize;
-
-/// The loops of one kernel. Calling one is sound exactly when the CPU has the kernel's features; rows that are
-/// too short panic.
-pub(super) struct Functions {
-    /// Bytes of a vector.
-    pub(super) width: usize,
-    /// `dst = Σ table^i · Σ classes[i]`, over the whole vectors of `dst`; returns the bytes done.
-    pub(super) sum: Sum,
-    /// `dst += src`, over whole vectors.
-    pub(super) add: Add,
-    /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`, over whole vectors.
-    pub(super) spread: Spread,
-    /// Each row becomes the sum of the three others, over whole vectors of the first.
-    pub(super) mix: Mix,
-    /// `rows[1] += rows[0], rows[0] += src, rows[2] = rows[0]`, over whole vectors of `src`.
-    pub(super) turn: Turn,
-    /// `dst += Σ table[i] · src[i]`, over whole vectors.
-    pub(super) add_products: AddProducts,
-    /// Asks for the lines of a row.
-    pub(super) prefetch: fn(&[u8]),
-}
-
-impl Backend {
-    /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
-    ///
-    /// Rows may have any length and begin anywhere; sources are as long as `dst`, or longer, and what is beyond is
-    /// not read. Each source is read once, `dst` only written.
-    ///
-    /// # Panics
-    ///
-    /// When a source is shorter than `dst`.
-    pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
-        let (table, len) = self.table(factor);
-        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.kernel.gather.sum)(classes, &table[..len], dst, walk) };
-        let product = &PRODUCTS[usize::from(factor)];
-        for (i, byte) in dst.iter_mut().enumerate().skip(done) {
-            *byte = classes
-                .iter()
-                .rev()
-                .fold(0, |sum, class| class.iter().fold(product[usize::from(sum)], |sum, row| sum ^ row[i]));
-        }
-    }
-
-    /// Bytes that one load of the stream code's loops takes.
-    pub fn vector_len(self) -> usize {
-        self.kernel.gather.width
-    }
-
-    /// The sum by the walk that is set for this processor.
-    pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
-        self.sum(self.walk(), classes, factor, dst);
-    }
-
-    /// Asks for a row that will be read soon.
-    pub(crate) fn prefetch(self, row: &[u8]) {
-        (self.kernel.gather.prefetch)(row);
-    }
-
-    /// Adds `src` to `dst`.
-    ///
-    /// # Panics
-    ///
-    /// When `src` is shorter than `dst`.
-    pub fn add(self, walk: Walk, dst: &mut [u8], src: &[u8]) {
-        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.kernel.gather.add)(dst, src, walk) };
-        for (sum, byte) in dst.iter_mut().zip(src).skip(done) {
-            *sum ^= byte;
-        }
-    }
-
-    /// Adds `src` to the first of three rows, `src` times a factor to each of the others. `src` is read once.
-    ///
-    /// # Panics
-    ///
-    /// When the rows differ in length.
-    pub fn spread(self, dst: [&mut [u8]; 3], src: &[u8], factors: [u8; 2]) {
-        assert!(dst.iter().all(|row| row.len() == src.len()));
-        let [(first, len), (second, _)] = factors.map(|factor| self.table(factor));
-        let [a, b, c] = dst;
-        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.kernel.gather.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
-        for i in done..src.len() {
-            a[i] ^= src[i];
-            b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
-            c[i] ^= PRODUCTS[usize::from(factors[1])][usize::from(src[i])];
-        }
-    }
-
-    /// Makes of four rows the four sums of three of them: each becomes the sum of the others. Twice is as if it had
-    /// not been done.
-    ///
-    /// # Panics
-    ///
-    /// When the rows differ in length.
-    pub fn mix(self, rows: [&mut [u8]; 4]) {
-        let [a, b, c, d] = rows;
-        assert!([&*b, &*c, &*d].iter().all(|row| row.len() == a.len()));
-        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.kernel.gather.mix)([a, b, c, d]) };
-        for i in done..a.len() {
-            let sum = a[i] ^ b[i] ^ c[i] ^ d[i];
-            for byte in [&mut a[i], &mut b[i], &mut c[i], &mut d[i]] {
-                *byte ^= sum;
-            }
-        }
-    }
-
-    /// What sums of a window need when one block ends and the first one leaves: adds `total` to `ended`, then `left` to
-    /// `total`, and writes that to `begun` too. Each row is read once.
-    ///
-    /// # Panics
-    ///
-    /// When the rows differ in length.
-    pub fn turn(self, total: &mut [u8], ended: &mut [u8], begun: &mut [u8], left: &[u8]) {
-        assert!([&*total, &*ended, &*begun].iter().all(|row| row.len() == left.len()));
-        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-        let done = unsafe { (self.kernel.gather.turn)([total, ended, begun], left) };
-        for i in done..left.len() {
-            ended[i] ^= total[i];
-            total[i] ^= left[i];
-        }
-        begun[done..].copy_from_slice(&total[done..]);
-    }
-
-    /// Adds to `dst` the sum of rows, each times a factor.
-    ///
-    /// # Panics
-    ///
-    /// When there are not as many factors as rows, or a row is shorter than `dst`.
-    pub fn add_products(self, dst: &mut [u8], src: &[&[u8]], factors: &[u8]) {
-        assert_eq!(src.len(), factors.len());
-        let table_len = self.kernel.table_len;
-        for (src, factors) in src.chunks(PASS).zip(factors.chunks(PASS)) {
-            let mut tables = [0; PASS * MAX_TABLE];
-            for (&factor, table) in factors.iter().zip(tables.chunks_exact_mut(table_len)) {
-                (self.kernel.pack)(factor, table);
-            }
-            let tables = &tables[..factors.len() * table_len];
-            // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
-            let done = unsafe { (self.kernel.gather.add_products)(dst, src, tables) };
-            for (i, sum) in dst.iter_mut().enumerate().skip(done) {
-                for (row, &factor) in src.iter().zip(factors) {
-                    *sum ^= PRODUCTS[usize::from(factor)][usize::from(row[i])];
-                }
-            }
-        }
-    }
-
-    /// The packed table of a factor, and its length.
-    fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
-        let kernel: &Kernel = self.kernel;
-        let mut table = [0; MAX_TABLE];
-        (kernel.pack)(factor, &mut table[..kernel.table_len]);
-        (table, kernel.table_len)
-    }
-}
-
-/// Defines `GATHER`, the [`Functions`] of a kernel.
+/// Defines `GATHER`, the [`StreamLoops`](super::contract::StreamLoops) of a kernel.
 ///
 /// The file provides, with the same `#[target_feature]`, the type `Vector`, `load_vector`, `store_vector`,
 /// `zero_vector`, `xor` and `product`, like those of `passes.rs` for one register instead of a line, and a safe
@@ -247,12 +28,12 @@ macro_rules! gather {
         }
     };
     ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr, four_loads: own) => {
-        const GATHER: super::gather::Functions = {
+        const GATHER: super::contract::StreamLoops = {
             $(#[$features])*
             fn sum(
-                classes: &[&[&[u8]]], table: &[u8], dst: &mut [u8], walk: super::gather::Walk,
+                classes: &[&[&[u8]]], table: &[u8], dst: &mut [u8], walk: super::tuning::Walk,
             ) -> usize {
-                use super::gather::Walk;
+                use super::tuning::Walk;
                 let table = table.first_chunk().expect("a packed table");
                 let at = match walk {
                     Walk::Line => sum_from::<{ 64 / $width }, false>(classes, table, dst, 0),
@@ -361,8 +142,8 @@ macro_rules! gather {
             }
 
             $(#[$features])*
-            fn add(dst: &mut [u8], src: &[u8], walk: super::gather::Walk) -> usize {
-                use super::gather::Walk;
+            fn add(dst: &mut [u8], src: &[u8], walk: super::tuning::Walk) -> usize {
+                use super::tuning::Walk;
                 assert!(src.len() >= dst.len(), "the source is as long as the sum");
                 let at = match walk {
                     Walk::Line => add_from::<{ 64 / $width }, false>(dst, src, 0),
@@ -502,7 +283,7 @@ macro_rules! gather {
                 (0..row.len()).step_by(64).for_each(|at| prefetch(row, at));
             }
 
-            super::gather::Functions {
+            super::contract::StreamLoops {
                 width: $width, sum, add, spread, mix, turn, add_products, prefetch: prefetch_row,
             }
         };

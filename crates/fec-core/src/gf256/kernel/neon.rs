@@ -13,9 +13,9 @@ use std::arch::aarch64::{
 };
 use std::arch::{asm, is_aarch64_feature_detected};
 
+use super::contract::{Feature, Kernel};
 use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
-use super::{Feature, Kernel};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "neon",
@@ -28,7 +28,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: nibble::pack,
     run,
     run_program,
-    gather: GATHER,
+    stream: GATHER,
 };
 
 super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }

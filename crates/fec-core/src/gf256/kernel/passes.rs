@@ -16,9 +16,10 @@
 macro_rules! passes {
     ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
         use super::passes::APART;
-        use super::program::{Factor, Input, Merge, Outputs, Pass, Term};
-        use super::runner::{Column, Place, Tile};
-        use super::{BLOCK, FEW, LINE, Rows};
+        use super::aligned::LINE;
+        use super::contract::Rows;
+        use super::program::{BLOCK, Column, FEW, Factor, Input, Merge, Outputs, Pass, Term};
+        use super::runner::{Place, Tile};
 
         super::layers::layers! { $(#[$features])* }
 

@@ -11,11 +11,13 @@
 //!
 //! A program knows nothing of points or codes; it sees rows, blocks and coefficients.
 
-use super::aligned::AlignedBytes;
-use super::{Backend, Rows};
+use super::aligned::LINE;
 
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 16;
+
+/// The sixteen rows of a block in one column.
+pub(super) type Column = [[u8; LINE]; BLOCK];
 
 /// Rows that may be added to the input of a forward pass on the way: those that meet first in its layers.
 pub(crate) const FEW: usize = 4;
@@ -146,7 +148,7 @@ pub(crate) struct Program {
     /// The row in which each source is found.
     pub(super) sources: Vec<u8>,
     /// The coefficients behind [`Factor::Table`] and the numbers of skews.
-    coefficients: Vec<u8>,
+    pub(super) coefficients: Vec<u8>,
     /// Blocks that the passes name.
     pub(super) blocks: usize,
     operations: Operations,
@@ -298,25 +300,5 @@ impl Program {
         let at = self.coefficients.len();
         self.coefficients.extend_from_slice(coefficients);
         at
-    }
-
-    /// The tables of all coefficients for `backend`.
-    pub(crate) fn pack(&self, backend: Backend) -> AlignedBytes {
-        let kernel = backend.kernel;
-        let mut tables = AlignedBytes::zeroed(self.coefficients.len() * kernel.table_len);
-        for (&coefficient, table) in self.coefficients.iter().zip(tables.chunks_exact_mut(kernel.table_len)) {
-            (kernel.pack)(coefficient, table);
-        }
-        tables
-    }
-
-    /// Applies the program to every set, with tables made by [`pack`](Self::pack) for the same backend.
-    ///
-    /// # Panics
-    ///
-    /// When rows are missing, differ in length, or are no multiple of 64 bytes long; sets may then be written in
-    /// part.
-    pub(crate) fn run(&self, backend: Backend, tables: &AlignedBytes, sets: &mut [Rows<'_, '_, '_, '_>]) {
-        super::run_program(backend, self, tables, sets);
     }
 }

@@ -13,13 +13,6 @@
 use std::ops::Range;
 
 use super::aligned::LINE;
-use super::program::BLOCK;
-
-/// The sixteen rows of a block in one column.
-pub(super) type Column = [[u8; LINE]; BLOCK];
-
-/// Most columns of a tile.
-pub(super) const MAX_COLUMNS: usize = 32;
 
 /// A line of every row of one set.
 #[derive(Clone, Copy, Default)]
@@ -89,25 +82,27 @@ macro_rules! runner {
     ($(#[$features:meta])* table_len: $table_len:expr) => {
         $(#[$features])*
         fn run_program(
-            program: &super::Program,
+            program: &super::program::Program,
             tables: &[u8],
-            scratch: &mut [super::runner::Column],
-            tuning: super::Tuning,
-            sets: &mut [super::Rows<'_, '_, '_, '_>],
+            scratch: &mut [super::program::Column],
+            tuning: super::tuning::Tuning,
+            sets: &mut [super::contract::Rows<'_, '_, '_, '_>],
         ) {
-            use super::runner::{MAX_COLUMNS, Place, Tile};
+            use super::aligned::LINE;
+            use super::runner::{Place, Tile};
+            use super::tuning::{MAX_COLUMNS, Store};
 
-            let store = tuning.store_of(super::output_bytes(sets));
+            let store = tuning.store_of(super::contract::output_bytes(sets));
             let columns = scratch.len() / (program.blocks + 1);
             let (stage, blocks) = scratch.split_at_mut(columns);
-            let ahead = tuning.prefetch.div_ceil(super::LINE);
+            let ahead = tuning.prefetch.div_ceil(LINE);
             let tables = tables.as_chunks::<{ $table_len }>().0;
             let mut places = [(Place::default(), None); MAX_COLUMNS];
             for sets in sets.chunk_by_mut(|(a, _), (b, _)| a[0].len() == b[0].len()) {
-                let lines = sets[0].0[0].len() / super::LINE;
+                let lines = sets[0].0[0].len() / LINE;
                 let total = lines * sets.len();
                 // Sets that the second cache holds together are not worth a look ahead from one to the next.
-                let across = 2 * total * super::LINE * program.sources.len() > tuning.past;
+                let across = 2 * total * LINE * program.sources.len() > tuning.past;
                 // Whole sets, where several go into a tile: each is then looked up once for a pass.
                 let whole = if lines < columns { columns / lines.max(1) * lines.max(1) } else { columns };
                 for start in (0..total).step_by(whole) {
@@ -122,15 +117,15 @@ macro_rules! runner {
                     let tile = Tile {
                         columns,
                         places: &places[..used],
-                        stream: store == super::Store::Stream,
-                        prefetch_outputs: store == super::Store::Prefetch,
+                        stream: store == Store::Stream,
+                        prefetch_outputs: store == Store::Prefetch,
                     };
                     for pass in &program.passes {
                         run_pass(pass, &program.sources, tables, blocks, stage, sets, tile);
                     }
                 }
             }
-            if store == super::Store::Stream {
+            if store == Store::Stream {
                 fence();
             }
         }

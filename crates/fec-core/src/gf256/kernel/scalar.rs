@@ -1,9 +1,8 @@
 //! The readable kernel: one byte at a time, by table. It runs everywhere, and its matrix is the oracle of all
 //! others and of all programs.
 
+use super::contract::{Kernel, Matrix};
 use super::layers::looped as each;
-use super::trace::{self, Visitor};
-use super::{Kernel, Matrix};
 use crate::gf256::PRODUCTS;
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -17,12 +16,12 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: |coefficient, table| table[0] = coefficient,
     run,
     run_program,
-    gather: GATHER,
+    stream: GATHER,
 };
 
 /// Rows are cut into chunks of this many bytes, so that sources are still in the nearest cache for the next
 /// output.
-const CHUNK: usize = 512;
+pub(super) const CHUNK: usize = 512;
 
 fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
     for (src, dst) in sets {
@@ -37,26 +36,6 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
                     for (sum, &byte) in out.iter_mut().zip(&row[start..end]) {
                         *sum ^= product[usize::from(byte)];
                     }
-                }
-            }
-        }
-    }
-}
-
-/// What [`run`] touches, for one set. Which bytes of a row of products it looks up depends on the data; all lines
-/// of the row are told.
-pub(super) fn trace(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
-    let row_len = src[0].len();
-    for start in (0..row_len).step_by(CHUNK) {
-        let columns = || (start..row_len.min(start + CHUNK)).step_by(LINE);
-        for (coefficients, out) in tables.chunks_exact(src.len()).zip(dst) {
-            columns().for_each(|at| trace::write(visit, out, at, LINE, false));
-            for (i, &coefficient) in coefficients.iter().enumerate() {
-                let row = trace::row(visit, src, i);
-                for at in columns() {
-                    trace::read(visit, row, at, LINE);
-                    trace::read(visit, &PRODUCTS[usize::from(coefficient)], 0, 256);
-                    trace::write(visit, out, at, LINE, false);
                 }
             }
         }

@@ -5,8 +5,8 @@
 
 use std::cell::RefCell;
 
-use super::AlignedBytes;
-use super::runner::Column;
+use super::aligned::AlignedBytes;
+use super::program::Column;
 
 thread_local! {
     static SCRATCH: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));

@@ -12,10 +12,10 @@ use std::arch::x86_64::{
     _mm_srli_epi64, _mm_storeu_si128, _mm_stream_si128, _mm_xor_si128,
 };
 
+use super::contract::{Feature, Kernel};
 use super::layers::each;
 use super::nibble::{self, TABLE_LEN};
 use super::x86::{fence, prefetch, prefetch_write};
-use super::{Feature, Kernel};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "ssse3",
@@ -28,7 +28,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     pack: nibble::pack,
     run,
     run_program,
-    gather: GATHER,
+    stream: GATHER,
 };
 
 super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }

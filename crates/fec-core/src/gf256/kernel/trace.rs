@@ -10,7 +10,12 @@ mod program;
 pub(crate) use gather::{add, gather, mix, spread, turn};
 pub(crate) use program::program;
 
-use super::{AlignedBytes, Backend, Store, groups};
+use super::aligned::{AlignedBytes, LINE};
+use super::backend::Backend;
+use super::scalar::CHUNK;
+use super::tuning::Store;
+use super::walk::groups;
+use crate::gf256::PRODUCTS;
 
 /// One stretch of memory that a kernel touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +101,7 @@ pub(crate) fn matrix(
 ) {
     let kernel = backend.kernel;
     let (k, row_len) = (src.len(), src[0].len());
-    let Some(step) = kernel.step else { return super::scalar::trace(tables, src, dst, visit) };
+    let Some(step) = kernel.step else { return scalar_matrix(tables, src, dst, visit) };
     let frame = Frame::<GROUP_FRAME>::new();
     let cut = super::walk::Cut::new(backend.tuning, k, row_len, row_len * dst.len());
     let stream = cut.store == Store::Stream;
@@ -112,6 +117,26 @@ pub(crate) fn matrix(
                 for i in group.clone() {
                     let to = row(visit, dst, i);
                     write(visit, to, at, step, stream);
+                }
+            }
+        }
+    }
+}
+
+/// What the matrix of the portable kernel touches. Which bytes of a row of products it looks up depends on the data; all lines
+/// of the row are told.
+fn scalar_matrix(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
+    let row_len = src[0].len();
+    for start in (0..row_len).step_by(CHUNK) {
+        let columns = || (start..row_len.min(start + CHUNK)).step_by(LINE);
+        for (coefficients, out) in tables.chunks_exact(src.len()).zip(dst) {
+            columns().for_each(|at| write(visit, out, at, LINE, false));
+            for (i, &coefficient) in coefficients.iter().enumerate() {
+                let row = row(visit, src, i);
+                for at in columns() {
+                    read(visit, row, at, LINE);
+                    read(visit, &PRODUCTS[usize::from(coefficient)], 0, 256);
+                    write(visit, out, at, LINE, false);
                 }
             }
         }

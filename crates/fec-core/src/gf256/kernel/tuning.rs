@@ -5,8 +5,10 @@
 
 use std::fmt;
 
-use super::gather::Walk;
-use super::runner::{Column, MAX_COLUMNS};
+use super::program::Column;
+
+/// Most columns of a tile of a transform.
+pub(super) const MAX_COLUMNS: usize = 32;
 
 /// How large outputs are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +32,49 @@ impl Store {
             Store::Plain => "plain",
             Store::Prefetch => "prefetch",
             Store::Stream => "stream",
+        }
+    }
+}
+
+/// How a sum goes along its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Walk {
+    /// 64 bytes of each row at a time.
+    Line,
+    /// 64 bytes at a time, and the line 256 bytes ahead is asked for.
+    LinePrefetch,
+    /// 128 bytes at a time, with the same prefetch.
+    TwoLines,
+    /// 256 bytes at a time, with the same prefetch.
+    FourLines,
+    /// Four registers at a time, by one load where the instruction set has one (`ld1` of NEON).
+    FourRegisters,
+}
+
+impl Walk {
+    /// All of them.
+    pub const ALL: [Walk; 5] =
+        [Walk::Line, Walk::LinePrefetch, Walk::TwoLines, Walk::FourLines, Walk::FourRegisters];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Walk::Line => "64",
+            Walk::LinePrefetch => "64-prefetch",
+            Walk::TwoLines => "128",
+            Walk::FourLines => "256",
+            Walk::FourRegisters => "4-registers",
+        }
+    }
+
+    /// Bytes of a row that it takes at a time, with vectors of `width` bytes.
+    #[cfg(feature = "trace")]
+    pub(super) fn bytes(self, width: usize) -> usize {
+        match self {
+            Walk::Line | Walk::LinePrefetch => 64,
+            Walk::TwoLines => 128,
+            Walk::FourLines => 256,
+            Walk::FourRegisters => 4 * width,
         }
     }
 }

@@ -16,7 +16,14 @@
 //! only from one with the same features: each kernel file gets its own copy, and needs `unsafe` for loads and
 //! stores alone.
 
-use super::{Store, Tuning};
+use super::tuning::{Store, Tuning};
+
+/// The groups into which a kernel that sums up to `max` outputs at once divides `wanted` outputs: as few as
+/// possible, their sizes equal to within one.
+pub(super) fn groups(wanted: usize, max: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let count = wanted.div_ceil(max);
+    (0..count).map(move |g| g * wanted / count..(g + 1) * wanted / count)
+}
 
 /// How the sets of one call are cut.
 pub(super) struct Cut {
@@ -61,18 +68,18 @@ macro_rules! walk {
         const STEP: usize = $step;
 
         #[target_feature(enable = $features)]
-        fn run(matrix: super::Matrix<'_>, sets: &mut [super::Rows<'_, '_, '_, '_>]) {
+        fn run(matrix: super::contract::Matrix<'_>, sets: &mut [super::contract::Rows<'_, '_, '_, '_>]) {
             let row_len = sets.iter().map(|(src, _)| src[0].len()).max().unwrap_or(0);
-            let cut = super::walk::Cut::new(matrix.tuning, matrix.k, row_len, super::output_bytes(sets));
+            let cut = super::walk::Cut::new(matrix.tuning, matrix.k, row_len, super::contract::output_bytes(sets));
             let tables = matrix.tables.as_chunks::<{ $table_len }>().0;
             for sets in sets.chunks_mut(cut.sets) {
                 for start in (0..row_len).step_by(cut.tile_len) {
-                    for group in super::groups(matrix.wanted, matrix.tuning.sums) {
+                    for group in super::walk::groups(matrix.wanted, matrix.tuning.sums) {
                         let ahead = Some(matrix.tuning.prefetch).filter(|&ahead| ahead > 0 && start + ahead < row_len);
                         let way = super::walk::Way {
                             sources: ahead.filter(|_| group.start == 0),
-                            outputs: ahead.filter(|_| cut.store == super::Store::Prefetch),
-                            stream: cut.store == super::Store::Stream,
+                            outputs: ahead.filter(|_| cut.store == super::tuning::Store::Prefetch),
+                            stream: cut.store == super::tuning::Store::Stream,
                         };
                         let tables = &tables[group.start * matrix.k..group.end * matrix.k];
                         for (src, dst) in sets.iter_mut() {
@@ -86,7 +93,7 @@ macro_rules! walk {
                     }
                 }
             }
-            if cut.store == super::Store::Stream {
+            if cut.store == super::tuning::Store::Stream {
                 fence();
             }
         }

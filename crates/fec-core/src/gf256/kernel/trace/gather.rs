@@ -2,9 +2,10 @@
 
 use super::{Visitor, read, source, write};
 use crate::gf256::PRODUCTS;
+use crate::gf256::kernel::backend::Backend;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::gf256::kernel::nibble;
-use crate::gf256::kernel::{Backend, Walk};
+use crate::gf256::kernel::tuning::Walk;
 use std::ops::Range;
 
 /// The accesses of [`Backend::gather`].

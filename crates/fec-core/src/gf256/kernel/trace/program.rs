@@ -3,11 +3,13 @@
 use super::{Access, AccessKind, Frame, Visitor, read, row, value, write};
 use crate::gf256::PRODUCTS;
 use crate::gf256::kernel::aligned::LINE;
+use crate::gf256::kernel::backend::Backend;
 use crate::gf256::kernel::program::{
-    BLOCK, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term, tail_layers,
+    BLOCK, FEW, Factor, Input, Merge, Outputs, Pass, Program, Tap, Term, tail_layers,
 };
-use crate::gf256::kernel::runner::{MAX_COLUMNS, Step};
-use crate::gf256::kernel::{Backend, FEW, Store, scratch};
+use crate::gf256::kernel::runner::Step;
+use crate::gf256::kernel::scratch;
+use crate::gf256::kernel::tuning::{MAX_COLUMNS, Store};
 use std::ops::Range;
 
 /// Lines that a kernel in halves sums at once; others take all of a block.

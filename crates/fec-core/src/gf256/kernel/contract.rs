@@ -1,0 +1,89 @@
+//! What a kernel file offers, and what it is called with.
+//!
+//! Kernels know this file and not the list of them, nor what backends are.
+
+use super::program::{Column, Program};
+use super::tuning::{Tuning, Walk};
+
+/// The rows of one set: the sources, shared, and the destinations, exclusive, all of one length in bytes.
+///
+/// The caller owns both; a kernel reads the first and overwrites the second.
+pub type Rows<'a, 's, 'b, 'd> = (&'a [&'s [u8]], &'b mut [&'d mut [u8]]);
+
+/// What a kernel file offers.
+pub(super) struct Kernel {
+    /// The backend's name.
+    pub(super) name: &'static str,
+    /// The CPU features it needs.
+    pub(super) features: &'static [Feature],
+    /// Most outputs it sums at once; see [`groups`](super::walk::groups).
+    pub(super) max_outputs: usize,
+    /// Bytes of the packed table of one coefficient.
+    pub(super) table_len: usize,
+    /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code))]
+    pub(super) step: Option<usize>,
+    /// Whether a pass of a program goes over its tile twice.
+    pub(super) halves: bool,
+    /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
+    /// multiplication of a matrix with its addition. Measured.
+    pub(super) program_costs: (usize, usize),
+    /// Writes the packed table of a coefficient, `table_len` bytes.
+    pub(super) pack: fn(u8, &mut [u8]),
+    /// Computes all sets. Calling it is sound exactly when the CPU has all of `features`; nothing else is
+    /// asked for the sake of memory safety. Rows that do not fit the matrix panic.
+    pub(super) run: unsafe fn(Matrix<'_>, &mut [Rows<'_, '_, '_, '_>]),
+    /// Applies a program to all sets, with the tables of its coefficients and columns for its blocks and one
+    /// more, as many for each. Sound under the same condition.
+    pub(super) run_program: unsafe fn(&Program, &[u8], &mut [Column], Tuning, &mut [Rows<'_, '_, '_, '_>]),
+    /// The loops of live streams.
+    pub(super) stream: StreamLoops,
+}
+
+/// A CPU feature that a kernel needs.
+pub(super) struct Feature {
+    pub(super) name: &'static str,
+    /// The run-time test.
+    pub(super) present: fn() -> bool,
+}
+
+/// A packed matrix as a kernel reads it.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a> {
+    /// Number of source rows.
+    pub(super) k: usize,
+    /// Number of destination rows.
+    pub(super) wanted: usize,
+    /// For each group of outputs, for each source, the tables of the group's outputs.
+    pub(super) tables: &'a [u8],
+    /// How rows are cut and moved.
+    pub(super) tuning: Tuning,
+}
+
+/// The loops of one kernel over whole rows, for live streams. Calling one is sound exactly when the CPU has the
+/// kernel's features; rows that are too short panic. Each does whole vectors only, and all but `prefetch` return how
+/// many bytes of every row that was.
+#[allow(clippy::type_complexity)]
+pub(super) struct StreamLoops {
+    /// Bytes of a vector.
+    pub(super) width: usize,
+    /// `dst = Σ table^i · Σ classes[i]`; arguments are the classes, the table, `dst` and the walk.
+    pub(super) sum: unsafe fn(&[&[&[u8]]], &[u8], &mut [u8], Walk) -> usize,
+    /// `dst += src`; arguments are `dst`, `src` and the walk.
+    pub(super) add: unsafe fn(&mut [u8], &[u8], Walk) -> usize,
+    /// `dst[0] += src, dst[1] += table[0] · src, dst[2] += table[1] · src`; arguments are `dst`, `src` and the tables.
+    pub(super) spread: unsafe fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize,
+    /// Each row becomes the sum of the three others.
+    pub(super) mix: unsafe fn([&mut [u8]; 4]) -> usize,
+    /// `rows[1] += rows[0], rows[0] += src, rows[2] = rows[0]`; arguments are `rows` and `src`.
+    pub(super) turn: unsafe fn([&mut [u8]; 3], &[u8]) -> usize,
+    /// `dst += Σ table[i] · src[i]`; arguments are `dst`, `src` and the tables.
+    pub(super) add_products: unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize,
+    /// Asks for the lines of a row.
+    pub(super) prefetch: fn(&[u8]),
+}
+
+/// Bytes of output of all sets.
+pub(super) fn output_bytes(sets: &[Rows<'_, '_, '_, '_>]) -> usize {
+    sets.iter().map(|(src, dst)| src[0].len() * dst.len()).sum()
+}

@@ -1,0 +1,153 @@
+//! What live streams ask of a backend: sums over whole rows, of any length and at any address.
+//!
+//! A kernel's loops do the whole vectors (`gather.rs`); what is left of a row is done here, byte by byte.
+
+// A loop may only run on a CPU that has its features. Each method below holds one such call.
+#![allow(unsafe_code)]
+
+use super::backend::Backend;
+use super::tuning::Walk;
+use crate::gf256::PRODUCTS;
+
+/// Most sources that one pass of [`Backend::add_products`] takes.
+const PASS: usize = 16;
+
+/// The longest packed table of a coefficient.
+const MAX_TABLE: usize = 32;
+
+impl Backend {
+    /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
+    ///
+    /// Rows may have any length and begin anywhere; sources are as long as `dst`, or longer, and what is beyond is
+    /// not read. Each source is read once, `dst` only written.
+    ///
+    /// # Panics
+    ///
+    /// When a source is shorter than `dst`.
+    pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        let (table, len) = self.table(factor);
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.stream.sum)(classes, &table[..len], dst, walk) };
+        let product = &PRODUCTS[usize::from(factor)];
+        for (i, byte) in dst.iter_mut().enumerate().skip(done) {
+            *byte = classes
+                .iter()
+                .rev()
+                .fold(0, |sum, class| class.iter().fold(product[usize::from(sum)], |sum, row| sum ^ row[i]));
+        }
+    }
+
+    /// Bytes that one load of the stream code's loops takes.
+    pub fn vector_len(self) -> usize {
+        self.kernel.stream.width
+    }
+
+    /// The sum by the walk that is set for this processor.
+    pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        self.sum(self.walk(), classes, factor, dst);
+    }
+
+    /// Asks for a row that will be read soon.
+    pub(crate) fn prefetch(self, row: &[u8]) {
+        (self.kernel.stream.prefetch)(row);
+    }
+
+    /// Adds `src` to `dst`.
+    ///
+    /// # Panics
+    ///
+    /// When `src` is shorter than `dst`.
+    pub fn add(self, walk: Walk, dst: &mut [u8], src: &[u8]) {
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.stream.add)(dst, src, walk) };
+        for (sum, byte) in dst.iter_mut().zip(src).skip(done) {
+            *sum ^= byte;
+        }
+    }
+
+    /// Adds `src` to the first of three rows, `src` times a factor to each of the others. `src` is read once.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn spread(self, dst: [&mut [u8]; 3], src: &[u8], factors: [u8; 2]) {
+        assert!(dst.iter().all(|row| row.len() == src.len()));
+        let [(first, len), (second, _)] = factors.map(|factor| self.table(factor));
+        let [a, b, c] = dst;
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.stream.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
+        for i in done..src.len() {
+            a[i] ^= src[i];
+            b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
+            c[i] ^= PRODUCTS[usize::from(factors[1])][usize::from(src[i])];
+        }
+    }
+
+    /// Makes of four rows the four sums of three of them: each becomes the sum of the others. Twice is as if it had
+    /// not been done.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn mix(self, rows: [&mut [u8]; 4]) {
+        let [a, b, c, d] = rows;
+        assert!([&*b, &*c, &*d].iter().all(|row| row.len() == a.len()));
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.stream.mix)([a, b, c, d]) };
+        for i in done..a.len() {
+            let sum = a[i] ^ b[i] ^ c[i] ^ d[i];
+            for byte in [&mut a[i], &mut b[i], &mut c[i], &mut d[i]] {
+                *byte ^= sum;
+            }
+        }
+    }
+
+    /// What sums of a window need when one block ends and the first one leaves: adds `total` to `ended`, then `left` to
+    /// `total`, and writes that to `begun` too. Each row is read once.
+    ///
+    /// # Panics
+    ///
+    /// When the rows differ in length.
+    pub fn turn(self, total: &mut [u8], ended: &mut [u8], begun: &mut [u8], left: &[u8]) {
+        assert!([&*total, &*ended, &*begun].iter().all(|row| row.len() == left.len()));
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        let done = unsafe { (self.kernel.stream.turn)([total, ended, begun], left) };
+        for i in done..left.len() {
+            ended[i] ^= total[i];
+            total[i] ^= left[i];
+        }
+        begun[done..].copy_from_slice(&total[done..]);
+    }
+
+    /// Adds to `dst` the sum of rows, each times a factor.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many factors as rows, or a row is shorter than `dst`.
+    pub fn add_products(self, dst: &mut [u8], src: &[&[u8]], factors: &[u8]) {
+        assert_eq!(src.len(), factors.len());
+        let table_len = self.kernel.table_len;
+        for (src, factors) in src.chunks(PASS).zip(factors.chunks(PASS)) {
+            let mut tables = [0; PASS * MAX_TABLE];
+            for (&factor, table) in factors.iter().zip(tables.chunks_exact_mut(table_len)) {
+                (self.kernel.pack)(factor, table);
+            }
+            let tables = &tables[..factors.len() * table_len];
+            // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+            let done = unsafe { (self.kernel.stream.add_products)(dst, src, tables) };
+            for (i, sum) in dst.iter_mut().enumerate().skip(done) {
+                for (row, &factor) in src.iter().zip(factors) {
+                    *sum ^= PRODUCTS[usize::from(factor)][usize::from(row[i])];
+                }
+            }
+        }
+    }
+
+    /// The packed table of a factor, and its length.
+    fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
+        let kernel = self.kernel;
+        let mut table = [0; MAX_TABLE];
+        (kernel.pack)(factor, &mut table[..kernel.table_len]);
+        (table, kernel.table_len)
+    }
+}
