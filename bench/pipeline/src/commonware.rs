@@ -10,7 +10,7 @@ use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
 use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
-use fec_core::spread::Inline;
+use fec_core::executor::Inline;
 use std::hint::black_box;
 use std::num::NonZeroU16;
 

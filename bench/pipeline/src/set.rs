@@ -8,7 +8,7 @@ use fec_core::merkle::Tree;
 use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
-use fec_core::spread::{Inline, Spread};
+use fec_core::executor::{Inline, Executor};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -54,9 +54,9 @@ impl Set {
         }
     }
 
-    pub(crate) fn encode(&mut self, encoder: &SetEncoder, spread: &dyn Spread) {
+    pub(crate) fn encode(&mut self, encoder: &SetEncoder, executor: &dyn Executor) {
         let rows: Vec<&[u8]> = self.originals.iter().collect();
-        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, spread, &Unobserved);
+        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, executor, &Unobserved);
         self.root = self.group.root(&root);
     }
 
@@ -93,7 +93,7 @@ impl Set {
         decoder: &mut SetDecoder,
         kept: &[u32],
         plans: &PlanCache,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
     ) -> (Duration, Duration) {
         let mut proofs = vec![vec![0u8; self.group.shape().proof_len()]; kept.len()];
         decoder.begin(&self.group, &self.root, 0);
@@ -105,7 +105,7 @@ impl Set {
         let shards: Vec<(u32, &[&[u8]])> = kept.iter().copied().zip(proofs.iter().map(|p| &p[..])).collect();
         let (checking, intact) = timed(|| decoder.check_all(&shards, &Unobserved));
         assert!(intact.iter().all(|intact| *intact), "every shard is intact");
-        let (decoding, decoded) = timed(|| decoder.decode(plans, spread, &Unobserved));
+        let (decoding, decoded) = timed(|| decoder.decode(plans, executor, &Unobserved));
         decoded.expect("it decodes");
         (checking, decoding)
     }

@@ -7,9 +7,9 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::stages::{self, Observed, Stage};
 use crate::sys::threads::{Threads, share};
+use fec_core::executor::Executor;
 use fec_core::params::Shape;
 use fec_core::set::{PlanCache, SetDecoder, SetError};
-use fec_core::spread::Spread;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -26,11 +26,11 @@
 pub mod block;
 pub mod digest;
 pub mod error;
+pub mod executor;
 pub mod format;
 pub mod gf256;
 pub mod merkle;
 pub mod observe;
 pub mod params;
 pub mod set;
-pub mod spread;
 pub mod window;

@@ -2,17 +2,17 @@
 
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::{Digest, HashKind};
+use fec_core::executor::{Executor, Inline};
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
 use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::{PlanCache, SetDecoder, SetEncoder, SetError};
-use fec_core::spread::{Inline, Spread};
 
 /// Scoped threads, as a caller lends them.
 struct Lent(usize);
 
-impl Spread for Lent {
+impl Executor for Lent {
     fn width(&self) -> usize {
         self.0
     }

@@ -5,10 +5,10 @@ use super::pass::{Original, Pass, Rows, Scratch};
 use super::plans::PlanCache;
 use crate::block::{Code, ShardBuf, transformable};
 use crate::digest::Digest;
+use crate::executor::Executor;
 use crate::merkle::Tree;
 use crate::observe::{Observer, Phase};
 use crate::params::{GroupGeometry, Shape};
-use crate::spread::Spread;
 
 /// Why a set cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -192,7 +192,7 @@ impl SetDecoder {
     pub fn decode(
         &mut self,
         plans: &PlanCache,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
         observer: &dyn Observer,
     ) -> Result<(), SetError> {
         let (geometry, _, set) = self.group.expect("begin was called");
@@ -222,7 +222,7 @@ impl SetDecoder {
         };
         let is_known = |i: usize| known.contains(&(i as u8));
         let mut scratch = std::mem::take(&mut self.scratch);
-        let digests = pass.run(self.pass_rows(code, is_known), &mut scratch, spread, observer);
+        let digests = pass.run(self.pass_rows(code, is_known), &mut scratch, executor, observer);
         self.scratch = scratch;
         observer.begin(Phase::Tree);
         // Digests come in the order of the shards.

@@ -3,10 +3,10 @@
 use super::pass::{Original, Pass, Rows, Scratch};
 use crate::block::{Code, Plan, ShardBuf};
 use crate::digest::{Digest, HashKind};
+use crate::executor::Executor;
 use crate::gf256::kernel::Backend;
 use crate::merkle::Tree;
 use crate::observe::{Observer, Phase};
-use crate::spread::Spread;
 
 /// Encodes the sets of one code and hash.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl SetEncoder {
         originals: &[&[u8]],
         recovery: &mut ShardBuf,
         tree: &mut Tree,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
         observer: &dyn Observer,
     ) -> Digest {
         let shard_len = originals[0].len();
@@ -58,7 +58,7 @@ impl SetEncoder {
             originals: originals.iter().map(|row| Original::Known(row)).collect(),
             recovery: Some(recovery.iter_mut().collect()),
         };
-        let digests = pass.run(rows, &mut Scratch::default(), spread, observer);
+        let digests = pass.run(rows, &mut Scratch::default(), executor, observer);
         observer.begin(Phase::Tree);
         let leaf = |(index, digest)| self.hash.leaf(digest, set, index);
         tree.leaves_mut().extend((0..).zip(&digests).map(leaf));

@@ -5,8 +5,8 @@
 
 use crate::block::{Plan, ShardBuf};
 use crate::digest::{Columns, Digest, HashKind, Piece};
+use crate::executor::{Executor, for_each};
 use crate::observe::{Observer, Phase, Unobserved};
-use crate::spread::{Spread, for_each, run_plan};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of each row that are coded into room for pieces and hashed there.
@@ -21,6 +21,9 @@ const KEPT_PIECE_LEN: usize = 16 << 10;
 
 /// Bytes of each row in a piece that threads share: enough that it pays to start them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
+
+/// Below this many bytes a row is not worth splitting.
+const SMALLEST_CHUNK: usize = 16 << 10;
 
 /// An original shard, or its part in a piece.
 pub(super) enum Original<'a> {
@@ -130,7 +133,7 @@ impl Pass<'_> {
         &self,
         rows: Rows<'_>,
         scratch: &mut Scratch,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
         observer: &dyn Observer,
     ) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
@@ -140,8 +143,8 @@ impl Pass<'_> {
             return Vec::new();
         }
         match self.hash {
-            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, spread, observer),
-            HashKind::Sha256 => self.in_order(rows, hashed, scratch, spread, observer),
+            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, executor, observer),
+            HashKind::Sha256 => self.in_order(rows, hashed, scratch, executor, observer),
         }
     }
 
@@ -151,7 +154,7 @@ impl Pass<'_> {
         rows: Rows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
         observer: &dyn Observer,
     ) -> Vec<Digest> {
         let len = rows.len();
@@ -159,7 +162,7 @@ impl Pass<'_> {
         let mut columns = Columns::new(hashed, len, piece_len);
         let mut pieces = columns.pieces();
         let count = len.div_ceil(piece_len);
-        let threads = spread.width().min(count);
+        let threads = executor.width().min(count);
         // Pieces that are coded together.
         let stretch = if self.keeps_recovery { count.div_ceil(threads) } else { 1 };
         let mut stretches = rows.pieces(stretch * piece_len).into_iter();
@@ -174,7 +177,7 @@ impl Pass<'_> {
         let (inside, outside): (&dyn Observer, &dyn Observer) =
             if threads == 1 { (observer, &Unobserved) } else { (&Unobserved, observer) };
         outside.begin(self.phase);
-        for_each(spread, jobs, |(stretches, room)| {
+        for_each(executor, jobs, |(stretches, room)| {
             for (mut rows, pieces) in stretches {
                 let fresh = self.code(&mut rows, room, inside, Plan::run);
                 inside.begin(Phase::Digest);
@@ -195,10 +198,10 @@ impl Pass<'_> {
         rows: Rows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        spread: &dyn Spread,
+        executor: &dyn Executor,
         observer: &dyn Observer,
     ) -> Vec<Digest> {
-        let piece_len = match (self.keeps_recovery, spread.width()) {
+        let piece_len = match (self.keeps_recovery, executor.width()) {
             (true, _) => rows.len(),
             (false, 1) => PIECE_LEN,
             (false, _) => SHARED_PIECE_LEN,
@@ -207,11 +210,11 @@ impl Pass<'_> {
         let mut states = vec![Sha256::new(); hashed];
         for mut rows in rows.pieces(piece_len) {
             let fresh =
-                self.code(&mut rows, room, observer, |plan, src, dst| run_plan(spread, plan, src, dst));
+                self.code(&mut rows, room, observer, |plan, src, dst| run_plan(executor, plan, src, dst));
             observer.begin(Phase::Digest);
-            let share = hashed.div_ceil(spread.width());
+            let share = hashed.div_ceil(executor.width());
             let jobs = states.chunks_mut(share).zip(fresh.chunks(share)).collect();
-            for_each(spread, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
+            for_each(executor, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
                 states.iter_mut().zip(rows).for_each(|(state, row)| state.update(row));
             });
             observer.end(Phase::Digest, bytes(&fresh));
@@ -268,6 +271,29 @@ impl Pass<'_> {
         fresh.extend(recovery.into_iter().map(|row| &*row));
         fresh
     }
+}
+
+/// Sources and destinations of one range of columns.
+type Range<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
+
+/// Runs a plan with the columns split over the threads.
+fn run_plan(executor: &dyn Executor, plan: &Plan, src: &[&[u8]], dst: &mut [&mut [u8]]) {
+    let len = src.first().map_or(0, |row| row.len());
+    let chunk = len.div_ceil(executor.width()).next_multiple_of(64).max(SMALLEST_CHUNK);
+    if dst.is_empty() {
+        return;
+    }
+    if chunk >= len {
+        return plan.run(src, dst);
+    }
+    let mut jobs: Vec<Range> = Vec::new();
+    for start in (0..len).step_by(chunk) {
+        jobs.push((src.iter().map(|row| &row[start..len.min(start + chunk)]).collect(), Vec::new()));
+    }
+    for row in dst {
+        jobs.iter_mut().zip(row.chunks_mut(chunk)).for_each(|(job, part)| job.1.push(part));
+    }
+    for_each(executor, jobs, |(src, mut dst)| plan.run(&src, &mut dst));
 }
 
 /// Bytes of all rows.

@@ -3,12 +3,12 @@
 use super::Random;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
+use fec_core::executor::Inline;
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
 use fec_core::observe::Unobserved;
 use fec_core::params::FileGeometry;
 use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
-use fec_core::spread::Inline;
 
 pub(super) const ALL: u64 = 1000;
 
