@@ -3,6 +3,7 @@
 //! Pieces of columns are restored, extended and hashed one after the other, each while it is in the cache. So
 //! recovery shards that only their digests are asked of need no memory but that of a piece.
 
+use super::run::Run;
 use crate::block::{Plan, ShardBuf};
 use crate::digest::{Columns, Digest, HashKind, Piece};
 use crate::executor::{Executor, for_each};
@@ -32,7 +33,7 @@ pub(super) enum Original<'a> {
 }
 
 /// The rows of a pass, all of one length: a multiple of 64, and more than 0.
-pub(super) struct Rows<'a> {
+pub(super) struct SetRows<'a> {
     /// What missing originals are restored from, in the order of the plan. Empty if there are none.
     pub(super) known: Vec<&'a [u8]>,
     /// All originals in order.
@@ -41,7 +42,7 @@ pub(super) struct Rows<'a> {
     pub(super) recovery: Option<Vec<&'a mut [u8]>>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> SetRows<'a> {
     fn len(&self) -> usize {
         match &self.originals[0] {
             Original::Known(row) => row.len(),
@@ -50,13 +51,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Cut into pieces of columns.
-    fn pieces(self, piece_len: usize) -> Vec<Rows<'a>> {
-        let empty = || Rows {
+    fn pieces(self, piece_len: usize) -> Vec<SetRows<'a>> {
+        let empty = || SetRows {
             known: Vec::with_capacity(self.known.len()),
             originals: Vec::with_capacity(self.originals.len()),
             recovery: self.recovery.as_ref().map(|rows| Vec::with_capacity(rows.len())),
         };
-        let mut out: Vec<Rows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
+        let mut out: Vec<SetRows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
         for row in self.known {
             out.iter_mut().zip(row.chunks(piece_len)).for_each(|(out, part)| out.known.push(part));
         }
@@ -82,7 +83,7 @@ impl<'a> Rows<'a> {
 }
 
 /// What is computed.
-pub(super) struct Pass<'a> {
+pub(super) struct SetPass<'a> {
     pub(super) hash: HashKind,
     /// From the known shards to the missing originals.
     pub(super) restore: Option<&'a Plan>,
@@ -98,7 +99,7 @@ pub(super) struct Pass<'a> {
 
 /// What one thread does: stretches of columns that are coded in one go, each with the pieces that it is hashed in,
 /// and room.
-type Job<'a, 'r> = (Vec<(Rows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
+type Job<'a, 'r> = (Vec<(SetRows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
 
 /// Room for pieces of recovery shards that are dropped, reused from set to set: one for each thread.
 #[derive(Debug, Default)]
@@ -126,16 +127,10 @@ impl Scratch {
     }
 }
 
-impl Pass<'_> {
+impl SetPass<'_> {
     /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all of them, or
     /// those that were missing) and then of the recovery shards.
-    pub(super) fn run(
-        &self,
-        rows: Rows<'_>,
-        scratch: &mut Scratch,
-        executor: &dyn Executor,
-        observer: &dyn Observer,
-    ) -> Vec<Digest> {
+    pub(super) fn run(&self, rows: SetRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
         let hashed = originals + self.extend.wanted().len();
@@ -143,19 +138,18 @@ impl Pass<'_> {
             return Vec::new();
         }
         match self.hash {
-            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, executor, observer),
-            HashKind::Sha256 => self.in_order(rows, hashed, scratch, executor, observer),
+            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, run),
+            HashKind::Sha256 => self.in_order(rows, hashed, scratch, run),
         }
     }
 
     /// Each thread has columns of its own.
     fn in_any_order(
         &self,
-        rows: Rows<'_>,
+        rows: SetRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        executor: &dyn Executor,
-        observer: &dyn Observer,
+        Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
         let len = rows.len();
         let piece_len = if self.keeps_recovery { KEPT_PIECE_LEN } else { PIECE_LEN };
@@ -195,11 +189,10 @@ impl Pass<'_> {
     /// Every row is hashed from its start to its end, so threads share each piece.
     fn in_order(
         &self,
-        rows: Rows<'_>,
+        rows: SetRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        executor: &dyn Executor,
-        observer: &dyn Observer,
+        Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
         let piece_len = match (self.keeps_recovery, executor.width()) {
             (true, _) => rows.len(),
@@ -222,7 +215,7 @@ impl Pass<'_> {
         states.into_iter().map(|state| state.finalize().into()).collect()
     }
 
-    /// Rows of room for what is dropped.
+    /// SetRows of room for what is dropped.
     fn dropped(&self) -> usize {
         if self.keeps_recovery { 0 } else { self.extend.wanted().len() }
     }
@@ -230,7 +223,7 @@ impl Pass<'_> {
     /// Runs both plans on a piece, and returns the rows that are hashed.
     fn code<'r>(
         &self,
-        rows: &'r mut Rows<'_>,
+        rows: &'r mut SetRows<'_>,
         room: &'r mut ShardBuf,
         observer: &dyn Observer,
         run: impl Fn(&Plan, &[&[u8]], &mut [&mut [u8]]),
