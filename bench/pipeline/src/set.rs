@@ -4,11 +4,8 @@ use crate::{Contender, race, timed};
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
-use fec_core::merkle::Tree;
-use fec_core::observe::Unobserved;
 use fec_core::params::{FileGeometry, GroupGeometry};
-use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
-use fec_core::spread::{Inline, Spread};
+use fec_core::set::{Decoded, EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -30,8 +27,7 @@ pub(crate) fn payload() -> Vec<u8> {
 pub(crate) struct Set {
     pub(crate) group: GroupGeometry,
     pub(crate) originals: ShardBuf,
-    pub(crate) recovery: ShardBuf,
-    tree: Tree,
+    encoded: EncodedSet,
     root: [u8; 32],
 }
 
@@ -40,8 +36,7 @@ impl Set {
         let bytes = PAYLOAD as u64;
         let group = FileGeometry::shard_files(hash, code, bytes, bytes).expect("a geometry").group(0);
         let originals = ShardBuf::new(code.k(), group.shape().shard_len);
-        let recovery = ShardBuf::new(code.m(), group.shape().shard_len);
-        Set { group, originals, recovery, tree: Tree::new(), root: [0; 32] }
+        Set { group, originals, encoded: EncodedSet::new(group.shape()), root: [0; 32] }
     }
 
     /// Copies the payload in, as from a file.
@@ -54,9 +49,9 @@ impl Set {
         }
     }
 
-    pub(crate) fn encode(&mut self, encoder: &SetEncoder, spread: &dyn Spread) {
+    pub(crate) fn encode(&mut self, encoder: &SetEncoder) {
         let rows: Vec<&[u8]> = self.originals.iter().collect();
-        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, spread, &Unobserved);
+        let root = encoder.encode(0, &rows, &mut self.encoded, Run::default());
         self.root = self.group.root(&root);
     }
 
@@ -70,44 +65,33 @@ impl Set {
             padding.fill(0);
         }
         let rows: Vec<&[u8]> = payload.chunks_exact(len).chain(self.originals.iter().skip(whole)).collect();
-        let root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, &Inline, &Unobserved);
+        let root = encoder.encode(0, &rows, &mut self.encoded, Run::default());
         self.root = self.group.root(&root);
     }
 
     pub(crate) fn shard(&self, index: u32) -> &[u8] {
         let recovery = (index as usize).checked_sub(self.originals.rows());
-        recovery.map_or_else(|| self.originals.row(index as usize), |i| self.recovery.row(i))
-    }
-
-    /// Copies the payload out of a decoder.
-    pub(crate) fn payload_of(&self, decoder: &SetDecoder, out: &mut [u8]) {
-        for i in 0..self.originals.rows() {
-            let (at, len) = (self.group.shard_offset(0, i) as usize, self.group.shard_payload(0, i));
-            out[at..at + len].copy_from_slice(&decoder.row(i as u32)[..len]);
-        }
+        recovery.map_or_else(|| self.originals.row(index as usize), |i| self.encoded.recovery().row(i))
     }
 
     /// Reads, checks and decodes. The times are those of checking and of decoding.
-    pub(crate) fn decode(
-        &self,
-        decoder: &mut SetDecoder,
+    pub(crate) fn decode<'a>(
+        &'a self,
+        decoder: &'a mut SetDecoder,
         kept: &[u32],
         plans: &PlanCache,
-        spread: &dyn Spread,
-    ) -> (Duration, Duration) {
-        let mut proofs = vec![vec![0u8; self.group.shape().proof_len()]; kept.len()];
-        decoder.begin(&self.group, &self.root, 0);
-        for (index, proof) in kept.iter().zip(&mut proofs) {
-            decoder.slot(*index).copy_from_slice(self.shard(*index));
-            self.tree.write_path(*index as usize, proof);
+    ) -> (Duration, Duration, Decoded<'a>) {
+        let mut shards: Vec<(u32, [Vec<u8>; 1])> =
+            kept.iter().map(|index| (*index, [vec![0; self.group.shape().proof_len()]])).collect();
+        let mut reading = decoder.begin(&self.group, &self.root, 0);
+        for (index, [proof]) in &mut shards {
+            reading.slot(*index).copy_from_slice(self.shard(*index));
+            self.encoded.write_path(*index as usize, proof);
         }
-        let proofs: Vec<[&[u8]; 1]> = proofs.iter().map(|proof| [&proof[..]]).collect();
-        let shards: Vec<(u32, &[&[u8]])> = kept.iter().copied().zip(proofs.iter().map(|p| &p[..])).collect();
-        let (checking, intact) = timed(|| decoder.check_all(&shards, &Unobserved));
+        let (checking, intact) = timed(|| reading.check_all(&shards, Run::default()));
         assert!(intact.iter().all(|intact| *intact), "every shard is intact");
-        let (decoding, decoded) = timed(|| decoder.decode(plans, spread, &Unobserved));
-        decoded.expect("it decodes");
-        (checking, decoding)
+        let (decoding, decoded) = timed(|| reading.decode(plans, Run::default()));
+        (checking, decoding, decoded.expect("it decodes"))
     }
 }
 
@@ -121,7 +105,7 @@ pub(crate) fn against_hashing(rounds: usize) {
     let code = Code::new(33, 67).expect("a code");
     let set = RefCell::new(Set::new(code, HashKind::Blake3));
     let encoder = SetEncoder::new(code, HashKind::Blake3, Backend::best());
-    let encode = || set.borrow_mut().encode(&encoder, &Inline);
+    let encode = || set.borrow_mut().encode(&encoder);
     set.borrow_mut().fill(&payload());
     encode();
     let hashing = || {
@@ -144,12 +128,12 @@ pub(crate) fn against_hashing(rounds: usize) {
         let set = set.borrow();
         let mut decoder = SetDecoder::for_payload(set.group.shape());
         let mut keeping = SetDecoder::new(set.group.shape());
-        set.decode(&mut decoder, &kept, &plans, &Inline);
-        assert!((0..33).all(|i| decoder.row(i) == set.shard(i)), "decoding gives the originals back");
-        set.decode(&mut keeping, &kept, &plans, &Inline);
-        assert!((0..100).all(|i| keeping.row(i) == set.shard(i)), "decoding gives every shard back");
+        let (_, _, decoded) = set.decode(&mut decoder, &kept, &plans);
+        assert!(decoded.rows().eq((0..33).map(|i| set.shard(i))), "decoding gives the originals back");
+        let (_, _, decoded) = set.decode(&mut keeping, &kept, &plans);
+        assert!(decoded.rows().eq((0..100).map(|i| set.shard(i))), "decoding gives every shard back");
         let decode = |decoder: &mut SetDecoder| {
-            let (checking, decoding) = set.decode(decoder, &kept, &plans, &Inline);
+            let (checking, decoding, _) = set.decode(decoder, &kept, &plans);
             checking + decoding
         };
         let title = format!("decode 33 + 67 of 4 MiB, {lost} originals lost, blake3");
@@ -180,8 +164,8 @@ pub(crate) fn two_threads(rounds: usize) {
     let work = |(set, decoder): &mut (Set, SetDecoder), sets: usize| {
         for _ in 0..sets {
             set.fill(&payload);
-            set.encode(&encoder, &Inline);
-            set.decode(decoder, &kept, &plans, &Inline);
+            set.encode(&encoder);
+            set.decode(decoder, &kept, &plans);
         }
     };
     let (mut one, mut two) = (Vec::new(), Vec::new());

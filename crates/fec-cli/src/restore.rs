@@ -7,9 +7,9 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::stages::{self, Observed, Stage};
 use crate::sys::threads::{Threads, share};
+use fec_core::executor::Executor;
 use fec_core::params::Shape;
-use fec_core::set::{PlanCache, SetDecoder, SetError};
-use fec_core::spread::Spread;
+use fec_core::set::{PlanCache, Run, SetDecoder, SetError, Undecoded};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -186,12 +186,12 @@ impl Restorer<'_> {
         let geometry = &group.geometry;
         let code = geometry.shape().code;
         stages::tell_work(code, geometry.shape().hash, self.settings.backend);
-        decoder.begin(geometry, &group.root, set);
+        let mut reading = decoder.begin(geometry, &group.root, set);
         for index in 0..code.n() as u32 {
-            if decoder.intact() == code.k() {
+            if reading.intact() == code.k() {
                 break;
             }
-            match records.load(geometry.number(), set, index, decoder) {
+            match records.load(geometry.number(), set, index, &mut reading) {
                 Ok(Load::Damaged) => outcome.damaged_records += 1,
                 Ok(_) => {}
                 Err(e) => {
@@ -199,30 +199,30 @@ impl Restorer<'_> {
                 }
             }
         }
-        outcome.intact_records += decoder.intact() as u64;
-        let mended = (0..code.k() as u32).any(|i| !decoder.is_intact(i));
-        let decoded = decoder.decode(self.plans, &inner, &Observed);
+        outcome.intact_records += reading.intact() as u64;
+        let mended = (0..code.k() as u32).any(|i| !reading.is_intact(i));
+        let decoded = reading.decode(self.plans, Run { executor: &inner, observer: &Observed });
         let ranges = (0..code.k()).filter_map(|i| {
             let len = geometry.shard_payload(set, i);
             (len > 0).then(|| (i as u32, group.start + geometry.shard_offset(set, i), len))
         });
         match decoded {
-            Ok(()) => {
+            Ok(decoded) => {
                 outcome.proved_sets += 1;
                 outcome.mended_sets += u64::from(mended);
                 for (index, start, len) in ranges {
                     let _stage = stages::enter(Stage::Write, len as u64);
-                    sink.put(start, &decoder.row(index)[..len])?;
+                    sink.put(start, &decoded.row(index)[..len])?;
                     outcome.by_codeword += len as u64;
                     self.advance(len);
                 }
             }
-            Err(SetError::TooFew { .. }) => {
+            Err(Undecoded { error: SetError::TooFew { .. }, reading }) => {
                 outcome.lost_sets += 1;
                 for (index, start, len) in ranges {
-                    if decoder.is_intact(index) {
+                    if let Some(row) = reading.row(index) {
                         if self.partial {
-                            sink.put(start, &decoder.row(index)[..len])?;
+                            sink.put(start, &row[..len])?;
                         }
                         outcome.by_path.add(start, start + len as u64);
                     } else {
@@ -231,7 +231,7 @@ impl Restorer<'_> {
                     self.advance(len);
                 }
             }
-            Err(error) => {
+            Err(Undecoded { error, .. }) => {
                 tracing::debug!("group {} set {set}: {error}", geometry.number());
                 outcome.untrue.get_or_insert((geometry.number(), set, error));
             }

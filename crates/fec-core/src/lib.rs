@@ -26,6 +26,7 @@
 pub mod block;
 pub mod digest;
 pub mod error;
+pub mod executor;
 pub mod format;
 pub mod gf256;
 pub mod merkle;
@@ -33,5 +34,4 @@ pub mod observe;
 pub mod params;
 pub mod random;
 pub mod set;
-pub mod spread;
 pub mod window;

@@ -2,17 +2,17 @@
 
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::{Digest, HashKind};
+use fec_core::executor::Executor;
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
-use fec_core::observe::Unobserved;
+use fec_core::observe::{Observer, Phase};
 use fec_core::params::{FileGeometry, GroupGeometry};
-use fec_core::set::{PlanCache, SetDecoder, SetEncoder, SetError};
-use fec_core::spread::{Inline, Spread};
+use fec_core::set::{Decoded, EncodedSet, PlanCache, Reading, Run, SetDecoder, SetEncoder, SetError};
 
 /// Scoped threads, as a caller lends them.
 struct Lent(usize);
 
-impl Spread for Lent {
+impl Executor for Lent {
     fn width(&self) -> usize {
         self.0
     }
@@ -55,36 +55,48 @@ impl Signed {
             let part = group.shard_payload(0, i);
             row[..part].copy_from_slice(&payload[at..at + part]);
         }
-        let mut recovery = ShardBuf::new(code.m(), group.shape().shard_len);
+        let mut encoded = EncodedSet::new(group.shape());
         let rows: Vec<&[u8]> = originals.iter().collect();
         let encoder = SetEncoder::new(code, hash, Backend::best());
-        encoder.encode(0, &rows, &mut recovery, &mut Tree::new(), &Inline, &Unobserved);
-        Signed::new(group, originals.iter().chain(recovery.iter()).map(<[u8]>::to_vec).collect())
+        encoder.encode(0, &rows, &mut encoded, Run::default());
+        Signed::new(group, originals.iter().chain(encoded.recovery().iter()).map(<[u8]>::to_vec).collect())
     }
 
-    /// Loads these shards into a decoder; each must pass its check.
-    fn load(&self, indices: &[u32]) -> SetDecoder {
-        let mut decoder = SetDecoder::new(self.group.shape());
-        decoder.begin(&self.group, &self.root, 0);
-        self.read_into(&mut decoder, indices);
-        decoder
+    /// A decoder that keeps everything.
+    fn decoder(&self) -> SetDecoder {
+        SetDecoder::new(self.group.shape())
+    }
+
+    fn proof(&self, index: u32) -> Vec<u8> {
+        let mut proof = vec![0u8; self.group.shape().proof_len()];
+        self.tree.write_path(index as usize, &mut proof);
+        proof
+    }
+
+    /// Reads these shards into a decoder; each must pass its check.
+    fn load<'a>(&'a self, decoder: &'a mut SetDecoder, indices: &[u32]) -> Reading<'a> {
+        let mut reading = decoder.begin(&self.group, &self.root, 0);
+        self.read_into(&mut reading, indices);
+        reading
     }
 
     /// Reads these shards into a decoder that began this set; each must pass its check.
-    fn read_into(&self, decoder: &mut SetDecoder, indices: &[u32]) {
-        let mut proof = vec![0u8; self.group.shape().proof_len()];
+    fn read_into(&self, reading: &mut Reading<'_>, indices: &[u32]) {
         for index in indices {
-            decoder.slot(*index).copy_from_slice(&self.shards[*index as usize]);
-            self.tree.write_path(*index as usize, &mut proof);
-            assert!(decoder.check(*index, &[&proof], &Unobserved), "shard {index} is proved by the tree");
+            reading.slot(*index).copy_from_slice(&self.shards[*index as usize]);
+            assert!(reading.check(*index, &[self.proof(*index)], Run::default()), "{index} is proved");
         }
     }
 
-    fn decode(&self, indices: &[u32]) -> Result<SetDecoder, SetError> {
-        let mut decoder = self.load(indices);
-        decoder.decode(&PlanCache::new(Backend::best()), &Inline, &Unobserved)?;
-        Ok(decoder)
+    fn decode<'a>(&'a self, decoder: &'a mut SetDecoder, indices: &[u32]) -> Result<Decoded<'a>, SetError> {
+        let plans = PlanCache::new(Backend::best());
+        Ok(self.load(decoder, indices).decode(&plans, Run::default())?)
     }
+}
+
+/// Threads that are lent to a call, which nobody observes.
+fn on(executor: &dyn Executor) -> Run<'_> {
+    Run { executor, ..Run::default() }
 }
 
 fn payload(len: usize) -> Vec<u8> {
@@ -111,10 +123,17 @@ fn every_subset_restores_an_honest_set() {
     for hash in [HashKind::Blake3, HashKind::Sha256] {
         let signed = Signed::honest(code, hash, &payload(4 * 128 - 5));
         for subset in subsets(7, 4) {
-            let decoder = signed.decode(&subset).unwrap();
+            let mut decoder = signed.decoder();
+            let decoded = signed.decode(&mut decoder, &subset).unwrap();
+            assert!(decoded.rows().eq(signed.shards.iter().map(Vec::as_slice)), "from {subset:?}");
             for (i, shard) in (0..).zip(&signed.shards) {
-                assert_eq!(decoder.row(i), shard, "shard {i} from {subset:?}");
+                assert_eq!(decoded.row(i), shard, "shard {i} from {subset:?}");
             }
+            let mut bytes = vec![0; 4 * 128 - 5];
+            for (at, part) in decoded.payload() {
+                bytes[at as usize..][..part.len()].copy_from_slice(part);
+            }
+            assert_eq!(bytes, payload(4 * 128 - 5), "the payload from {subset:?}");
         }
     }
 }
@@ -135,25 +154,25 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
                 let intact = &order[m..];
                 for threads in [1, 3] {
                     let mut decoder = SetDecoder::for_payload(honest.group.shape());
-                    decoder.begin(&honest.group, &honest.root, 0);
+                    let plans = PlanCache::new(Backend::best());
+                    let mut reading = decoder.begin(&honest.group, &honest.root, 0);
                     for index in &order[..m] {
-                        decoder.slot(*index).fill(0x55);
+                        reading.slot(*index).fill(0x55);
                     }
-                    honest.read_into(&mut decoder, intact);
-                    decoder.decode(&PlanCache::new(Backend::best()), &Lent(threads), &Unobserved).unwrap();
+                    honest.read_into(&mut reading, intact);
+                    let decoded = reading.decode(&plans, on(&Lent(threads))).unwrap();
+                    assert_eq!(decoded.rows().len(), k);
                     for (i, shard) in (0..).zip(&honest.shards[..k]) {
-                        assert!(decoder.row(i) == shard, "original {i} from {intact:?}, {k} + {m}");
+                        assert!(decoded.row(i) == shard, "original {i} from {intact:?}, {k} + {m}");
                     }
                     // The shard that was not read last is false: only the check of the codeword can tell.
                     let Some(altered) = m.checked_sub(1).map(|last| order[last] as usize) else { continue };
                     let mut shards = honest.shards.clone();
                     *shards[altered].last_mut().unwrap() ^= 1;
                     let forged = Signed::new(honest.group, shards);
-                    decoder.begin(&forged.group, &forged.root, 0);
-                    forged.read_into(&mut decoder, intact);
-                    let result =
-                        decoder.decode(&PlanCache::new(Backend::best()), &Lent(threads), &Unobserved);
-                    assert_eq!(result, Err(SetError::NotACodeword), "{altered} altered, from {intact:?}");
+                    let result = forged.load(&mut decoder, intact).decode(&plans, on(&Lent(threads)));
+                    let error = result.unwrap_err().error;
+                    assert_eq!(error, SetError::NotACodeword, "{altered} altered, from {intact:?}");
                 }
             }
         }
@@ -165,22 +184,50 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
 fn checking_together_is_checking_each() {
     let code = Code::new(2, 5).unwrap();
     let signed = Signed::honest(code, HashKind::Blake3, &payload(128));
-    let mut proofs = vec![vec![0u8; signed.group.shape().proof_len()]; 7];
-    (0..).zip(&mut proofs).for_each(|(i, proof)| signed.tree.write_path(i, proof));
     let mut decoder = SetDecoder::for_payload(signed.group.shape());
-    decoder.begin(&signed.group, &signed.root, 0);
+    let mut reading = decoder.begin(&signed.group, &signed.root, 0);
     for index in [0, 3, 4, 5] {
-        decoder.slot(index).copy_from_slice(&signed.shards[index as usize]);
+        reading.slot(index).copy_from_slice(&signed.shards[index as usize]);
     }
-    decoder.slot(0)[9] ^= 1;
-    let proofs: Vec<[&[u8]; 2]> = proofs.iter().map(|proof| [&[][..], &proof[..]]).collect();
-    let all: Vec<(u32, &[&[u8]])> = (0..).zip(proofs.iter().map(|proofs| &proofs[..])).collect();
+    reading.slot(0)[9] ^= 1;
+    let all: Vec<(u32, [Vec<u8>; 2])> = (0..7).map(|index| (index, [vec![], signed.proof(index)])).collect();
     // 0 is damaged, 3 gave its room to 5, the others were never read.
-    let found = decoder.check_all(&all, &Unobserved);
+    let found = reading.check_all(&all, Run::default());
     assert_eq!(found, [false, false, false, false, true, true, false]);
-    assert_eq!(decoder.intact(), 2);
-    decoder.decode(&PlanCache::new(Backend::best()), &Inline, &Unobserved).unwrap();
-    assert_eq!((decoder.row(0), decoder.row(1)), (&signed.shards[0][..], &signed.shards[1][..]));
+    assert_eq!(reading.intact(), 2);
+    let intact = (0..7).map(|index| reading.row(index).is_some());
+    assert!(intact.eq(found), "exactly what is intact can be seen");
+    let decoded = reading.decode(&PlanCache::new(Backend::best()), Run::default()).unwrap();
+    assert_eq!((decoded.row(0), decoded.row(1)), (&signed.shards[0][..], &signed.shards[1][..]));
+}
+
+/// Batches of as many shards as are lacking, as whoever reads them together does: some are damaged in each, and none
+/// takes the room of another of its batch. On several threads, and with shards long enough that these share them.
+#[test]
+fn batches_of_shards_reach_k_whatever_is_damaged() {
+    let (code, len) = (Code::new(5, 9).unwrap(), 5 * 40_000);
+    let signed = Signed::honest(code, HashKind::Blake3, &payload(len));
+    for (threads, step) in [(1, 1), (2, 3), (3, 5), (3, 9), (4, 11), (4, 13)] {
+        let lent = Lent(threads);
+        let mut decoder = SetDecoder::for_payload(signed.group.shape());
+        let mut reading = decoder.begin(&signed.group, &signed.root, 0);
+        // All shards in an order of their own, backwards too; every other one is damaged, five in all.
+        let mut order = (0..14u32).map(|nth| (nth * step + 13) % 14).enumerate();
+        while reading.intact() < 5 {
+            let batch: Vec<(usize, u32)> = order.by_ref().take(5 - reading.intact()).collect();
+            for (nth, index) in &batch {
+                let slot = reading.slot(*index);
+                slot.copy_from_slice(&signed.shards[*index as usize]);
+                slot[77] ^= u8::from(nth % 2 == 0 && *nth < 10);
+            }
+            let proofs: Vec<_> = batch.iter().map(|(_, index)| (*index, [signed.proof(*index)])).collect();
+            let intact = reading.check_all(&proofs, on(&lent));
+            let expected: Vec<bool> = batch.iter().map(|(nth, _)| nth % 2 == 1 || *nth >= 10).collect();
+            assert_eq!(intact, expected, "{batch:?} in steps of {step}");
+        }
+        let decoded = reading.decode(&PlanCache::new(Backend::best()), on(&lent)).unwrap();
+        assert!(decoded.rows().eq(signed.shards[..5].iter().map(Vec::as_slice)), "in steps of {step}");
+    }
 }
 
 /// A set at 33+67 from many shapes of loss, on every backend: few originals lost, some, all of them, and all
@@ -204,13 +251,14 @@ fn large_sets_from_many_losses() {
     for backend in Backend::available() {
         let plans = PlanCache::new(backend);
         for intact in &losses {
-            let mut decoder = honest.load(intact);
-            decoder.decode(&plans, &Inline, &Unobserved).unwrap();
+            let mut decoder = honest.decoder();
+            let decoded = honest.load(&mut decoder, intact).decode(&plans, Run::default()).unwrap();
             for (i, shard) in (0..).zip(&honest.shards) {
-                assert!(decoder.row(i) == shard, "shard {i} from {intact:?}, {}", backend.name());
+                assert!(decoded.row(i) == shard, "shard {i} from {intact:?}, {}", backend.name());
             }
-            let result = forged.load(intact).decode(&plans, &Inline, &Unobserved);
-            assert_eq!(result, Err(SetError::NotACodeword), "from {intact:?}, {}", backend.name());
+            let result = forged.load(&mut decoder, intact).decode(&plans, Run::default());
+            let error = result.unwrap_err().error;
+            assert_eq!(error, SetError::NotACodeword, "from {intact:?}, {}", backend.name());
         }
     }
 }
@@ -226,8 +274,8 @@ fn a_valid_tree_over_an_invalid_codeword() {
         shards[altered][17] ^= 1;
         let signed = Signed::new(honest.group, shards);
         for subset in subsets(7, 4) {
-            let result = signed.decode(&subset).map(|_| ());
-            assert_eq!(result, Err(SetError::NotACodeword), "shard {altered} altered, from {subset:?}");
+            let error = signed.decode(&mut signed.decoder(), &subset).unwrap_err();
+            assert_eq!(error, SetError::NotACodeword, "shard {altered} altered, from {subset:?}");
         }
     }
 }
@@ -241,8 +289,17 @@ fn a_digest_reused_from_the_input() {
     let mut shards = honest.shards.clone();
     shards[5][0] ^= 0x80;
     let signed = Signed::new(honest.group, shards);
-    assert_eq!(signed.decode(&[0, 1, 2, 5]).map(|_| ()), Err(SetError::NotACodeword));
-    assert_eq!(signed.decode(&[0, 1, 2, 3, 4, 5]).map(|_| ()), Err(SetError::NotACodeword));
+    for intact in [&[0, 1, 2, 5][..], &[0, 1, 2, 3, 4, 5]] {
+        let mut decoder = signed.decoder();
+        let reading = signed.load(&mut decoder, intact);
+        assert_eq!(reading.intact(), intact.len());
+        let undecoded = reading.decode(&PlanCache::new(Backend::best()), Run::default()).unwrap_err();
+        assert_eq!(undecoded.error, SetError::NotACodeword);
+        // What was computed over the surplus shards is not theirs.
+        let still_intact = (0..6).filter(|i| undecoded.reading.is_intact(*i));
+        assert!(still_intact.eq(0..3), "only what was decoded from");
+        assert_eq!(undecoded.reading.row(2), Some(&signed.shards[2][..]));
+    }
 }
 
 #[test]
@@ -253,7 +310,8 @@ fn padding_that_is_not_zero() {
     let full = Signed::honest(code, HashKind::Blake3, &payload(128));
     let signed = Signed::new(short.group, full.shards.clone());
     for subset in subsets(4, 2) {
-        assert_eq!(signed.decode(&subset).map(|_| ()), Err(SetError::Padding), "{subset:?}");
+        let error = signed.decode(&mut signed.decoder(), &subset).unwrap_err();
+        assert_eq!(error, SetError::Padding, "{subset:?}");
     }
 }
 
@@ -261,25 +319,62 @@ fn padding_that_is_not_zero() {
 fn too_few_shards_and_shards_that_fail_their_check() {
     let code = Code::new(3, 2).unwrap();
     let signed = Signed::honest(code, HashKind::Blake3, &payload(192));
-    let mut decoder = signed.load(&[0, 4]);
-    let mut proof = vec![0u8; signed.group.shape().proof_len()];
-    signed.tree.write_path(1, &mut proof);
+    let mut decoder = signed.decoder();
+    let mut reading = signed.load(&mut decoder, &[0, 4]);
+    let proof = &signed.proof(1)[..];
     // The right bytes under another index, and wrong bytes under the right one.
-    decoder.slot(2).copy_from_slice(&signed.shards[1]);
-    assert!(!decoder.check(2, &[&proof], &Unobserved));
-    decoder.slot(1).copy_from_slice(&signed.shards[0]);
-    assert!(!decoder.check(1, &[&proof], &Unobserved));
-    assert!(!decoder.check(1, &[&proof[32..], &[]], &Unobserved), "a proof that is too short");
-    assert_eq!(decoder.intact(), 2);
+    reading.slot(2).copy_from_slice(&signed.shards[1]);
+    assert!(!reading.check(2, &[proof], Run::default()));
+    reading.slot(1).copy_from_slice(&signed.shards[0]);
+    assert!(!reading.check(1, &[proof], Run::default()));
+    assert!(!reading.check(1, &[&proof[32..], &[]], Run::default()), "a proof that is too short");
+    assert_eq!(reading.intact(), 2);
     let plans = PlanCache::new(Backend::best());
-    let result = decoder.decode(&plans, &Inline, &Unobserved);
-    assert_eq!(result, Err(SetError::TooFew { intact: 2, needed: 3 }));
+    let undecoded = reading.decode(&plans, Run::default()).unwrap_err();
+    assert_eq!(undecoded.error, SetError::TooFew { intact: 2, needed: 3 });
+    assert_eq!(undecoded.to_string(), "only 2 intact shards where 3 are needed");
+    // What is intact can be used, and reading goes on.
+    let mut reading = undecoded.reading;
+    assert_eq!((reading.row(0), reading.row(1)), (Some(&signed.shards[0][..]), None));
     // A row that is written again must be checked again.
-    decoder.slot(1).copy_from_slice(&signed.shards[1]);
-    assert_eq!(decoder.intact(), 2);
-    assert!(decoder.check(1, &[&proof], &Unobserved));
-    decoder.decode(&plans, &Inline, &Unobserved).unwrap();
-    assert_eq!(decoder.row(2), signed.shards[2]);
+    reading.slot(1).copy_from_slice(&signed.shards[1]);
+    assert_eq!(reading.intact(), 2);
+    assert!(reading.check(1, &[proof], Run::default()));
+    let decoded = reading.decode(&plans, Run::default()).unwrap();
+    assert_eq!(decoded.row(2), signed.shards[2]);
+}
+
+/// An observer hears phases that begin and end in turn, and their bytes.
+#[test]
+fn observers_hear_every_phase() {
+    #[derive(Default)]
+    struct Heard(std::sync::Mutex<Vec<(Phase, u64)>>);
+    impl Observer for Heard {
+        fn end(&self, phase: Phase, bytes: u64) {
+            self.0.lock().unwrap().push((phase, bytes));
+        }
+    }
+    let code = Code::new(2, 1).unwrap();
+    let signed = Signed::honest(code, HashKind::Blake3, &payload(2 * 64));
+    let heard = Heard::default();
+    let run = Run { observer: &heard, ..Run::default() };
+    let mut encoded = EncodedSet::new(signed.group.shape());
+    let originals = [&signed.shards[0][..], &signed.shards[1]];
+    let root =
+        SetEncoder::new(code, HashKind::Blake3, Backend::best()).encode(0, &originals, &mut encoded, run);
+    assert_eq!((signed.group.root(&root), encoded.root()), (signed.root, root));
+    assert_eq!(*heard.0.lock().unwrap(), [(Phase::Encode, 64), (Phase::Digest, 192), (Phase::Tree, 192)]);
+    heard.0.lock().unwrap().clear();
+    let mut decoder = signed.decoder();
+    let mut reading = decoder.begin(&signed.group, &signed.root, 0);
+    for index in [1, 2] {
+        reading.slot(index).copy_from_slice(&signed.shards[index as usize]);
+    }
+    reading.check_all(&[(1, [signed.proof(1)]), (2, [signed.proof(2)])], run);
+    reading.decode(&PlanCache::new(Backend::best()), run).unwrap();
+    let expected =
+        [(Phase::Check, 128), (Phase::Plan, 0), (Phase::Decode, 64), (Phase::Digest, 64), (Phase::Tree, 192)];
+    assert_eq!(*heard.0.lock().unwrap(), expected);
 }
 
 /// 1, 2 and 4 threads, on every backend, with rows long enough to be split: the same bytes and roots.
@@ -292,14 +387,14 @@ fn threads_and_backends_do_not_change_a_byte() {
         for threads in [1, 2, 3, 4] {
             let encoder = SetEncoder::new(code, HashKind::Blake3, backend);
             let rows: Vec<&[u8]> = expected.shards[..10].iter().map(Vec::as_slice).collect();
-            let mut recovery = ShardBuf::new(4, expected.group.shape().shard_len);
-            let mut tree = Tree::new();
-            let root = encoder.encode(0, &rows, &mut recovery, &mut tree, &Lent(threads), &Unobserved);
+            let mut encoded = EncodedSet::new(expected.group.shape());
+            let root = encoder.encode(0, &rows, &mut encoded, on(&Lent(threads)));
             assert_eq!(expected.group.root(&root), expected.root, "{} x{threads}", backend.name());
-            let mut decoder = expected.load(&[1, 3, 5, 7, 8, 9, 10, 11, 12, 13]);
-            decoder.decode(&PlanCache::new(backend), &Lent(threads), &Unobserved).unwrap();
+            let mut decoder = expected.decoder();
+            let reading = expected.load(&mut decoder, &[1, 3, 5, 7, 8, 9, 10, 11, 12, 13]);
+            let decoded = reading.decode(&PlanCache::new(backend), on(&Lent(threads))).unwrap();
             for (i, shard) in (0..).zip(&expected.shards) {
-                assert!(decoder.row(i) == shard, "shard {i}, {} x{threads}", backend.name());
+                assert!(decoded.row(i) == shard, "shard {i}, {} x{threads}", backend.name());
             }
         }
     }

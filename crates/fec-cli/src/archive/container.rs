@@ -14,7 +14,7 @@ use fec_core::error::FormatError;
 use fec_core::format::container::{GroupId, Index, RecordHeader, record_head_len};
 use fec_core::merkle::Frontier;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, MAX_GROUPS, Shape};
-use fec_core::set::SetDecoder;
+use fec_core::set::{Reading, Run};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -395,15 +395,15 @@ struct Loader<'a> {
 }
 
 impl Records for Loader<'_> {
-    fn load(&self, group: u32, set: u32, index: u32, decoder: &mut SetDecoder) -> io::Result<Load> {
+    fn load(&self, group: u32, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load> {
         let (Some(tally), Some(file)) = (self.tallies[group as usize], self.file) else {
             return Ok(Load::Missing);
         };
         let Some(at) = tally.find(set, index) else { return Ok(Load::Missing) };
         let mut head = vec![0u8; tally.head_len()];
-        let stage = stages::enter(Stage::Read, (head.len() + decoder.slot(index).len()) as u64);
+        let stage = stages::enter(Stage::Read, (head.len() + reading.slot(index).len()) as u64);
         let read = file.read_exact_at(&mut head, at);
-        let read = read.and_then(|()| file.read_exact_at(decoder.slot(index), at + head.len() as u64));
+        let read = read.and_then(|()| file.read_exact_at(reading.slot(index), at + head.len() as u64));
         drop(stage);
         match read {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Load::Missing),
@@ -416,6 +416,7 @@ impl Records for Loader<'_> {
         }
         let Ok(header) = RecordHeader::parse(&head, self.max_group) else { return Ok(Load::Damaged) };
         let Some(proof) = header.proof(&head) else { return Ok(Load::Damaged) };
-        Ok(if decoder.check(index, &[proof], &Observed) { Load::Intact } else { Load::Damaged })
+        let intact = reading.check(index, &[proof], Run { observer: &Observed, ..Run::default() });
+        Ok(if intact { Load::Intact } else { Load::Damaged })
     }
 }

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use fec_core::digest::Digest;
 use fec_core::error::{Class, FormatError};
 use fec_core::params::{GroupGeometry, Shape};
-use fec_core::set::SetDecoder;
+use fec_core::set::Reading;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(crate) struct GroupEntry {
 /// The state of one shard of one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// It is in the decoder and passed its check.
+    /// It was read into its slot and passed its check.
     Intact,
     /// It is there and does not pass.
     Damaged,
@@ -42,8 +42,8 @@ pub(crate) enum Load {
 
 /// Where shards come from. Called from several threads.
 pub(crate) trait Records: Sync {
-    /// Reads shard `index` of set `set` of group number `group` into `decoder`, which began that set.
-    fn load(&self, group: u32, set: u32, index: u32, decoder: &mut SetDecoder) -> io::Result<Load>;
+    /// Reads shard `index` of set `set` of group number `group` into its slot of `reading`, which is of that set.
+    fn load(&self, group: u32, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load>;
 }
 
 /// An encoding whose parts were found.

@@ -7,7 +7,7 @@ use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
-use fec_core::set::{SetDecoder, shard_is_proved};
+use fec_core::set::{Reading, Run, shard_is_proved};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
@@ -189,23 +189,22 @@ impl Member {
         error.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// Loads the shard of `set` into the decoder, from whichever base it is intact.
+    /// Loads the shard of `set` into its slot, from whichever base it is intact.
     pub(crate) fn load(
         &self,
         layout: &Layout,
         set: u32,
         index: u32,
-        decoder: &mut SetDecoder,
+        reading: &mut Reading<'_>,
     ) -> io::Result<Load> {
         let proofs = self.proofs(layout, set)?;
-        let proofs: Vec<&[u8]> = proofs.iter().map(Vec::as_slice).collect();
         let mut state = Load::Missing;
         for base in &self.bases {
             let at = base + i128::from(layout.shard(set));
-            if read_at(&self.file, at, decoder.slot(index))?.is_none() {
+            if read_at(&self.file, at, reading.slot(index))?.is_none() {
                 continue;
             }
-            if decoder.check(index, &proofs, &Observed) {
+            if reading.check(index, &proofs, Run { observer: &Observed, ..Run::default() }) {
                 return Ok(Load::Intact);
             }
             state = Load::Damaged;
@@ -268,11 +267,11 @@ struct Loader<'a> {
 }
 
 impl Records for Loader<'_> {
-    fn load(&self, _group: u32, set: u32, index: u32, decoder: &mut SetDecoder) -> io::Result<Load> {
+    fn load(&self, _group: u32, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load> {
         let mut state = Load::Missing;
         let mut error = None;
         for member in &self.set.members[index as usize] {
-            match member.load(&self.layout, set, index, decoder) {
+            match member.load(&self.layout, set, index, reading) {
                 Ok(Load::Intact) => return Ok(Load::Intact),
                 Ok(Load::Damaged) => state = Load::Damaged,
                 Ok(Load::Missing) => {}

@@ -20,7 +20,7 @@ use fec_core::error::FormatError;
 use fec_core::format::container::{Index, RecordHeader};
 use fec_core::merkle::Frontier;
 use fec_core::params::{FileGeometry, GroupGeometry, Shape};
-use fec_core::set::{PlanCache, SetDecoder};
+use fec_core::set::{PlanCache, Reading, Run};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -83,7 +83,7 @@ impl OpenGroup {
 }
 
 impl Records for OpenGroup {
-    fn load(&self, _group: u32, set: u32, index: u32, decoder: &mut SetDecoder) -> io::Result<Load> {
+    fn load(&self, _group: u32, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load> {
         let shape = self.geometry.shape();
         let places = &self.kept[set as usize];
         let found = (0..)
@@ -91,12 +91,12 @@ impl Records for OpenGroup {
             .find_map(|(p, kept)| kept.as_ref().filter(|k| k.index == index).map(|k| (p, k)));
         let Some((place, kept)) = found else { return Ok(Load::Missing) };
         let start = (place * shape.sets as usize + set as usize) * shape.shard_len;
-        let slot = decoder.slot(index);
+        let slot = reading.slot(index);
         {
             let bytes = self.bytes.lock().unwrap_or_else(|e| e.into_inner());
             slot.copy_from_slice(&bytes[start..start + shape.shard_len]);
         }
-        let intact = decoder.check(index, &[&kept.proof], &Observed);
+        let intact = reading.check(index, &[&kept.proof], Run { observer: &Observed, ..Run::default() });
         Ok(if intact { Load::Intact } else { Load::Damaged })
     }
 }
@@ -413,7 +413,7 @@ impl Receiver<'_> {
 struct Released;
 
 impl Records for Released {
-    fn load(&self, _: u32, _: u32, _: u32, _: &mut SetDecoder) -> io::Result<Load> {
+    fn load(&self, _: u32, _: u32, _: u32, _: &mut Reading<'_>) -> io::Result<Load> {
         Ok(Load::Missing)
     }
 }

@@ -16,7 +16,7 @@ use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};
 use fec_core::format::meta::Meta;
 use fec_core::merkle::{Frontier, Tree};
 use fec_core::params::{ContainerLayout, GroupGeometry, MAX_GROUPS};
-use fec_core::set::SetEncoder;
+use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -58,8 +58,7 @@ impl Payload<'_> {
 struct Group {
     /// The piece of payload as one row: original i of set s starts at (i·G + s)·L.
     piece: ShardBuf,
-    recovery: Vec<ShardBuf>,
-    trees: Vec<Tree>,
+    encoded: Vec<EncodedSet>,
     geometry: GroupGeometry,
 }
 
@@ -68,8 +67,7 @@ impl Group {
         let shape = layout.shape();
         Group {
             piece: ShardBuf::new(1, layout.piece_len() as usize),
-            recovery: (0..shape.sets).map(|_| ShardBuf::new(shape.code.m(), shape.shard_len)).collect(),
-            trees: (0..shape.sets).map(|_| Tree::new()).collect(),
+            encoded: (0..shape.sets).map(|_| EncodedSet::new(shape)).collect(),
             geometry: layout.group(0, 0, true),
         }
     }
@@ -181,10 +179,10 @@ fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads) {
     let shape = *group.geometry.shape();
     let (k, sets, len) = (shape.code.k(), shape.sets as usize, shape.shard_len);
     let piece = group.piece.row(0);
-    for (set, (recovery, tree)) in group.recovery.iter_mut().zip(&mut group.trees).take(sets).enumerate() {
-        recovery.set_row_len(len);
+    let run = Run { executor: &threads, observer: &Observed };
+    for (set, encoded) in group.encoded.iter_mut().take(sets).enumerate() {
         let originals: Vec<&[u8]> = (0..k).map(|i| &piece[(i * sets + set) * len..][..len]).collect();
-        encoder.encode(set as u32, &originals, recovery, tree, &threads, &Observed);
+        encoder.encode(set as u32, &originals, encoded, run);
     }
 }
 
@@ -213,7 +211,7 @@ fn write_groups(
     for group in waited_for(&coded) {
         let shape = group.geometry.shape();
         let sets = shape.sets as usize;
-        set_tree.leaves_mut().extend(group.trees[..sets].iter().map(Tree::root));
+        set_tree.leaves_mut().extend(group.encoded[..sets].iter().map(EncodedSet::root));
         let root = group.geometry.root(&set_tree.build(work.hash));
         let id = GroupId { geometry: group.geometry, root, head: heads.root().unwrap_or([0; 32]) };
         let stage = stages::enter(Stage::Write, id.group_len());
@@ -223,7 +221,7 @@ fn write_groups(
             for set in 0..sets {
                 let proof = &mut record[HEADER_LEN..][..shape.proof_len()];
                 let (set_path, group_path) = proof.split_at_mut(shape.set_path_len());
-                group.trees[set].write_path(index, set_path);
+                group.encoded[set].write_path(index, set_path);
                 set_tree.write_path(set, group_path);
                 RecordHeader { set: set as u32, index: index as u32, group: id }.seal(&mut record);
                 put(&record)?;
@@ -231,7 +229,7 @@ fn write_groups(
                     None => {
                         put(&group.piece.row(0)[(index * sets + set) * shape.shard_len..][..shape.shard_len])?
                     }
-                    Some(recovery) => put(group.recovery[set].row(recovery))?,
+                    Some(recovery) => put(group.encoded[set].recovery().row(recovery))?,
                 }
             }
         }

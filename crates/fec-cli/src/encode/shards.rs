@@ -13,12 +13,12 @@ use crate::sys::source::Source;
 use crate::sys::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
+use fec_core::executor::Executor;
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{Encoding, Layout, ShardHeader};
 use fec_core::merkle::Tree;
 use fec_core::params::{FileGeometry, GroupGeometry};
-use fec_core::set::SetEncoder;
-use fec_core::spread::Spread;
+use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
 use std::os::unix::ffi::OsStringExt;
@@ -146,19 +146,16 @@ fn run_len(workers: usize, sets: u32, set_bytes: u64, budget: u64) -> u32 {
 /// A set and its shards.
 struct Slot {
     originals: ShardBuf,
-    recovery: ShardBuf,
-    tree: Tree,
+    encoded: EncodedSet,
 }
 
 impl Job<'_> {
     /// Takes sets until none is left.
     fn work(&self) -> Result<()> {
         let shape = self.group.shape();
-        let (k, m) = (shape.code.k(), shape.code.m());
         let slot = || Slot {
-            originals: ShardBuf::new(k, shape.shard_len),
-            recovery: ShardBuf::new(m, shape.shard_len),
-            tree: Tree::new(),
+            originals: ShardBuf::new(shape.code.k(), shape.shard_len),
+            encoded: EncodedSet::new(shape),
         };
         let mut slots: Vec<Slot> = (0..self.run).map(|_| slot()).collect();
         let mut proofs = vec![0; self.run as usize * shape.proof_len()];
@@ -191,8 +188,8 @@ impl Job<'_> {
             payload += bytes.len() as u64;
         }
         let rows: Vec<&[u8]> = slot.originals.iter().collect();
-        let root =
-            self.encoder.encode(set, &rows, &mut slot.recovery, &mut slot.tree, &self.inner, &Observed);
+        let run = Run { executor: &self.inner, observer: &Observed };
+        let root = self.encoder.encode(set, &rows, &mut slot.encoded, run);
         self.set_roots.lock().unwrap_or_else(|e| e.into_inner())[set as usize] = root;
         Ok(payload)
     }
@@ -206,16 +203,16 @@ impl Job<'_> {
         for (i, file) in self.out.files().iter().enumerate() {
             let mut shards: Vec<IoSlice> = slots
                 .iter()
-                .map(|Slot { originals, recovery, .. }| {
+                .map(|Slot { originals, encoded }| {
                     IoSlice::new(if i < originals.rows() {
                         originals.row(i)
                     } else {
-                        recovery.row(i - originals.rows())
+                        encoded.recovery().row(i - originals.rows())
                     })
                 })
                 .collect();
             for (n, slot) in slots.iter().enumerate() {
-                slot.tree.write_path(i, &mut proofs[n * proof_len..][..set_path_len]);
+                slot.encoded.write_path(i, &mut proofs[n * proof_len..][..set_path_len]);
             }
             let _stage = stages::enter(Stage::Write, (slots.len() * shape.shard_len) as u64);
             output::write_all_vectored_at(file, &mut shards, self.layout.shard(first))

@@ -56,13 +56,23 @@ pub(crate) fn pipe(mut input: &File) -> io::Result<(Vec<u8>, bool)> {
 mod tests {
     use super::*;
     use crate::stream::frame::{DELIMITER, Framer};
+    use fec_core::format::packet::Profile;
     use fec_core::gf256::kernel::Backend;
-    use fec_core::window::{Encoder, Settings};
+    use fec_core::window::{Encoder, Ratio, StreamSettings, WINDOW_LIMIT};
 
     #[test]
     fn only_a_whole_valid_packet_at_the_very_start_tells_a_stream() {
         let mut stream = DELIMITER.to_vec();
-        let mut encoder = Encoder::new(&Settings::default(), Backend::best()).unwrap();
+        let settings = StreamSettings {
+            stream_id: 1,
+            window: 100,
+            block: 48,
+            payload: 100,
+            profile: Profile::Bounded,
+            ratio: Ratio::new(1, 6).unwrap(),
+            limit: WINDOW_LIMIT,
+        };
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
         encoder.push(&[0xFE, 0xFD, 7, 0xFE], &mut |packet| Framer::new().frame(packet, &mut stream)).unwrap();
         assert_eq!(is_stream(&stream, false), Some(true));
         assert_eq!(is_stream(&[&stream[..], b"whatever follows"].concat(), false), Some(true));

@@ -221,7 +221,7 @@ impl FolderOut {
 
     /// Puts all files on the disk (on `threads` at once) and gives the folder its name.
     pub(crate) fn commit(self, threads: super::threads::Threads) -> Result<()> {
-        use fec_core::spread::Spread as _;
+        use fec_core::executor::Executor as _;
         let FolderOut { target, policy, temporary, files } = self;
         let fail = |e: io::Error| Failure::io("write", &target, &e);
         if policy.sync {

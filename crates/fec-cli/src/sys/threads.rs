@@ -1,14 +1,14 @@
 //! The threads that the command line lends to the codec.
 
 use crate::stages::{self, Stage};
-use fec_core::spread::Spread;
+use fec_core::executor::Executor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Scoped threads for the jobs of one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threads(pub(crate) usize);
 
-impl Spread for Threads {
+impl Executor for Threads {
     fn width(&self) -> usize {
         self.0
     }

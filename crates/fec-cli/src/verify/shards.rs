@@ -11,9 +11,9 @@ use crate::stages::{self, Stage};
 use crate::sys::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, Digests, HashKind};
+use fec_core::executor::Executor;
 use fec_core::format::shard_file::{HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::leaf_is_proved;
-use fec_core::spread::Spread;
 use std::io;
 use std::sync::Mutex;
 

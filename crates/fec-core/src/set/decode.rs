@@ -1,14 +1,19 @@
 //! Decoding a set, and checking that it is a codeword.
 
-use super::climb_to_group;
-use super::pass::{Original, Pass, Rows, Scratch};
+use super::pass::{Original, Scratch, SetPass, SetRows};
+use super::places::Places;
 use super::plans::PlanCache;
-use crate::block::{Code, ShardBuf, transformable};
+use super::proof::climb_to_group;
+use super::run::Run;
+use crate::block::{Code, transformable};
 use crate::digest::Digest;
+use crate::executor::for_each;
 use crate::merkle::Tree;
-use crate::observe::{Observer, Phase};
+use crate::observe::Phase;
 use crate::params::{GroupGeometry, Shape};
-use crate::spread::Spread;
+
+/// Below this many bytes shards are not hashed on a thread of their own.
+const SMALLEST_SHARE: usize = 64 << 10;
 
 /// Why a set cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,21 +37,33 @@ pub enum SetError {
     Padding,
 }
 
+/// A set that was not decoded: why, and the reading as it was.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Undecoded<'a> {
+    /// Why.
+    pub error: SetError,
+    /// What was read. After [`SetError::TooFew`] everything is as before: intact shards can be used by themselves,
+    /// since each is proved by its own path, or more can be read. After the other errors the k shards that were
+    /// decoded from are still intact; recovery shards beyond them may not be.
+    pub reading: Reading<'a>,
+}
+
+impl From<Undecoded<'_>> for SetError {
+    fn from(undecoded: Undecoded<'_>) -> SetError {
+        undecoded.error
+    }
+}
+
 /// Decodes one set at a time in a buffer of its own, from rows that were read there and checked, and from no
-/// others.
+/// others. Reused from set to set.
 #[derive(Debug)]
 pub struct SetDecoder {
     code: Code,
-    rows: ShardBuf,
-    /// Where each shard's row is, if it has one.
-    places: Vec<Option<usize>>,
-    /// Rows that no shard has.
-    free: Vec<usize>,
     keeps_recovery: bool,
-    group: Option<(GroupGeometry, Digest, u32)>,
+    places: Places,
     /// The leaf of each row that was checked.
     checked: Vec<Option<Digest>>,
-    set_root: Digest,
     tree: Tree,
     scratch: Scratch,
 }
@@ -54,39 +71,37 @@ pub struct SetDecoder {
 impl SetDecoder {
     /// A decoder for sets up to this shape, that has all n shards after decoding. Memory: n·L bytes and a little.
     pub fn new(largest: &Shape) -> SetDecoder {
-        SetDecoder::with_rows(largest, largest.code.n(), true)
+        let n = largest.code.n();
+        SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), true)
     }
 
     /// A decoder for sets up to this shape, that has only the originals after decoding. Recovery shards that were
     /// not read are computed for the check of the codeword, and not kept. Memory: as in
     /// [`payload_bytes`](SetDecoder::payload_bytes).
     pub fn for_payload(largest: &Shape) -> SetDecoder {
-        SetDecoder::with_rows(largest, SetDecoder::payload_rows(largest), false)
+        let (code, shared) = (largest.code, SetDecoder::shared_rows(largest));
+        let places = Places::new(code.n(), code.k(), shared, largest.shard_len);
+        SetDecoder::with_places(largest, places, false)
     }
 
     /// About how many bytes a decoder [`for_payload`](SetDecoder::for_payload) takes with one thread; each more
     /// that it is lent takes at most 8 KiB for each recovery shard.
     pub fn payload_bytes(largest: &Shape) -> u64 {
-        let rows = (SetDecoder::payload_rows(largest) * largest.shard_len) as u64;
-        rows + Scratch::bytes(largest.code.m())
+        let rows = largest.code.k() + SetDecoder::shared_rows(largest);
+        (rows * largest.shard_len) as u64 + Scratch::bytes(largest.code.m())
     }
 
-    /// All originals, and as many recovery shards as can take the place of some.
-    fn payload_rows(largest: &Shape) -> usize {
-        largest.code.k() + largest.code.k().min(largest.code.m())
+    /// As many recovery shards as can take the place of originals.
+    fn shared_rows(largest: &Shape) -> usize {
+        largest.code.k().min(largest.code.m())
     }
 
-    fn with_rows(largest: &Shape, rows: usize, keeps_recovery: bool) -> SetDecoder {
-        let n = largest.code.n();
+    fn with_places(largest: &Shape, places: Places, keeps_recovery: bool) -> SetDecoder {
         SetDecoder {
             code: largest.code,
-            rows: ShardBuf::new(rows, largest.shard_len),
-            places: vec![None; n],
-            free: Vec::new(),
             keeps_recovery,
-            group: None,
-            checked: vec![None; n],
-            set_root: [0; 32],
+            places,
+            checked: vec![None; largest.code.n()],
             tree: Tree::new(),
             scratch: Scratch::default(),
         }
@@ -96,69 +111,92 @@ impl SetDecoder {
     ///
     /// # Panics
     /// If the code differs from the decoder's, or the shards are longer.
-    pub fn begin(&mut self, geometry: &GroupGeometry, group_root: &Digest, set: u32) {
-        let code = geometry.shape().code;
-        assert_eq!(code, self.code, "a decoder serves one code");
-        self.rows.set_row_len(geometry.shape().shard_len);
-        let own_rows = if self.keeps_recovery { code.n() } else { code.k() };
-        (0..).zip(&mut self.places).for_each(|(i, place)| *place = Some(i).filter(|i| *i < own_rows));
-        self.free.clear();
-        self.free.extend(own_rows..self.rows.rows());
+    pub fn begin<'a>(
+        &'a mut self,
+        geometry: &'a GroupGeometry,
+        group_root: &'a Digest,
+        set: u32,
+    ) -> Reading<'a> {
+        assert_eq!(geometry.shape().code, self.code, "a decoder serves one code");
+        self.places.begin(geometry.shape().shard_len);
         self.checked.fill(None);
-        self.group = Some((*geometry, *group_root, set));
+        Reading { decoder: self, geometry, group_root, set, set_root: [0; 32] }
     }
+}
 
-    /// The row to read shard `index` into; until it is checked it does not count.
+/// A set that is being read: shards go into slots, are checked there, and count from then on.
+///
+/// One by one: [`slot`](Reading::slot), [`check`](Reading::check), until k are [`intact`](Reading::intact). Or in
+/// batches, which BLAKE3 hashes faster: a `slot` for each of k shards, one [`check_all`](Reading::check_all) over
+/// them, and again for as many as are still lacking.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    decoder: &'a mut SetDecoder,
+    geometry: &'a GroupGeometry,
+    group_root: &'a Digest,
+    set: u32,
+    /// What the proofs of intact shards lead to on their way.
+    set_root: Digest,
+}
+
+impl<'a> Reading<'a> {
+    /// The row to read shard `index` into, of L bytes; until it is checked it does not count. What is in the row
+    /// before it is filled says nothing.
     ///
-    /// A decoder for the payload has room for k recovery shards. When all of it is taken, this takes the room of
-    /// one that was read and is not intact.
+    /// A decoder for the payload has room for k recovery shards, or m if that is less. When all of it is taken, this
+    /// takes the room of the recovery shard that was read into first and is not intact. So a batch of up to
+    /// k − [`intact`](Reading::intact) different shards never loses one of its own.
     ///
     /// # Panics
-    /// If such a decoder holds k intact recovery shards already.
+    /// If there is no such shard; or if k recovery shards are intact already, and a decoder for the payload has no
+    /// room for another.
     pub fn slot(&mut self, index: u32) -> &mut [u8] {
-        let index = index as usize;
-        self.checked[index] = None;
-        let place = self.places[index].or_else(|| self.free.pop()).unwrap_or_else(|| self.take_place());
-        self.places[index] = Some(place);
-        self.rows.row_mut(place)
+        self.decoder.checked[index as usize] = None;
+        self.decoder.places.slot(index)
     }
 
-    /// Takes a place from a shard that is not intact.
-    fn take_place(&mut self) -> usize {
-        let is_unchecked = |i: &usize| self.places[*i].is_some() && self.checked[*i].is_none();
-        let loser = (self.code.k()..self.code.n()).find(is_unchecked);
-        self.places[loser.expect("fewer than k recovery shards are intact")].take().expect("it has a place")
+    /// Hashes the row of shard `index` and follows the proofs, any of which may serve: each is a set path and a group
+    /// path ([`Shape::proof_len`] bytes). True: the shard counts from now on.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn check<P: AsRef<[u8]>>(&mut self, index: u32, proofs: &[P], run: Run<'_>) -> bool {
+        self.check_all(&[(index, proofs)], run)[0]
     }
 
-    /// Hashes the row of shard `index` and follows the proofs, any of which may serve. True: the shard
-    /// counts from now on.
-    pub fn check(&mut self, index: u32, proofs: &[&[u8]], observer: &dyn Observer) -> bool {
-        self.check_all(&[(index, proofs)], observer)[0]
-    }
-
-    /// The same for several shards, whose rows are hashed together: with BLAKE3 that is faster.
-    pub fn check_all(&mut self, shards: &[(u32, &[&[u8]])], observer: &dyn Observer) -> Vec<bool> {
-        let (geometry, group_root, set) = self.group.as_ref().expect("begin was called");
+    /// The same for several shards, each with its proofs. Their rows are hashed together, and on all threads that are
+    /// lent: with BLAKE3 that is faster than one by one. One bool for each, in order; false also for a shard that has no
+    /// row, because it was never read or its room went to another.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn check_all<S, P>(&mut self, shards: &[(u32, S)], run: Run<'_>) -> Vec<bool>
+    where
+        S: AsRef<[P]>,
+        P: AsRef<[u8]>,
+    {
+        let Reading { decoder, geometry, group_root, set, .. } = self;
         let hash = geometry.shape().hash;
-        observer.begin(Phase::Check);
-        // A shard without a row was never read, or lost its room to another.
-        let places = shards.iter().map(|(index, _)| self.places[*index as usize]);
-        let rows: Vec<&[u8]> = places.clone().flatten().map(|place| self.rows.row(place)).collect();
-        let mut digests = hash.digests(&rows).into_iter();
+        run.observer.begin(Phase::Check);
+        let rows = || shards.iter().map(|(index, _)| decoder.places.row(*index));
+        let bytes: Vec<&[u8]> = rows().flatten().collect();
+        let mut digests = digests(geometry.shape(), &bytes, run).into_iter();
         let mut found = Vec::with_capacity(shards.len());
-        for ((index, proofs), place) in shards.iter().zip(places) {
-            let digest = place.and_then(|_| digests.next());
+        for ((index, proofs), row) in shards.iter().zip(rows()) {
+            let digest = row.and_then(|_| digests.next());
             found.push(digest.and_then(|digest| {
                 let leaf = hash.leaf(&digest, *set, *index);
-                let climb = |proof: &&[u8]| climb_to_group(geometry, group_root, *set, *index, leaf, proof);
-                proofs.iter().find_map(climb).map(|set_root| (leaf, set_root))
+                let climb =
+                    |proof: &P| climb_to_group(geometry, group_root, *set, *index, leaf, proof.as_ref());
+                proofs.as_ref().iter().find_map(climb).map(|set_root| (leaf, set_root))
             }));
         }
-        observer.end(Phase::Check, rows.iter().map(|row| row.len() as u64).sum());
+        run.observer.end(Phase::Check, bytes.iter().map(|row| row.len() as u64).sum());
         for ((index, _), found) in shards.iter().zip(&found) {
             if let Some((leaf, set_root)) = found {
                 self.set_root = *set_root;
-                self.checked[*index as usize] = Some(*leaf);
+                self.decoder.checked[*index as usize] = Some(*leaf);
+                self.decoder.places.keep(*index);
             }
         }
         found.iter().map(Option::is_some).collect()
@@ -166,53 +204,69 @@ impl SetDecoder {
 
     /// How many shards passed their check.
     pub fn intact(&self) -> usize {
-        self.checked.iter().flatten().count()
+        self.decoder.checked.iter().flatten().count()
     }
 
     /// Whether shard `index` passed its check.
-    pub fn is_intact(&self, index: u32) -> bool {
-        self.checked[index as usize].is_some()
-    }
-
-    /// The bytes of shard `index`: checked ones as read; after [`SetDecoder::decode`] all originals, and all
-    /// recovery shards too unless the decoder is for the payload.
     ///
     /// # Panics
-    /// If the decoder does not have that shard.
-    pub fn row(&self, index: u32) -> &[u8] {
-        self.rows.row(self.places[index as usize].expect("a shard that was read or is kept"))
+    /// If there is no such shard.
+    pub fn is_intact(&self, index: u32) -> bool {
+        self.decoder.checked[index as usize].is_some()
     }
 
-    /// Computes all other shards from k of the checked ones: first the missing originals, then from all originals
+    /// The bytes of shard `index`, if it passed its check.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn row(&self, index: u32) -> Option<&[u8]> {
+        self.decoder.places.row(index).filter(|_| self.is_intact(index))
+    }
+
+    /// Computes all other shards from k of the intact ones: first the missing originals, then from all originals
     /// the missing recovery shards. Hashes them and compares the set's root; checks that the padding is zero.
     /// Afterwards every shard is proved by the codeword.
     ///
     /// # Errors
-    /// [`SetError`]; the rows that were not checked then hold nothing that may be used.
-    pub fn decode(
+    /// [`SetError`], in an [`Undecoded`] that gives the reading back.
+    pub fn decode(self, plans: &PlanCache, run: Run<'_>) -> Result<Decoded<'a>, Undecoded<'a>> {
+        let Reading { decoder, geometry, set, ref set_root, .. } = self;
+        match decoder.decode(geometry, set, set_root, plans, run) {
+            Ok(()) => Ok(Decoded { decoder, geometry, set }),
+            Err(error) => Err(Undecoded { error, reading: Reading { decoder, ..self } }),
+        }
+    }
+}
+
+/// The digests of rows, of which each thread takes a share.
+fn digests(shape: &Shape, rows: &[&[u8]], run: Run<'_>) -> Vec<Digest> {
+    let share = rows.len().div_ceil(run.executor.width()).max(SMALLEST_SHARE.div_ceil(shape.shard_len));
+    if rows.len() <= share {
+        return shape.hash.digests(rows);
+    }
+    let mut digests = vec![[0; 32]; rows.len()];
+    let jobs = rows.chunks(share).zip(digests.chunks_mut(share)).collect();
+    for_each(run.executor, jobs, |(rows, digests): (&[&[u8]], &mut [Digest])| {
+        digests.copy_from_slice(&shape.hash.digests(rows));
+    });
+    digests
+}
+
+impl SetDecoder {
+    fn decode(
         &mut self,
+        geometry: &GroupGeometry,
+        set: u32,
+        set_root: &Digest,
         plans: &PlanCache,
-        spread: &dyn Spread,
-        observer: &dyn Observer,
+        run: Run<'_>,
     ) -> Result<(), SetError> {
-        let (geometry, _, set) = self.group.expect("begin was called");
-        let code = geometry.shape().code;
-        let hash = geometry.shape().hash;
-        let mut known: Vec<u8> =
-            (0..code.n()).filter(|i| self.checked[*i].is_some()).take(code.k()).map(|i| i as u8).collect();
-        if known.len() < code.k() {
-            return Err(SetError::TooFew { intact: known.len(), needed: code.k() });
-        }
-        if usize::from(known[0]) >= code.k()
-            && let Some(better) = transformable(code, |i| self.checked[i].is_some())
-        {
-            // All originals are lost, and these recovery shards give them back by transform.
-            known = better;
-        }
-        observer.begin(Phase::Plan);
+        let (code, hash) = (self.code, geometry.shape().hash);
+        let known = self.choose_known()?;
+        run.observer.begin(Phase::Plan);
         let plan = plans.get(code, &known);
-        observer.end(Phase::Plan, 0);
-        let pass = Pass {
+        run.observer.end(Phase::Plan, 0);
+        let pass = SetPass {
             hash,
             restore: Some(&plan.originals).filter(|plan| !plan.wanted().is_empty()),
             extend: &plan.recovery,
@@ -221,10 +275,14 @@ impl SetDecoder {
             phase: Phase::Reencode,
         };
         let is_known = |i: usize| known.contains(&(i as u8));
+        if self.keeps_recovery {
+            // Their rows are computed again.
+            (code.k()..code.n()).filter(|i| !is_known(*i)).for_each(|i| self.checked[i] = None);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
-        let digests = pass.run(self.pass_rows(code, is_known), &mut scratch, spread, observer);
+        let digests = pass.run(self.pass_rows(is_known), &mut scratch, run);
         self.scratch = scratch;
-        observer.begin(Phase::Tree);
+        run.observer.begin(Phase::Tree);
         // Digests come in the order of the shards.
         let mut digests = digests.iter();
         let mut leaf = |i: usize| match self.checked[i] {
@@ -233,24 +291,36 @@ impl SetDecoder {
         };
         self.tree.leaves_mut().extend((0..code.n()).map(&mut leaf));
         let root = self.tree.build(hash);
-        observer.end(Phase::Tree, (code.n() * self.rows.row_len()) as u64);
-        if root != self.set_root {
+        run.observer.end(Phase::Tree, (code.n() * self.places.row_len()) as u64);
+        if root != *set_root {
             return Err(SetError::NotACodeword);
         }
         let padding_is_zero = (0..code.k())
-            .all(|i| self.row(i as u32)[geometry.shard_payload(set, i)..].iter().all(|byte| *byte == 0));
-        if !padding_is_zero {
-            return Err(SetError::Padding);
+            .all(|i| self.kept_row(i as u32)[geometry.shard_payload(set, i)..].iter().all(|byte| *byte == 0));
+        if padding_is_zero { Ok(()) } else { Err(SetError::Padding) }
+    }
+
+    /// The k intact shards to decode from, in order.
+    fn choose_known(&self) -> Result<Vec<u8>, SetError> {
+        let code = self.code;
+        let is_intact = |i: usize| self.checked[i].is_some();
+        let known: Vec<u8> =
+            (0..code.n()).filter(|i| is_intact(*i)).take(code.k()).map(|i| i as u8).collect();
+        if known.len() < code.k() {
+            return Err(SetError::TooFew { intact: known.len(), needed: code.k() });
         }
-        Ok(())
+        if usize::from(known[0]) < code.k() {
+            return Ok(known);
+        }
+        // All originals are lost: some recovery shards give them back by transform.
+        Ok(transformable(code, is_intact).unwrap_or(known))
     }
 
     /// The rows as a pass takes them.
-    fn pass_rows(&mut self, code: Code, is_known: impl Fn(usize) -> bool) -> Rows<'_> {
-        let mut rows: Vec<Option<&mut [u8]>> = self.rows.iter_mut().map(Some).collect();
-        let mut take = |i: usize| self.places[i].and_then(|place| rows[place].take());
+    fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> SetRows<'_> {
+        let mut take = self.places.take_rows();
         let (mut known, mut originals, mut recovery) = (Vec::new(), Vec::new(), Vec::new());
-        for i in 0..code.k() {
+        for i in 0..self.code.k() {
             let row = take(i).expect("every original has a row");
             if is_known(i) {
                 known.push(&*row);
@@ -259,13 +329,60 @@ impl SetDecoder {
                 originals.push(Original::Missing(row));
             }
         }
-        for i in code.k()..code.n() {
+        for i in self.code.k()..self.code.n() {
             match take(i) {
                 Some(row) if is_known(i) => known.push(&*row),
                 Some(row) if self.keeps_recovery => recovery.push(row),
                 _ => {}
             }
         }
-        Rows { known, originals, recovery: self.keeps_recovery.then_some(recovery) }
+        SetRows { known, originals, recovery: self.keeps_recovery.then_some(recovery) }
+    }
+
+    /// How many shards the decoder has after decoding: the first so many.
+    fn kept(&self) -> usize {
+        if self.keeps_recovery { self.code.n() } else { self.code.k() }
+    }
+
+    /// The row of a shard that the decoder keeps.
+    fn kept_row(&self, index: u32) -> &[u8] {
+        assert!((index as usize) < self.kept(), "a decoder for the payload keeps no recovery shards");
+        self.places.row(index).expect("a shard that is kept has a row of its own")
+    }
+}
+
+/// A decoded set: its shards are those that the root stands for, and what an honest encoder makes of the originals.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    decoder: &'a SetDecoder,
+    geometry: &'a GroupGeometry,
+    set: u32,
+}
+
+impl<'a> Decoded<'a> {
+    /// The bytes of shard `index`.
+    ///
+    /// # Panics
+    /// If there is no such shard; or if it is a recovery shard and the decoder is
+    /// [for the payload](SetDecoder::for_payload).
+    pub fn row(&self, index: u32) -> &'a [u8] {
+        self.decoder.kept_row(index)
+    }
+
+    /// The bytes of all shards that the decoder keeps, in order: all n, or the k originals where it is
+    /// [for the payload](SetDecoder::for_payload).
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let decoder = self.decoder;
+        (0..decoder.kept() as u32).map(move |index| decoder.kept_row(index))
+    }
+
+    /// The payload in the set: for each original that holds any, where it stands in the group's payload, and its bytes
+    /// without padding.
+    pub fn payload(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let Decoded { decoder, geometry, set } = *self;
+        (0..decoder.code.k()).filter_map(move |i| {
+            let bytes = &decoder.kept_row(i as u32)[..geometry.shard_payload(set, i)];
+            (!bytes.is_empty()).then(|| (geometry.shard_offset(set, i), bytes))
+        })
     }
 }

@@ -1,18 +1,56 @@
 //! Encoding a set.
 
-use super::pass::{Original, Pass, Rows, Scratch};
+use super::pass::{Original, Scratch, SetPass, SetRows};
+use super::run::Run;
 use crate::block::{Code, Plan, ShardBuf};
 use crate::digest::{Digest, HashKind};
 use crate::gf256::kernel::Backend;
 use crate::merkle::Tree;
-use crate::observe::{Observer, Phase};
-use crate::spread::Spread;
+use crate::observe::Phase;
+use crate::params::Shape;
 
 /// Encodes the sets of one code and hash.
 #[derive(Debug)]
 pub struct SetEncoder {
     plan: Plan,
     hash: HashKind,
+}
+
+/// What encoding adds to the originals of a set: its recovery shards, and the tree over all its shards. Reused from
+/// set to set.
+#[derive(Debug)]
+pub struct EncodedSet {
+    recovery: ShardBuf,
+    tree: Tree,
+}
+
+impl EncodedSet {
+    /// Room for what sets up to this shape are encoded to. Memory: m·L bytes and a little.
+    pub fn new(largest: &Shape) -> EncodedSet {
+        EncodedSet { recovery: ShardBuf::new(largest.code.m(), largest.shard_len), tree: Tree::new() }
+    }
+
+    /// The m recovery shards: row i is shard k + i.
+    pub fn recovery(&self) -> &ShardBuf {
+        &self.recovery
+    }
+
+    /// The set's root.
+    ///
+    /// # Panics
+    /// If nothing was encoded yet.
+    pub fn root(&self) -> Digest {
+        self.tree.root()
+    }
+
+    /// Writes the set path of the proof of shard `index` into `out`:
+    /// [`set_path_len`](crate::params::Shape::set_path_len) bytes or more, of which the rest becomes zero.
+    ///
+    /// # Panics
+    /// If nothing was encoded yet, there is no such shard, or `out` is shorter.
+    pub fn write_path(&self, index: usize, out: &mut [u8]) {
+        self.tree.write_path(index, out);
+    }
 }
 
 impl SetEncoder {
@@ -26,26 +64,22 @@ impl SetEncoder {
         &self.plan
     }
 
-    /// Overwrites `recovery` with the m recovery shards of `originals`, fills `tree` with the n leaves
-    /// and returns the set's root.
+    /// Encodes set number `set` of its group: overwrites `encoded` with the recovery shards of `originals`, which are
+    /// in order and of one length, and with the tree over all n shards. Returns the set's root.
+    ///
+    /// Cost: the plan's operations for each column of bytes, n digests, and 2·n − 1 node hashes.
     ///
     /// # Panics
-    /// If there are not k originals and m recovery rows of one length.
-    pub fn encode(
-        &self,
-        set: u32,
-        originals: &[&[u8]],
-        recovery: &mut ShardBuf,
-        tree: &mut Tree,
-        spread: &dyn Spread,
-        observer: &dyn Observer,
-    ) -> Digest {
-        let shard_len = originals[0].len();
+    /// If there are not k originals of one length, a multiple of 64 and more than 0; or if `encoded` was made for
+    /// another m or for shorter shards.
+    pub fn encode(&self, set: u32, originals: &[&[u8]], encoded: &mut EncodedSet, run: Run<'_>) -> Digest {
+        let EncodedSet { recovery, tree } = encoded;
         assert_eq!((originals.len(), recovery.rows()), (self.plan.code().k(), self.plan.code().m()));
-        let all = originals.iter().copied().chain(recovery.iter());
-        assert!(all.into_iter().all(|row| row.len() == shard_len), "rows of one length");
+        let shard_len = originals[0].len();
+        assert!(shard_len > 0 && originals.iter().all(|row| row.len() == shard_len), "shards of one length");
+        recovery.set_row_len(shard_len);
         let bytes = ((originals.len() + recovery.rows()) * shard_len) as u64;
-        let pass = Pass {
+        let pass = SetPass {
             hash: self.hash,
             restore: None,
             extend: &self.plan,
@@ -53,17 +87,17 @@ impl SetEncoder {
             keeps_recovery: true,
             phase: Phase::Encode,
         };
-        let rows = Rows {
+        let rows = SetRows {
             known: Vec::new(),
             originals: originals.iter().map(|row| Original::Known(row)).collect(),
             recovery: Some(recovery.iter_mut().collect()),
         };
-        let digests = pass.run(rows, &mut Scratch::default(), spread, observer);
-        observer.begin(Phase::Tree);
+        let digests = pass.run(rows, &mut Scratch::default(), run);
+        run.observer.begin(Phase::Tree);
         let leaf = |(index, digest)| self.hash.leaf(digest, set, index);
         tree.leaves_mut().extend((0..).zip(&digests).map(leaf));
         let root = tree.build(self.hash);
-        observer.end(Phase::Tree, bytes);
+        run.observer.end(Phase::Tree, bytes);
         root
     }
 }

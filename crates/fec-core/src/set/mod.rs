@@ -1,62 +1,63 @@
-//! One set: encoding it into leaves, and decoding it from shards that were checked in place.
+//! One set: encoding it into shards, digests and a root, and decoding it from shards that were checked in place.
 //!
-//! The decoder owns the buffer that shards are read into, and computes their digests there: what was
-//! checked is what is decoded, and nothing else can be. Coding and hashing go through a set in one pass over its
-//! columns (`pass.rs`).
+//! ```text
+//! SetEncoder::encode ─▶ EncodedSet: recovery shards, tree of leaves, root
+//!
+//! SetDecoder::begin ─▶ Reading: slot, check, … ─▶ decode ─▶ Decoded: every shard, proved by the codeword
+//!                         ▲                          │
+//!                         └────── Undecoded ◀────────┘  the error, and the reading again
+//! ```
+//!
+//! The decoder owns the buffer that shards are read into, and computes their digests there: what was checked is
+//! what is decoded, and nothing else can be. Each step of decoding is a value that only the step before gives, so
+//! a wrong order does not compile. Coding and hashing go through a set in one pass over its columns (`pass.rs`).
+//!
+//! The callers' threads and their observer come with each call in a [`Run`]; [`Run::default`] is the calling thread,
+//! unobserved.
+//!
+//! ```
+//! use fec_core::block::Code;
+//! use fec_core::digest::HashKind;
+//! use fec_core::gf256::kernel::Backend;
+//! use fec_core::params::FileGeometry;
+//! use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, SetError};
+//!
+//! // One set of 3 + 2 shards, each of 64 bytes: the payload is as long as the three originals.
+//! let payload = [*b"Any three of these shards, and nothing but the root of them all,", [b'b'; 64], [b'c'; 64]];
+//! let code = Code::new(3, 2)?;
+//! let group = FileGeometry::shard_files(HashKind::Blake3, code, 3 * 64, 3 * 64)?.group(0);
+//!
+//! let originals: Vec<&[u8]> = payload.iter().map(|shard| &shard[..]).collect();
+//! let mut encoded = EncodedSet::new(group.shape());
+//! let encoder = SetEncoder::new(code, HashKind::Blake3, Backend::best());
+//! let set_root = encoder.encode(0, &originals, &mut encoded, Run::default());
+//! let root = group.root(&set_root);
+//!
+//! // Two originals are lost. What is there of the set is read into the decoder and checked against the root.
+//! let mut decoder = SetDecoder::for_payload(group.shape());
+//! let mut reading = decoder.begin(&group, &root, 0);
+//! let mut proof = vec![0; group.shape().proof_len()];
+//! for (index, shard) in [(1, originals[1]), (3, encoded.recovery().row(0)), (4, encoded.recovery().row(1))] {
+//!     reading.slot(index).copy_from_slice(shard);
+//!     encoded.write_path(index as usize, &mut proof);
+//!     assert!(reading.check(index, &[&proof], Run::default()));
+//! }
+//! let plans = PlanCache::new(Backend::best());
+//! let decoded = reading.decode(&plans, Run::default()).map_err(SetError::from)?;
+//! assert!((0..3).all(|index| decoded.row(index) == originals[index as usize]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod decode;
 mod encode;
 mod pass;
+mod places;
 mod plans;
+mod proof;
+mod run;
 
-use crate::digest::Digest;
-use crate::merkle::climb;
-use crate::params::GroupGeometry;
-
-pub use decode::{SetDecoder, SetError};
-pub use encode::SetEncoder;
+pub use decode::{Decoded, Reading, SetDecoder, SetError, Undecoded};
+pub use encode::{EncodedSet, SetEncoder};
 pub use plans::PlanCache;
-
-/// The root of the set that a leaf belongs to, if the proof leads from it to the group's root.
-fn climb_to_group(
-    geometry: &GroupGeometry,
-    group_root: &Digest,
-    set: u32,
-    index: u32,
-    leaf: Digest,
-    proof: &[u8],
-) -> Option<Digest> {
-    let shape = geometry.shape();
-    let (set_path, group_path) = proof.split_at_checked(shape.set_path_len())?;
-    let set_root = climb(shape.hash, leaf, index.into(), shape.code.n() as u64, set_path)?;
-    let tree = climb(shape.hash, set_root, set.into(), shape.sets.into(), group_path)?;
-    (geometry.root(&tree) == *group_root).then_some(set_root)
-}
-
-/// Whether `body` is shard `index` of set `set` of the group with this geometry and root.
-///
-/// Cost: one digest of the body and a few node hashes.
-pub fn shard_is_proved(
-    geometry: &GroupGeometry,
-    group_root: &Digest,
-    set: u32,
-    index: u32,
-    body: &[u8],
-    proof: &[u8],
-) -> bool {
-    let hash = geometry.shape().hash;
-    let leaf = hash.leaf(&hash.digest(body), set, index);
-    body.len() == geometry.shape().shard_len && leaf_is_proved(geometry, group_root, set, index, &leaf, proof)
-}
-
-/// Whether `proof` leads from a leaf to the group's root: for bytes whose leaf was computed already.
-pub fn leaf_is_proved(
-    geometry: &GroupGeometry,
-    group_root: &Digest,
-    set: u32,
-    index: u32,
-    leaf: &Digest,
-    proof: &[u8],
-) -> bool {
-    climb_to_group(geometry, group_root, set, index, *leaf, proof).is_some()
-}
+pub use proof::{leaf_is_proved, shard_is_proved};
+pub use run::Run;

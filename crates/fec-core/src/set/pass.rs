@@ -3,10 +3,11 @@
 //! Pieces of columns are restored, extended and hashed one after the other, each while it is in the cache. So
 //! recovery shards that only their digests are asked of need no memory but that of a piece.
 
+use super::run::Run;
 use crate::block::{Plan, ShardBuf};
 use crate::digest::{Columns, Digest, HashKind, Piece};
+use crate::executor::{Executor, for_each};
 use crate::observe::{Observer, Phase, Unobserved};
-use crate::spread::{Spread, for_each, run_plan};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of each row that are coded into room for pieces and hashed there.
@@ -22,6 +23,9 @@ const KEPT_PIECE_LEN: usize = 16 << 10;
 /// Bytes of each row in a piece that threads share: enough that it pays to start them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
 
+/// Below this many bytes a row is not worth splitting.
+const SMALLEST_CHUNK: usize = 16 << 10;
+
 /// An original shard, or its part in a piece.
 pub(super) enum Original<'a> {
     Known(&'a [u8]),
@@ -29,7 +33,7 @@ pub(super) enum Original<'a> {
 }
 
 /// The rows of a pass, all of one length: a multiple of 64, and more than 0.
-pub(super) struct Rows<'a> {
+pub(super) struct SetRows<'a> {
     /// What missing originals are restored from, in the order of the plan. Empty if there are none.
     pub(super) known: Vec<&'a [u8]>,
     /// All originals in order.
@@ -38,7 +42,7 @@ pub(super) struct Rows<'a> {
     pub(super) recovery: Option<Vec<&'a mut [u8]>>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> SetRows<'a> {
     fn len(&self) -> usize {
         match &self.originals[0] {
             Original::Known(row) => row.len(),
@@ -47,13 +51,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Cut into pieces of columns.
-    fn pieces(self, piece_len: usize) -> Vec<Rows<'a>> {
-        let empty = || Rows {
+    fn pieces(self, piece_len: usize) -> Vec<SetRows<'a>> {
+        let empty = || SetRows {
             known: Vec::with_capacity(self.known.len()),
             originals: Vec::with_capacity(self.originals.len()),
             recovery: self.recovery.as_ref().map(|rows| Vec::with_capacity(rows.len())),
         };
-        let mut out: Vec<Rows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
+        let mut out: Vec<SetRows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
         for row in self.known {
             out.iter_mut().zip(row.chunks(piece_len)).for_each(|(out, part)| out.known.push(part));
         }
@@ -79,7 +83,7 @@ impl<'a> Rows<'a> {
 }
 
 /// What is computed.
-pub(super) struct Pass<'a> {
+pub(super) struct SetPass<'a> {
     pub(super) hash: HashKind,
     /// From the known shards to the missing originals.
     pub(super) restore: Option<&'a Plan>,
@@ -95,7 +99,7 @@ pub(super) struct Pass<'a> {
 
 /// What one thread does: stretches of columns that are coded in one go, each with the pieces that it is hashed in,
 /// and room.
-type Job<'a, 'r> = (Vec<(Rows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
+type Job<'a, 'r> = (Vec<(SetRows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
 
 /// Room for pieces of recovery shards that are dropped, reused from set to set: one for each thread.
 #[derive(Debug, Default)]
@@ -123,16 +127,10 @@ impl Scratch {
     }
 }
 
-impl Pass<'_> {
+impl SetPass<'_> {
     /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all of them, or
     /// those that were missing) and then of the recovery shards.
-    pub(super) fn run(
-        &self,
-        rows: Rows<'_>,
-        scratch: &mut Scratch,
-        spread: &dyn Spread,
-        observer: &dyn Observer,
-    ) -> Vec<Digest> {
+    pub(super) fn run(&self, rows: SetRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
         let hashed = originals + self.extend.wanted().len();
@@ -140,26 +138,25 @@ impl Pass<'_> {
             return Vec::new();
         }
         match self.hash {
-            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, spread, observer),
-            HashKind::Sha256 => self.in_order(rows, hashed, scratch, spread, observer),
+            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, run),
+            HashKind::Sha256 => self.in_order(rows, hashed, scratch, run),
         }
     }
 
     /// Each thread has columns of its own.
     fn in_any_order(
         &self,
-        rows: Rows<'_>,
+        rows: SetRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        spread: &dyn Spread,
-        observer: &dyn Observer,
+        Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
         let len = rows.len();
         let piece_len = if self.keeps_recovery { KEPT_PIECE_LEN } else { PIECE_LEN };
         let mut columns = Columns::new(hashed, len, piece_len);
         let mut pieces = columns.pieces();
         let count = len.div_ceil(piece_len);
-        let threads = spread.width().min(count);
+        let threads = executor.width().min(count);
         // Pieces that are coded together.
         let stretch = if self.keeps_recovery { count.div_ceil(threads) } else { 1 };
         let mut stretches = rows.pieces(stretch * piece_len).into_iter();
@@ -174,7 +171,7 @@ impl Pass<'_> {
         let (inside, outside): (&dyn Observer, &dyn Observer) =
             if threads == 1 { (observer, &Unobserved) } else { (&Unobserved, observer) };
         outside.begin(self.phase);
-        for_each(spread, jobs, |(stretches, room)| {
+        for_each(executor, jobs, |(stretches, room)| {
             for (mut rows, pieces) in stretches {
                 let fresh = self.code(&mut rows, room, inside, Plan::run);
                 inside.begin(Phase::Digest);
@@ -192,13 +189,12 @@ impl Pass<'_> {
     /// Every row is hashed from its start to its end, so threads share each piece.
     fn in_order(
         &self,
-        rows: Rows<'_>,
+        rows: SetRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
-        spread: &dyn Spread,
-        observer: &dyn Observer,
+        Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
-        let piece_len = match (self.keeps_recovery, spread.width()) {
+        let piece_len = match (self.keeps_recovery, executor.width()) {
             (true, _) => rows.len(),
             (false, 1) => PIECE_LEN,
             (false, _) => SHARED_PIECE_LEN,
@@ -207,11 +203,11 @@ impl Pass<'_> {
         let mut states = vec![Sha256::new(); hashed];
         for mut rows in rows.pieces(piece_len) {
             let fresh =
-                self.code(&mut rows, room, observer, |plan, src, dst| run_plan(spread, plan, src, dst));
+                self.code(&mut rows, room, observer, |plan, src, dst| run_plan(executor, plan, src, dst));
             observer.begin(Phase::Digest);
-            let share = hashed.div_ceil(spread.width());
+            let share = hashed.div_ceil(executor.width());
             let jobs = states.chunks_mut(share).zip(fresh.chunks(share)).collect();
-            for_each(spread, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
+            for_each(executor, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
                 states.iter_mut().zip(rows).for_each(|(state, row)| state.update(row));
             });
             observer.end(Phase::Digest, bytes(&fresh));
@@ -219,7 +215,7 @@ impl Pass<'_> {
         states.into_iter().map(|state| state.finalize().into()).collect()
     }
 
-    /// Rows of room for what is dropped.
+    /// SetRows of room for what is dropped.
     fn dropped(&self) -> usize {
         if self.keeps_recovery { 0 } else { self.extend.wanted().len() }
     }
@@ -227,7 +223,7 @@ impl Pass<'_> {
     /// Runs both plans on a piece, and returns the rows that are hashed.
     fn code<'r>(
         &self,
-        rows: &'r mut Rows<'_>,
+        rows: &'r mut SetRows<'_>,
         room: &'r mut ShardBuf,
         observer: &dyn Observer,
         run: impl Fn(&Plan, &[&[u8]], &mut [&mut [u8]]),
@@ -268,6 +264,29 @@ impl Pass<'_> {
         fresh.extend(recovery.into_iter().map(|row| &*row));
         fresh
     }
+}
+
+/// Sources and destinations of one range of columns.
+type Range<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
+
+/// Runs a plan with the columns split over the threads.
+fn run_plan(executor: &dyn Executor, plan: &Plan, src: &[&[u8]], dst: &mut [&mut [u8]]) {
+    let len = src.first().map_or(0, |row| row.len());
+    let chunk = len.div_ceil(executor.width()).next_multiple_of(64).max(SMALLEST_CHUNK);
+    if dst.is_empty() {
+        return;
+    }
+    if chunk >= len {
+        return plan.run(src, dst);
+    }
+    let mut jobs: Vec<Range> = Vec::new();
+    for start in (0..len).step_by(chunk) {
+        jobs.push((src.iter().map(|row| &row[start..len.min(start + chunk)]).collect(), Vec::new()));
+    }
+    for row in dst {
+        jobs.iter_mut().zip(row.chunks_mut(chunk)).for_each(|(job, part)| job.1.push(part));
+    }
+    for_each(executor, jobs, |(src, mut dst)| plan.run(&src, &mut dst));
 }
 
 /// Bytes of all rows.

@@ -1,9 +1,10 @@
 //! Decode plans, found again by what was lost.
 
 use crate::block::{Code, Plan};
+use crate::executor::lock;
 use crate::gf256::kernel::Backend;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The two halves of a decode plan: what the payload needs, then what only the check needs.
 ///
@@ -40,7 +41,7 @@ impl PlanCache {
     pub(super) fn get(&self, code: Code, known: &[u8]) -> Arc<DecodePlan> {
         let mut pattern = [0u64; 4];
         known.iter().for_each(|i| pattern[usize::from(*i) / 64] |= 1 << (i % 64));
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = lock(&self.plans);
         if let Some(plan) = plans.get(&(code, pattern)) {
             return plan.clone();
         }

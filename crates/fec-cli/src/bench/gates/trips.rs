@@ -4,11 +4,8 @@ use super::Random;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
-use fec_core::merkle::Tree;
-use fec_core::observe::Unobserved;
 use fec_core::params::FileGeometry;
-use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
-use fec_core::spread::Inline;
+use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 
 pub(super) const ALL: u64 = 1000;
 
@@ -30,22 +27,21 @@ fn trip(backend: Backend, seed: u64) -> Option<()> {
     for (i, row) in originals.iter_mut().enumerate() {
         random.fill(&mut row[..group.shard_payload(0, i)]);
     }
-    let mut recovery = ShardBuf::new(m, group.shape().shard_len);
-    let mut tree = Tree::new();
+    let mut encoded = EncodedSet::new(group.shape());
     let rows: Vec<&[u8]> = originals.iter().collect();
     let encoder = SetEncoder::new(code, hash, backend);
-    let set_root = encoder.encode(0, &rows, &mut recovery, &mut tree, &Inline, &Unobserved);
+    let set_root = encoder.encode(0, &rows, &mut encoded, Run::default());
     let root = group.root(&set_root);
 
-    let shards: Vec<&[u8]> = originals.iter().chain(recovery.iter()).collect();
+    let shards: Vec<&[u8]> = originals.iter().chain(encoded.recovery().iter()).collect();
     let mut decoder = SetDecoder::new(group.shape());
-    decoder.begin(&group, &root, 0);
+    let mut reading = decoder.begin(&group, &root, 0);
     let mut proof = vec![0; group.shape().proof_len()];
     for index in random.some(k, code.n()) {
-        decoder.slot(index as u32).copy_from_slice(shards[index]);
-        tree.write_path(index, &mut proof);
-        decoder.check(index as u32, &[&proof], &Unobserved).then_some(())?;
+        reading.slot(index as u32).copy_from_slice(shards[index]);
+        encoded.write_path(index, &mut proof);
+        reading.check(index as u32, &[&proof], Run::default()).then_some(())?;
     }
-    decoder.decode(&PlanCache::new(backend), &Inline, &Unobserved).ok()?;
-    (0..code.n()).all(|i| decoder.row(i as u32) == shards[i]).then_some(())
+    let decoded = reading.decode(&PlanCache::new(backend), Run::default()).ok()?;
+    decoded.rows().eq(shards.iter().copied()).then_some(())
 }

@@ -15,10 +15,9 @@ use crate::stages::{self, Observed};
 use crate::sys::threads::Threads;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
-use fec_core::merkle::Tree;
 use fec_core::observe::{Observer, Phase};
 use fec_core::params::{FileGeometry, GroupGeometry};
-use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
+use fec_core::set::{Decoded, EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -165,9 +164,10 @@ pub(super) fn run(lab: &mut Lab) -> Result<Outcome> {
             set.decode(&mut decoder, &kept, &plans, lent, &clock)?;
             let setup = clock.take().spent.get(&Phase::Plan).map_or(0.0, Duration::as_secs_f64);
             let rounds = measure(lab, &name, threads > 1, &mut |clock| {
-                set.decode(&mut decoder, &kept, &plans, lent, clock)
+                Ok(set.decode(&mut decoder, &kept, &plans, lent, clock)?.0)
             })?;
-            set.compare(&decoder)?;
+            let (_, decoded) = set.decode(&mut decoder, &kept, &plans, lent, &clock)?;
+            set.compare(&decoded)?;
             if let Some(rounds) = rounds {
                 let rounds = Rounds { setup, ..rounds };
                 if let Some(total) = rounds.total.summary()
@@ -312,8 +312,7 @@ fn kept_shards(code: Code) -> Vec<u32> {
 struct Set {
     group: GroupGeometry,
     originals: ShardBuf,
-    recovery: ShardBuf,
-    tree: Tree,
+    encoded: EncodedSet,
     group_root: [u8; 32],
 }
 
@@ -326,14 +325,14 @@ impl Set {
             fill(bytes, i as u64 + 1);
             padding.fill(0);
         }
-        let recovery = aligned(shape.code.m(), shape.shard_len);
-        Set { group: *group, originals, recovery, tree: Tree::new(), group_root: [0; 32] }
+        Set { group: *group, originals, encoded: EncodedSet::new(shape), group_root: [0; 32] }
     }
 
     fn encode(&mut self, encoder: &SetEncoder, threads: Threads, observer: &dyn Observer) -> Slice {
         let began = Moment::now();
         let rows: Vec<&[u8]> = self.originals.iter().collect();
-        let set_root = encoder.encode(0, &rows, &mut self.recovery, &mut self.tree, &threads, observer);
+        let run = Run { executor: &threads, observer };
+        let set_root = encoder.encode(0, &rows, &mut self.encoded, run);
         self.group_root = self.group.root(&set_root);
         began.until_now()
     }
@@ -342,42 +341,43 @@ impl Set {
         let k = self.originals.rows();
         match (index as usize).checked_sub(k) {
             None => self.originals.row(index as usize),
-            Some(recovery) => self.recovery.row(recovery),
+            Some(recovery) => self.encoded.recovery().row(recovery),
         }
     }
 
     /// Checks and decodes; the time is without that of bringing the shards in.
-    fn decode(
-        &self,
-        decoder: &mut SetDecoder,
+    fn decode<'a>(
+        &'a self,
+        decoder: &'a mut SetDecoder,
         kept: &[u32],
         plans: &PlanCache,
         threads: Threads,
         observer: &dyn Observer,
-    ) -> Result<Slice> {
+    ) -> Result<(Slice, Decoded<'a>)> {
+        let run = Run { executor: &threads, observer };
         let mut proof = vec![0u8; self.group.shape().proof_len()];
         let mut total = Slice { wall: Duration::ZERO, core: Duration::ZERO };
-        decoder.begin(&self.group, &self.group_root, 0);
+        let mut reading = decoder.begin(&self.group, &self.group_root, 0);
         for index in kept {
-            decoder.slot(*index).copy_from_slice(self.shard(*index));
-            self.tree.write_path(*index as usize, &mut proof);
+            reading.slot(*index).copy_from_slice(self.shard(*index));
+            self.encoded.write_path(*index as usize, &mut proof);
             let began = Moment::now();
-            let intact = decoder.check(*index, &[&proof], observer);
+            let intact = reading.check(*index, &[&proof], run);
             total += began.until_now();
             if !intact {
                 return Err(wrong(format!("bench: shard {index} does not pass its check")));
             }
         }
         let began = Moment::now();
-        decoder.decode(plans, &threads, observer).map_err(|e| wrong(format!("bench: {e}")))?;
+        let decoded = reading.decode(plans, run).map_err(|e| wrong(format!("bench: {e}")))?;
         total += began.until_now();
-        Ok(total)
+        Ok((total, decoded))
     }
 
     /// Every original came out as it went in; recovery shards are computed, hashed and dropped.
-    fn compare(&self, decoder: &SetDecoder) -> Result<()> {
+    fn compare(&self, decoded: &Decoded<'_>) -> Result<()> {
         let k = self.group.shape().code.k() as u32;
-        match (0..k).find(|i| decoder.row(*i) != self.shard(*i)) {
+        match (0..k).find(|i| decoded.row(*i) != self.shard(*i)) {
             None => Ok(()),
             Some(i) => Err(wrong(format!("bench: shard {i} was decoded wrongly"))),
         }

@@ -1,0 +1,47 @@
+//! How the codec uses threads without having any: the caller lends them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Runs independent jobs, in any order, on the threads of whoever implements it.
+///
+/// A job that panics ends the whole call: `run` passes the panic on, and does not return as if the job were done.
+pub trait Executor: Sync {
+    /// How many jobs run at the same time, at least 1.
+    fn width(&self) -> usize;
+    /// Calls `job(0)` … `job(count - 1)` and returns when all are done.
+    fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync));
+}
+
+/// Everything on the calling thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inline;
+
+impl Executor for Inline {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
+        (0..count).for_each(job);
+    }
+}
+
+/// Locks a mutex that jobs share, poisoned or not.
+///
+/// A poisoned mutex says that a job panicked while it held the lock. That is no news here: such a panic ends the
+/// whole call, and nobody uses what the mutex holds as a result.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `job` once for each item, which it owns.
+pub(crate) fn for_each<T: Send>(executor: &dyn Executor, items: Vec<T>, job: impl Fn(T) + Sync) {
+    if executor.width() == 1 || items.len() == 1 {
+        return items.into_iter().for_each(job);
+    }
+    let slots: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    executor.run(slots.len(), &|i| {
+        let item = lock(&slots[i]).take();
+        item.into_iter().for_each(&job);
+    });
+}
