@@ -10,8 +10,9 @@
 #   FEC_BOARDS    where results are kept: boards if unset, one file HOST-PRESET.json for each
 #   FEC_SSH, FEC_SCP   the programs to use: ssh and scp if unset
 set -euo pipefail
-case ${1-} in -h | --help | '') sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+case ${1-} in -h | --help | '') show_help ;; esac
 boards=${FEC_BOARDS:-boards}
 ssh=${FEC_SSH:-ssh}
 scp=${FEC_SCP:-scp}
@@ -64,7 +65,7 @@ machine=$($ssh "$host" uname -m)
 case $machine in
     x86_64) target=x86_64-unknown-linux-gnu ;;
     aarch64 | arm64) target=aarch64-unknown-linux-gnu ;;
-    *) echo "board: $host is $machine: set FEC_BINARY" >&2; exit 2 ;;
+    *) refuse "$host is $machine: set FEC_BINARY" ;;
 esac
 binary=${FEC_BINARY-}
 if [ -z "$binary" ]; then

@@ -3,7 +3,7 @@
 #
 #   scripts/build-static.sh [--install | --env] [TARGET…]
 #
-# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, which builds the library alone.
+# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built.
 # Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
 # for the linker: aarch64-linux-gnu-gcc and so on. Elsewhere, on Debian and as root, what is missing is installed first (about
 # 240 MB once for aarch64); for armv7, riscv64 and wasm32 the standard library is then built from its sources.
@@ -12,22 +12,22 @@
 #   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps by another
 #                      compiler, are not disturbed
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-usage() { echo "usage: scripts/build-static.sh [--install | --env] [aarch64|x86_64|armv7|riscv64|wasm32]…" >&2; exit 2; }
 only='' machines=()
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) show_help ;;
     --install | --env) only=$1 ;;
     aarch64 | x86_64 | armv7 | riscv64 | wasm32) machines+=("$1") ;;
-    *) usage ;;
+    *) usage "scripts/build-static.sh [--install | --env] [aarch64|x86_64|armv7|riscv64|wasm32]…" ;;
     esac
     shift
 done
 [ ${#machines[@]} -gt 0 ] || machines=(aarch64)
-cd "$(dirname "$0")/.."
+cd "$root"
 
-has() { command -v "$1" > /dev/null 2>&1; }
 # Without `grep -q`, which would end the pipe early: that is a failure here.
 rustup_has() { has rustup && rustup target list --installed 2> /dev/null | grep -x "$1" > /dev/null; }
 debian_has() { [ -x /usr/bin/rustc ] && [ -x /usr/bin/rustdoc ] && [ -d "/usr/lib/rustlib/$1/lib" ]; }
@@ -62,14 +62,11 @@ has_all() { { [ -z "$linker" ] || has "$linker"; } && has_library; }
 
 install() {
     has_all && return
-    if ! has apt-get || [ "$(id -u)" != 0 ]; then
-        echo "build-static: $machine needs ${linker:+$linker and }Rust's $target (rustup target add $target; on Debian: run as root)" >&2
-        exit 2
-    fi
+    may_install ||
+        refuse "$machine needs ${linker:+$linker and }Rust's $target (rustup target add $target; on Debian: run as root)"
     if [ "$machine" = aarch64 ]; then dpkg --add-architecture arm64; fi
-    apt-get update -q >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" < /dev/null >&2
-    has_all || { echo "build-static: $machine: something is still missing after the installation" >&2; exit 2; }
+    install_packages "${packages[@]}"
+    has_all || refuse "$machine: something is still missing after the installation"
 }
 
 # Prints assignments, one a line, that `export` takes.
@@ -103,8 +100,7 @@ build() (
     cargo build "${arguments[@]}" -p fec-cli
     binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/board/fec")
     if readelf --dynamic "$binary" 2> /dev/null | grep NEEDED >&2; then
-        echo "build-static: $binary needs the libraries above: it is not static" >&2
-        exit 1
+        fail "$binary needs the libraries above: it is not static"
     fi
     echo "$binary"
 )

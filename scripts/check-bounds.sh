@@ -13,35 +13,25 @@
 # Peaks are the largest RssAnon of /proc/PID/status, read every 2 ms: pages of files do not count, stacks and buffers do.
 #   FEC_LIMIT_MIB   the limit; 128 if unset
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-usage() { echo "usage: scripts/check-bounds.sh [--full] [--folder DIR] [FEC]" >&2; exit 2; }
 folder=${TMPDIR:-/tmp} full='' fec=
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) show_help ;;
     --full) full=yes ;;
     --folder) [ $# -ge 2 ] || usage; folder=$2; shift ;;
     -*) usage ;;
-    *) [ -z "$fec" ] || usage; fec=$(realpath -e -- "$1") ;;
+    *) [ -z "$fec" ] || usage; fec=$1 ;;
     esac
     shift
 done
 folder=$(realpath -e -- "$folder")
-cd "$(dirname "$0")/.."
-if [ -z "$fec" ]; then
-    cargo build --release --quiet
-    fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
-fi
-scratch=$(mktemp -d -p "$folder" --suffix=.fec-bounds)
-trap 'rm -rf "$scratch"' EXIT
+fec=$(find_fec "$fec")
+need_space "$folder" "$([ -n "$full" ] && echo 12000 || echo 2200)"
+make_scratch -p "$folder" --suffix=.fec-bounds
 cd "$scratch"
-
-need_mib=$([ -n "$full" ] && echo 12000 || echo 2200)
-free_mib=$(df -m --output=avail . | tail -n 1)
-if [ "$free_mib" -lt "$need_mib" ]; then
-    echo "check-bounds: $folder has $free_mib MiB free, and $need_mib are needed" >&2
-    exit 2
-fi
 
 # watch.py LABEL COMMAND…: runs it, and adds "LABEL <tab> peak in KiB <tab> seconds" to the file peaks.
 cat > watch.py <<'PYTHON'
@@ -66,7 +56,7 @@ with open("peaks", "a") as f:
 sys.exit(child.returncode if child.returncode >= 0 else 1)
 PYTHON
 
-# generate.py BYTES: a stream without repetition: random megabytes from a pool, each with its number in front.
+# generate.py BYTES: bytes without repetition: random megabytes from a pool, each with its number in front.
 cat > generate.py <<'PYTHON'
 import random, sys
 
@@ -179,8 +169,5 @@ else
         report
     done
 fi
-if [ "$over" != 0 ]; then
-    echo "check-bounds: $over above $limit MiB" >&2
-    exit 1
-fi
+[ "$over" = 0 ] || fail "$over above $limit MiB"
 echo "check-bounds: all under $limit MiB"

@@ -15,26 +15,15 @@
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
-case ${1-} in -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+case ${1-} in -h | --help) show_help ;; esac
 
-if ! command -v valgrind > /dev/null; then
-    if ! command -v apt-get > /dev/null || [ "$(id -u)" != 0 ]; then
-        echo "check-model: needs valgrind (on Debian: run as root)" >&2
-        exit 2
-    fi
-    install=(apt-get install -y -q --no-install-recommends valgrind)
-    export DEBIAN_FRONTEND=noninteractive
-    "${install[@]}" < /dev/null || { apt-get update -q && "${install[@]}" < /dev/null; }
-fi
-fec=${1-}
-if [ -z "$fec" ]; then
-    cargo build --release --quiet
-    fec=${CARGO_TARGET_DIR:-target}/release/fec
-fi
-backends=$({ "$fec" encode x --backend '?' 2>&1 || true; } | sed -n 's/^.*this machine has: //p')
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+need valgrind valgrind
+fec=$(find_fec "${1-}")
+cd "$root"
+backends=$(backends_of "$fec")
+make_scratch
 
 # count ROUNDS PLACE ARGUMENTS…: L1 and L2 misses of a whole run, the stack moved by PLACE bytes; its CSV goes to
 # $scratch/csv.
@@ -93,5 +82,5 @@ for backend in ${backends//,/ }; do
         check $places $((l1 > 2 ? 2 : l1)) 1 --backend "$backend" --profile "$profile"
     done
 done
-[ "$failed" = 0 ] || { echo "check-model: the model is too far from cachegrind" >&2; exit 1; }
+[ "$failed" = 0 ] || fail "the model is too far from cachegrind"
 echo "check-model: the model agrees with cachegrind"

@@ -10,38 +10,27 @@
 # DIR (the system's folder for temporary files if unset) must be on a disk for the figures with sync to mean anything; it
 # takes 8 times M MiB. Processor time tells more than the clock where other work runs on the machine.
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-usage() {
-    echo "usage: scripts/compare-files.sh [--folder DIR] [--pairs N] [--mib M] [--threads N] [--no-disk] [FEC]" >&2
-    exit 2
-}
 folder=${TMPDIR:-/tmp} pairs=5 mib=1024 threads=2 disk=yes fec=
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) show_help ;;
     --folder | --pairs | --mib | --threads)
         [ $# -ge 2 ] || usage
         case $1 in --folder) folder=$2 ;; --pairs) pairs=$2 ;; --mib) mib=$2 ;; --threads) threads=$2 ;; esac
         shift ;;
     --no-disk) disk=no ;;
     -*) usage ;;
-    *) [ -z "$fec" ] || usage; fec=$(realpath -e -- "$1") ;;
+    *) [ -z "$fec" ] || usage; fec=$1 ;;
     esac
     shift
 done
 folder=$(realpath -e -- "$folder")
-cd "$(dirname "$0")/.."
-if [ -z "$fec" ]; then
-    cargo build --release --quiet
-    fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
-fi
-free_mib=$(df -m --output=avail "$folder" | tail -n 1)
-if [ "$free_mib" -lt $((8 * mib)) ]; then
-    echo "compare-files: $folder has $free_mib MiB free, and $((8 * mib)) are needed" >&2
-    exit 2
-fi
-scratch=$(mktemp -d -p "$folder" --suffix=.fec-files)
-trap 'rm -rf "$scratch"' EXIT
+fec=$(find_fec "$fec")
+need_space "$folder" $((8 * mib))
+make_scratch -p "$folder" --suffix=.fec-files
 file_system=$(stat -f -c %T "$scratch")
 echo "compare-files: $mib MiB to 33 + 67 shard files, -j $threads, $pairs pairs, file system $file_system, $(nproc) CPUs," \
     "load $(cut -d ' ' -f 1-3 /proc/loadavg)"

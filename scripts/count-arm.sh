@@ -9,26 +9,26 @@
 # another one than the record names, they are printed and not compared.
 # Needs what scripts/test-arm.sh needs (it installs that on Debian, as root), and a C compiler.
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 record=''
 case ${1-} in
--h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+-h | --help) show_help ;;
 --record) record=yes ;;
 '') ;;
-*) echo "usage: scripts/count-arm.sh [--record]" >&2; exit 2 ;;
+*) usage ;;
 esac
-cd "$(dirname "$0")/.."
+cd "$root"
 
 scripts/test-arm.sh --install
-mapfile -t assignments < <(scripts/build-static.sh --env aarch64)
-export "${assignments[@]}"
+build_like aarch64
 target=aarch64-unknown-linux-gnu
 cargo build --release --quiet -p fec-core --example columns --target "$target"
 example=$(realpath -e -- "$CARGO_TARGET_DIR/$target/release/examples/columns")
 compiler=$("${RUSTC:-rustc}" --version)
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 cc -O2 -shared -fPIC -o "$scratch/instructions.so" scripts/arm/instructions.c
 
 # instructions ROUNDS OPERATION…: of the whole run.
@@ -80,8 +80,5 @@ awk 'NR == FNR { if ($0 !~ /^#/) was[$1 " " $2] = $3; next }
         else if ($3 > was[name] * 1.02) { mark = "  GREW"; bad = 1 }
         printf "%-8s %-8s %8d  on record %8d%s\n", $1, $2, $3, was[name], mark
     }
-    END { exit bad }' "$on_record" "$counts" || {
-    echo "count-arm: more than 2 % above the record; if that is meant, scripts/count-arm.sh --record" >&2
-    exit 1
-}
+    END { exit bad }' "$on_record" "$counts" || fail "more than 2 % above the record; if that is meant, scripts/count-arm.sh --record"
 echo "count-arm: no hot operation takes more than 2 % more instructions than on record"

@@ -10,25 +10,18 @@
 #   FEC_SEED     number that settings, payloads and losses follow from; printed, random if unset
 #   FEC_ROUNDS   settings for each profile; 3 if unset
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+case ${1-} in -h | --help) show_help ;; esac
+[ $# -le 1 ] || usage
 
-case ${1-} in -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-[ $# -le 1 ] || { echo "usage: scripts/cross-check-stream.sh [FEC]" >&2; exit 2; }
-
-if [ $# = 1 ]; then
-    fec=$(realpath -e -- "$1")
-    cd "$(dirname "$0")/.."
-else
-    cd "$(dirname "$0")/.."
-    cargo build --release --quiet
-    fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
-fi
-oracle=$PWD/scripts/oracle_stream.py
+fec=$(find_fec "$@")
+oracle=$root/scripts/oracle_stream.py
 seed=${FEC_SEED:-$(python3 -c 'import random; print(random.SystemRandom().randrange(10**9))')}
 rounds=${FEC_ROUNDS:-3}
 RANDOM=$((seed % 32768))
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 cd "$scratch"
 echo "cross-check of streams: seed $seed"
 

@@ -10,24 +10,17 @@
 #   FEC_SEED     number that the payloads and the damage follow from; printed, random if unset
 #   FEC_ROUNDS   damaged copies of each kind and shape; 1 if unset
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+case ${1-} in -h | --help) show_help ;; esac
+[ $# -le 1 ] || usage
 
-case ${1-} in -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-[ $# -le 1 ] || { echo "usage: scripts/cross-check.sh [FEC]" >&2; exit 2; }
-
-if [ $# = 1 ]; then
-    fec=$(realpath -e -- "$1")
-    cd "$(dirname "$0")/.."
-else
-    cd "$(dirname "$0")/.."
-    cargo build --release --quiet
-    fec=$(realpath -e -- "${CARGO_TARGET_DIR:-target}/release/fec")
-fi
-oracle=$PWD/scripts/oracle.py
+fec=$(find_fec "$@")
+oracle=$root/scripts/oracle.py
 seed=${FEC_SEED:-$(python3 -c 'import random; print(random.SystemRandom().randrange(10**9))')}
 rounds=${FEC_ROUNDS:-1}
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 cd "$scratch"
 echo "cross-check: seed $seed"
 
@@ -87,8 +80,8 @@ PYTHON
 payloads=0 exchanges=0 copies=0 readings=0 disagreements=0
 declare -A outcomes=()
 
-fail() {
-    echo "cross-check: $* (FEC_SEED=$seed)" >&2
+disagree() {
+    echo "$script: $* (FEC_SEED=$seed)" >&2
     disagreements=$((disagreements + 1))
 }
 
@@ -115,10 +108,10 @@ read_by_both() {
         readings=$((readings + 1))
         outcomes[$command:$code]=$((${outcomes[$command:$code]-0} + 1))
         if [ "$code" != "$theirs" ]; then
-            fail "$what: $command ${*:+with a root }ends with $code by fec, $theirs by oracle.py"
+            disagree "$what: $command ${*:+with a root }ends with $code by fec, $theirs by oracle.py"
             sed 's/^/    fec: /' complained >&2
         elif [ "$command:$code" = decode:0 ] && ! { cmp -s payload by-fec && cmp -s payload by-oracle; }; then
-            fail "$what: restored something else"
+            disagree "$what: restored something else"
         fi
     done
 }
@@ -136,19 +129,19 @@ check_shape() {
     [ "$form" = shards ] && other=ours/ || other=ours
     "$fec" encode -q --no-sync --hash "$hash" -k "$k" -m "$m" "$@" -o "$other" payload > root.fec
     python3 "$oracle" encode --form "$form" --hash "$hash" -k "$k" -m "$m" "$@" -o theirs payload > root.oracle
-    cmp -s root.fec root.oracle || fail "$what: the roots differ"
-    diff -r ours theirs > /dev/null || fail "$what: the encodings differ"
+    cmp -s root.fec root.oracle || disagree "$what: the roots differ"
+    diff -r ours theirs > /dev/null || disagree "$what: the encodings differ"
     read -r root < root.oracle
     # Each reads what the other wrote, whole.
     try python3 "$oracle" verify --root "$root" ours
-    [ "$code" = 0 ] || fail "$what: oracle.py verify ends with $code"
+    [ "$code" = 0 ] || disagree "$what: oracle.py verify ends with $code"
     try python3 "$oracle" decode --root "$root" -o by-oracle ours
-    if [ "$code" != 0 ] || ! cmp -s payload by-oracle; then fail "$what: oracle.py decode ends with $code"; fi
+    if [ "$code" != 0 ] || ! cmp -s payload by-oracle; then disagree "$what: oracle.py decode ends with $code"; fi
     rm -f by-fec
     try "$fec" verify -q --deep --root "$root" theirs
-    [ "$code" = 0 ] || fail "$what: fec verify --deep ends with $code"
+    [ "$code" = 0 ] || disagree "$what: fec verify --deep ends with $code"
     try "$fec" decode -q --no-sync --root "$root" -o by-fec theirs
-    if [ "$code" != 0 ] || ! cmp -s payload by-fec; then fail "$what: fec decode ends with $code"; fi
+    if [ "$code" != 0 ] || ! cmp -s payload by-fec; then disagree "$what: fec decode ends with $code"; fi
     exchanges=$((exchanges + 4))
     # Another root than the one asked for, and two encodings side by side: ambiguous, unless one is asked for.
     what="$shape, another root"
@@ -195,8 +188,5 @@ echo "cross-check: $payloads payloads encoded alike, $exchanges exchanges whole,
 for outcome in "${!outcomes[@]}"; do
     echo "cross-check:   ${outcome%:*} ends with ${outcome#*:}: ${outcomes[$outcome]} times"
 done | sort
-if [ "$disagreements" != 0 ]; then
-    echo "cross-check: $disagreements disagreements" >&2
-    exit 1
-fi
+[ "$disagreements" = 0 ] || fail "$disagreements disagreements"
 echo "cross-check: no disagreement"

@@ -15,24 +15,17 @@
 #                      Run-time detection follows them.
 #   FEC_ARM_TIMEOUT    seconds that one program may take; 1200 if unset
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-case ${1-} in -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-cd "$(dirname "$0")/.."
+case ${1-} in -h | --help) show_help ;; esac
+cd "$root"
 
 target=aarch64-unknown-linux-gnu
 timeout=${FEC_ARM_TIMEOUT:-1200}
 
-has() { command -v "$1" > /dev/null 2>&1; }
 scripts/build-static.sh --install aarch64
-if ! has qemu-aarch64; then
-    if ! has apt-get || [ "$(id -u)" != 0 ]; then
-        echo "test-arm: needs qemu-aarch64 (on Debian: run as root)" >&2
-        exit 2
-    fi
-    install=(apt-get install -y -q --no-install-recommends qemu-user)
-    export DEBIAN_FRONTEND=noninteractive
-    "${install[@]}" < /dev/null || { apt-get update -q && "${install[@]}" < /dev/null; }
-fi
+need qemu-aarch64 qemu-user
 [ "${1-}" != --install ] || exit 0
 
 # It lists them and ends with 1.
@@ -41,19 +34,13 @@ default='cortex-a53 max'
 [[ $models != *' cortex-a55 '* ]] || default='cortex-a53 cortex-a55 max'
 read -r -a cpus <<< "${FEC_ARM_CPUS:-$default}"
 
-native=${FEC_NATIVE-}
-if [ -z "$native" ]; then
-    cargo build --release --quiet
-    native=${CARGO_TARGET_DIR:-target}/release/fec
-fi
-native=$(realpath -e -- "$native")
+native=$(find_fec "${FEC_NATIVE-}")
 
 # The very file that is made for boards.
 binary=$(scripts/build-static.sh aarch64)
 export FEC_PATTERNS="${FEC_PATTERNS:-2000}"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 
 echo "test-arm: $("${RUSTC:-rustc}" --version), $(qemu-aarch64 --version | sed -n 1p)"
 echo "test-arm: this is emulation: it shows what is right, never how fast it is"
@@ -62,16 +49,13 @@ echo "test-arm: this is emulation: it shows what is right, never how fast it is"
 # timeouts guard against the like.
 arm() { timeout "$timeout" qemu-aarch64 -cpu "$@"; }
 
-fail() { echo "test-arm: $*" >&2; exit 1; }
-
 # check_binary CPU: shard files and containers of a real file (the binary itself), by every kernel that this CPU has.
 check_binary() (
     cpu=$1 compared=0
     mkdir "$scratch/$cpu"
     cd "$scratch/$cpu"
     cp "$binary" payload
-    # It ends with an error that lists them.
-    backends=$({ arm "$cpu" "$binary" encode payload --backend '?' 2>&1 || true; } | sed -n 's/^.*this machine has: //p')
+    backends=$(backends_of arm "$cpu" "$binary")
     [ -n "$backends" ] || fail "$cpu: no list of kernels"
     for hash in blake3 sha256; do
         shape=(-k 33 -m 67 --hash "$hash" --set-size 256K)
@@ -138,10 +122,9 @@ check_stream() (
 check_core() (
     cpu=$1
     shift
-    mapfile -t assignments < <(scripts/build-static.sh --env aarch64)
-    export "${assignments[@]}"
+    build_like aarch64
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout $timeout qemu-aarch64 -cpu $cpu"
-    cargo test --release -p fec-core --target "$target" "$@"
+    cargo test --release -p fec-core --features blake3-lanes --target "$target" "$@"
 )
 
 # check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests are

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds fec, static as for boards, for machines whose kernel is the portable one, and runs it on emulated ones: with a real file
 # it must write the bytes and print the roots of the native one, and restore the file from what is left after losses. For wasm32
-# the library is built, and nothing runs.
+# fec-core is built, and nothing runs.
 #
 #   scripts/test-ports.sh [--install] [armv7|riscv64|wasm32]…
 #
@@ -11,12 +11,13 @@
 #   CARGO_TARGET_DIR   it builds in the folder static in there, as scripts/build-static.sh does
 #   FEC_NATIVE         the native binary; without it one is built
 set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-usage() { echo "usage: scripts/test-ports.sh [--install] [armv7|riscv64|wasm32]…" >&2; exit 2; }
 install='' machines=()
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) show_help ;;
     --install) install=yes ;;
     armv7 | riscv64 | wasm32) machines+=("$1") ;;
     *) usage ;;
@@ -24,35 +25,20 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ ${#machines[@]} -gt 0 ] || machines=(armv7 wasm32)
-cd "$(dirname "$0")/.."
+cd "$root"
 
-has() { command -v "$1" > /dev/null 2>&1; }
-fail() { echo "test-ports: $*" >&2; exit 1; }
 # emulator MACHINE: the program that runs its binaries.
 emulator() { case $1 in armv7) echo qemu-arm ;; riscv64) echo qemu-riscv64 ;; esac; }
 
 scripts/build-static.sh --install "${machines[@]}"
 for machine in "${machines[@]}"; do
     emulator=$(emulator "$machine")
-    [ -n "$emulator" ] && ! has "$emulator" || continue
-    if ! has apt-get || [ "$(id -u)" != 0 ]; then
-        echo "test-ports: needs $emulator (on Debian: run as root)" >&2
-        exit 2
-    fi
-    packages=(apt-get install -y -q --no-install-recommends qemu-user)
-    export DEBIAN_FRONTEND=noninteractive
-    "${packages[@]}" < /dev/null || { apt-get update -q && "${packages[@]}" < /dev/null; }
+    [ -z "$emulator" ] || need "$emulator" qemu-user
 done
 [ -z "$install" ] || exit 0
 
-native=${FEC_NATIVE-}
-if [ -z "$native" ]; then
-    cargo build --release --quiet
-    native=${CARGO_TARGET_DIR:-target}/release/fec
-fi
-native=$(realpath -e -- "$native")
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+native=$(find_fec "${FEC_NATIVE-}")
+make_scratch
 
 # check EMULATOR BINARY: the payload is the binary itself.
 check() (

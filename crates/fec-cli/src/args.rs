@@ -3,9 +3,10 @@
 use crate::progress::Mode;
 use crate::stream;
 use crate::stream::args::Kind;
-use crate::stream::loss::Loss;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
+use fecfile::live::loss::Loss;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -277,7 +278,7 @@ pub(crate) struct Bench {
     pub(crate) dir: Option<PathBuf>,
     /// What `stream` loses on the way: random:P, ge:P,L (loss P in bursts of L packets), burst:N, burst:N,START or
     /// trace:FILE; may be given several times [default: random:0.1, ge:0.05,50 and burst:300]
-    #[arg(long, value_name = "MODEL", value_parser = Loss::parse)]
+    #[arg(long, value_name = "MODEL", value_parser = str::parse::<Loss>)]
     pub(crate) loss: Vec<Loss>,
     /// Also write the result to this file, as JSON
     #[arg(long, value_name = "FILE")]

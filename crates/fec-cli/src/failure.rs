@@ -1,12 +1,14 @@
 //! What goes wrong, in the words and with the exit code that a user gets.
 
+use fecfile::error::{Class, Place};
+use fecfile::names::show;
+use fecfile::{Error, ErrorKind};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The exit codes; README and the manual page list them. The order is that of precedence when an
-/// operation has several causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The exit codes; README and the manual page list them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All that was asked is true.
     Done,
@@ -41,6 +43,18 @@ impl Exit {
     }
 }
 
+impl From<Class> for Exit {
+    fn from(class: Class) -> Exit {
+        match class {
+            Class::Lost => Exit::Lost,
+            Class::Untrue => Exit::Untrue,
+            Class::Refused => Exit::Refused,
+            Class::Io => Exit::Io,
+            Class::Usage => Exit::Usage,
+        }
+    }
+}
+
 /// Why a command stops. Printed as `fec: <action> <path>: <cause>` and a line that helps.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -63,22 +77,78 @@ impl Failure {
     }
 
     /// An operation of the system on a file failed.
-    pub(crate) fn io(action: &str, path: &Path, cause: &io::Error) -> Failure {
-        let message = format!("{action} {}: {cause}", show(path));
-        Failure::new(Exit::Io, message)
+    pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Failure {
+        Error::io(action, path, cause).into()
     }
 
     /// A write to standard output failed.
-    pub(crate) fn stdout(cause: &io::Error) -> Failure {
-        let broken_pipe = cause.kind() == io::ErrorKind::BrokenPipe;
-        let message = format!("write standard output: {cause}");
-        Failure { broken_pipe, ..Failure::new(Exit::Io, message) }
+    pub(crate) fn stdout(cause: io::Error) -> Failure {
+        Error::io("write", Place::Output, cause).into()
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Failure {
         self.help = Some(help.into());
         self
     }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let broken_pipe = error.place == Place::Output
+            && matches!(&error.kind, ErrorKind::Io(e) if e.kind() == io::ErrorKind::BrokenPipe);
+        Failure {
+            exit: error.class().into(),
+            message: error.to_string(),
+            help: match &error.kind {
+                ErrorKind::Live(cause) => crate::stream::help::help(cause),
+                _ => help(&error).map(str::to_owned),
+            },
+            broken_pipe,
+        }
+    }
+}
+
+/// What to do about an error of the library.
+fn help(error: &Error) -> Option<&'static str> {
+    Some(match &error.kind {
+        ErrorKind::IsSymlink => "name the file that it leads to",
+        ErrorKind::Exists => "choose another name with -o, or replace it with -f",
+        ErrorKind::NotAFolder => "choose another name with -o",
+        ErrorKind::FolderNotEmpty => "choose another with -o, or replace the shard files in it with -f",
+        ErrorKind::NotAShardFile(_) => "only a folder of shard files is replaced as a whole",
+        ErrorKind::NoRoom { .. } => "make room, or choose another place with -o",
+        ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
+        ErrorKind::SetMemory { .. } if error.action == "encode" => {
+            "choose a smaller --set-size or allow more memory"
+        }
+        ErrorKind::SetMemory { .. } => "allow more with --max-memory",
+        ErrorKind::GroupMemory { .. } => {
+            "save the stream to a file, which takes less, or allow more with --max-memory"
+        }
+        ErrorKind::ManyGroups(_) => "a larger --set-size makes fewer groups",
+        ErrorKind::TooManyEncodings(_) => "give --root, or split the input",
+        ErrorKind::NothingFound(found) if found.is_live() => {
+            "fec decode restores it, without --root, --partial and --early"
+        }
+        ErrorKind::NothingFound(found) if found.wanted.is_some() => {
+            "is it the right root, and are these the right files?"
+        }
+        ErrorKind::NothingFound(_) => {
+            "fec takes shard files, folders of them, or one container; to decode a live stream whose first packet is \
+             damaged, add --stream"
+        }
+        ErrorKind::Ambiguous(_) => "choose one with --root",
+        ErrorKind::StreamAndEncodings(_) => "choose the stream with --stream, or an encoding with --root",
+        ErrorKind::NoneWhole { .. } => "choose one with --root to see what is lost",
+        ErrorKind::NotWhole { .. } | ErrorKind::Cut { .. } => {
+            "save the stream to a file: there --partial writes all that is left"
+        }
+        ErrorKind::Untrue { .. } => {
+            "nothing was restored: no choice of shards can give what the root stands for"
+        }
+        ErrorKind::ShardFileAlone => "name the shard files",
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Failure {
@@ -91,58 +161,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A path or recorded name for people: control characters and broken UTF-8 are escaped, so that no
-/// name can play tricks with a terminal.
-pub(crate) fn show(path: impl AsRef<Path>) -> String {
-    show_bytes(path.as_ref().as_os_str().as_encoded_bytes())
-}
-
-/// [`show`] for a name that is raw bytes.
-pub(crate) fn show_bytes(name: &[u8]) -> String {
-    let mut out = String::new();
-    for chunk in name.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control() || is_bidi(c) {
-                out.extend(c.escape_default());
-            } else {
-                out.push(c);
-            }
-        }
-        for byte in chunk.invalid() {
-            out.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    out
-}
-
 /// Prints a line on standard error. Nobody may be reading it; that changes nothing of the result.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", text.trim_end());
 }
 
-/// Whether a character turns the direction of the text around it, so that a name looks like another.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Bytes as lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_several_causes_the_gravest_counts() {
-        let order = [Exit::Mendable, Exit::Lost, Exit::Untrue, Exit::Refused, Exit::Io];
-        assert_eq!(order.map(Exit::code), [1, 3, 5, 6, 4]);
-        assert!(order.is_sorted());
-    }
-
-    #[test]
-    fn names_cannot_play_tricks_with_a_terminal() {
-        assert_eq!(show_bytes(b"a\x1b[2Jb\xff\n"), "a\\u{1b}[2Jb\\xff\\n");
-    }
+/// Wrong use of a place: `write x: it is the input`.
+pub(crate) fn misuse(action: &str, path: &Path, why: &str) -> Failure {
+    Failure::usage(format!("{action} {}: {why}", show(path)))
 }

@@ -3,22 +3,22 @@
 //! ```text
 //! args ─▶ settings ─▶ encode | decode | verify | bench ─▶ report, exit code
 //!                         │
-//!                         └─ sys: mapped input, whole outputs, signals, threads ─▶ fec-core
+//!                         └─▶ fecfile, fec-bench: all the work
 //! ```
 
-mod archive;
 mod args;
 mod bench;
 mod decode;
 mod encode;
 mod failure;
+mod inputs;
 mod manual;
 mod progress;
-mod restore;
+mod report;
 mod settings;
-mod stages;
+mod signals;
 mod stream;
-mod sys;
+mod target;
 mod verify;
 
 use args::{Cli, Command};
@@ -30,11 +30,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     start_logging(cli.common.verbose);
     if cli.common.locate {
-        stages::start();
+        fecfile::stages::start();
     }
     let outcome = run(&cli);
     if cli.common.locate && outcome.is_ok() {
-        stages::report::print(cli.common.json);
+        failure::say(&fec_bench::locate::report(cli.common.json));
     }
     match outcome {
         Ok(exit) => exit.code().into(),
@@ -50,9 +50,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
-    sys::cleanup::on_panics();
-    sys::cleanup::on_signals().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
-    sys::allow_many_files();
+    signals::on_panics();
+    signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
+    signals::allow_many_files();
     let settings = settings::Settings::new(&cli.common)?;
     match &cli.command {
         Command::Encode(args) => encode::run(args, &settings),

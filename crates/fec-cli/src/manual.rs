@@ -27,11 +27,11 @@ pub(crate) fn page(command: Option<&str>) -> Result<()> {
         }
     };
     let mut roff = Vec::new();
-    clap_mangen::Man::new(page).render(&mut roff).map_err(|e| Failure::stdout(&e))?;
+    clap_mangen::Man::new(page).render(&mut roff).map_err(Failure::stdout)?;
     print(&roff)
 }
 
 fn print(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::stdout)
 }

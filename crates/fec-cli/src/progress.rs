@@ -1,5 +1,6 @@
 //! Progress: a bar on a terminal, lines of JSON where asked for, or nothing.
 
+use fecfile::context::Meter;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -21,8 +22,24 @@ pub(crate) enum Mode {
 /// How often JSON lines are printed.
 const INTERVAL: Duration = Duration::from_millis(500);
 
+/// Shows progress of the library's operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bars {
+    pub(crate) mode: Mode,
+    pub(crate) quiet: bool,
+    /// What going through a container is called.
+    pub(crate) scan: &'static str,
+}
+
+impl fecfile::context::Progress for Bars {
+    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_> {
+        let action = if action == "scan" { self.scan } else { action };
+        Box::new(Count::new(self.mode, self.quiet, action, total))
+    }
+}
+
 /// Counts bytes and shows them. Shared by all threads.
-pub(crate) struct Progress {
+pub(crate) struct Count {
     action: &'static str,
     total: Option<u64>,
     done: AtomicU64,
@@ -47,19 +64,29 @@ struct Line {
     seconds_left: Option<f64>,
 }
 
-impl Progress {
+impl Count {
     /// Progress of `action` over `total` bytes, or over a number not known yet.
-    pub(crate) fn new(mode: Mode, quiet: bool, action: &'static str, total: Option<u64>) -> Progress {
+    fn new(mode: Mode, quiet: bool, action: &'static str, total: Option<u64>) -> Count {
         let show = match mode {
             Mode::Json => Show::Json(Mutex::new(Instant::now())),
             Mode::Auto if !quiet && std::io::stderr().is_terminal() => Show::Bar(bar(action, total)),
             _ => Show::Nothing,
         };
-        Progress { action, total, done: AtomicU64::new(0), started: Instant::now(), show }
+        Count { action, total, done: AtomicU64::new(0), started: Instant::now(), show }
     }
 
-    /// `bytes` more are done.
-    pub(crate) fn add(&self, bytes: u64) {
+    fn line(&self, event: &'static str) {
+        let (bytes, seconds) = (self.done.load(Ordering::Relaxed), self.started.elapsed().as_secs_f64());
+        let bytes_per_second = bytes as f64 / seconds.max(1e-9);
+        let seconds_left = self.total.map(|t| t.saturating_sub(bytes) as f64 / bytes_per_second.max(1.0));
+        let action = self.action;
+        let line = Line { event, action, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
+        say_json(&line);
+    }
+}
+
+impl Meter for Count {
+    fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         match &self.show {
             Show::Nothing => {}
@@ -75,26 +102,16 @@ impl Progress {
         }
     }
 
-    /// Removes the bar, or prints the last line.
-    pub(crate) fn finish(&self) {
+    fn finish(&self) {
         match &self.show {
             Show::Nothing => {}
             Show::Bar(bar) => bar.finish_and_clear(),
             Show::Json(_) => self.line("finished"),
         }
     }
-
-    fn line(&self, event: &'static str) {
-        let (bytes, seconds) = (self.done.load(Ordering::Relaxed), self.started.elapsed().as_secs_f64());
-        let bytes_per_second = bytes as f64 / seconds.max(1e-9);
-        let seconds_left = self.total.map(|t| t.saturating_sub(bytes) as f64 / bytes_per_second.max(1.0));
-        let action = self.action;
-        let line = Line { event, action, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
-        say_json(&line);
-    }
 }
 
-impl Drop for Progress {
+impl Drop for Count {
     fn drop(&mut self) {
         if let Show::Bar(bar) = &self.show {
             bar.finish_and_clear();

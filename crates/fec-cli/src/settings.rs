@@ -2,39 +2,27 @@
 
 use crate::args::Common;
 use crate::failure::{Failure, Result, say};
-use crate::progress::{Mode, Progress};
-use crate::sys::output::Policy;
-use crate::sys::processor;
+use crate::progress::{Bars, Mode};
 use fec_core::gf256::kernel::{Backend, BackendError};
-use fec_core::params::CONTAINER_GROUP_BYTES;
-use fec_core::window::WINDOW_LIMIT;
+use fecfile::io::output::Policy;
+use fecfile::processor;
 use serde::Serialize;
 
 /// The version of every JSON object that fec prints; it changes when a field changes its meaning.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
-
-/// However much memory is allowed: 2^20 groups of this size cannot overflow 64 bits.
-const LARGEST_GROUP: u64 = 1 << 42;
 
 /// The common options, checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) quiet: bool,
     pub(crate) json: bool,
-    pub(crate) threads: usize,
-    pub(crate) backend: Backend,
-    pub(crate) map: bool,
-    pub(crate) sync: bool,
-    pub(crate) max_memory: u64,
-    /// The most bytes that a container's group may have.
-    pub(crate) max_group: u64,
-    /// The most bytes that the window of a live stream may have.
-    pub(crate) max_window: u64,
     pub(crate) progress: Mode,
     /// Whether the backend was asked for by name.
     pub(crate) backend_asked: bool,
     /// The threads that were asked for, if any.
     pub(crate) threads_asked: Option<usize>,
+    /// What the library works with.
+    pub(crate) library: fecfile::Settings,
 }
 
 impl Settings {
@@ -64,31 +52,33 @@ impl Settings {
         Ok(Settings {
             quiet: common.quiet,
             json: common.json,
-            threads,
-            backend,
-            map: !common.no_mmap,
-            sync: !common.no_sync,
-            max_memory: common.max_memory.unwrap_or(96 << 20),
-            max_group: common.max_memory.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
-            max_window: common.max_memory.unwrap_or(WINDOW_LIMIT),
             progress: common.progress,
             backend_asked: common.backend.is_some(),
             threads_asked: common.threads.map(usize::from),
+            library: fecfile::Settings {
+                threads,
+                backend,
+                map: !common.no_mmap,
+                sync: !common.no_sync,
+                ..fecfile::Settings::new()
+            }
+            .with_memory(common.max_memory),
         })
     }
 
     pub(crate) fn policy(&self, force: bool) -> Policy {
-        Policy { force, sync: self.sync }
+        Policy { force, sync: self.library.sync }
     }
 
-    pub(crate) fn progress(&self, action: &'static str, total: Option<u64>) -> Progress {
-        Progress::new(self.progress, self.quiet, action, total)
+    /// Shows progress as it was asked for. `scan` is what going through a container is called.
+    pub(crate) fn bars(&self, scan: &'static str) -> Bars {
+        Bars { mode: self.progress, quiet: self.quiet, scan }
     }
 
-    /// Progress of a live stream, only as lines of JSON: its sender and receiver often share a terminal, and two bars
+    /// The progress of a live stream, only as lines of JSON: its sender and receiver often share a terminal, and two bars
     /// would write over one another.
-    pub(crate) fn live_progress(&self, action: &'static str) -> Progress {
-        Progress::new(self.progress, true, action, None)
+    pub(crate) fn live_bars(&self) -> Bars {
+        Bars { mode: self.progress, quiet: true, scan: "scan" }
     }
 
     /// Prints the final word of a command: JSON on standard output (or standard error when that
@@ -112,7 +102,7 @@ impl Settings {
 pub(crate) fn print_line(line: &str) -> Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
 /// The final object of a command that failed.

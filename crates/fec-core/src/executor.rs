@@ -1,4 +1,29 @@
 //! How the codec uses threads without having any: the caller lends them.
+//!
+//! ```
+//! use fec_core::executor::Executor;
+//! use fec_core::set::Run;
+//!
+//! /// So many scoped threads for each call.
+//! struct Scoped(usize);
+//!
+//! impl Executor for Scoped {
+//!     fn width(&self) -> usize {
+//!         self.0
+//!     }
+//!
+//!     fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
+//!         std::thread::scope(|scope| {
+//!             for first in 0..self.0.min(count) {
+//!                 scope.spawn(move || (first..count).step_by(self.0).for_each(job));
+//!             }
+//!         });
+//!     }
+//! }
+//!
+//! // Encoding, checking and decoding take a `Run`.
+//! let on_two_threads = Run { executor: &Scoped(2), ..Run::default() };
+//! ```
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +57,11 @@ impl Executor for Inline {
 /// whole call, and nobody uses what the mutex holds as a result.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a mutex holds that nobody else has any more; poison tells nothing, as with [`lock`].
+pub fn into_value<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `job` once for each item, which it owns.

@@ -1,5 +1,64 @@
-//! The codec of `fec`: Reed-Solomon sets, Merkle roots, strict formats and live streams, without I/O, clock or
-//! threads of its own.
+//! The codec of `fec`: shards that may get lost, roots that tell which are intact, and live streams, without I/O, clock
+//! or threads of its own.
+//!
+//! # What it is about
+//!
+//! A payload is cut into **sets**. A set has k **original shards**, which are the payload itself, and m **recovery
+//! shards**, computed from them by a Reed-Solomon code: any k of the n = k + m give back all others. A **group** is one
+//! or more sets that are interleaved over one contiguous piece of payload, so that a hole in the payload is spread over
+//! all of them. Each shard has a **digest**, the digests of a set form a tree, and so do the sets of a group and the
+//! groups of a payload. The top is the **root**: 32 bytes that name the whole. With a **proof**, the path from one
+//! shard up to its group's root, anyone who knows that root can tell whether the shard is intact, and whether what was
+//! decoded is what an honest encoder made.
+//!
+//! # Three ways in
+//!
+//! **Shards alone**: [`encode`] and [`decode`], when something else tells which shards are intact.
+//!
+//! ```
+//! let originals = ["alpha", "bravo", "delta"];
+//! let recovery = fec_core::encode(3, 2, &originals)?;
+//!
+//! let mut shards = [None, Some(b"bravo".to_vec()), None, Some(recovery[0].clone()), Some(recovery[1].clone())];
+//! fec_core::decode(3, 2, &mut shards)?;
+//! assert_eq!(shards[0].as_deref(), Some(&b"alpha"[..]));
+//! # Ok::<(), fec_core::CodingError>(())
+//! ```
+//!
+//! **Shards with proofs**: [`set`], when nobody is trusted but a root. It is what shard files and containers are made
+//! of ([`format`](mod@format)), set by set, in memory that is used again. This makes a root; [`set`] shows the way
+//! back.
+//!
+//! ```
+//! use fec_core::block::Code;
+//! use fec_core::digest::HashKind;
+//! use fec_core::gf256::kernel::Backend;
+//! use fec_core::params::FileGeometry;
+//! use fec_core::set::{EncodedSet, Run, SetEncoder};
+//!
+//! let (code, hash) = (Code::new(2, 2)?, HashKind::Blake3);
+//! let group = FileGeometry::shard_files(hash, code, 128, 128)?.group(0);
+//! let mut encoded = EncodedSet::new(group.shape());
+//! let encoder = SetEncoder::new(code, hash, Backend::best());
+//! let set_root = encoder.encode(0, &[&[b'a'; 64], &[b'b'; 64]], &mut encoded, Run::default());
+//! assert_eq!(encoded.recovery().rows(), 2);
+//! println!("the group's root is {:x?}", group.root(&set_root));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Packets**: [`window`], when payloads come one after the other and cannot wait for a set to fill up. A sender adds
+//! repair packets over a sliding window; a receiver rebuilds from them what a network lost.
+//!
+//! ```
+//! use fec_core::gf256::kernel::Backend;
+//! use fec_core::window::{Decoder, Limits, Received};
+//!
+//! let mut receiver = Decoder::new(Limits::default(), Backend::best());
+//! assert!(matches!(receiver.receive(b"not a packet"), Received::Rejected(_)));
+//! assert!(receiver.next().is_none(), "no payload came of it");
+//! ```
+//!
+//! # What stands on what
 //!
 //! ```text
 //! payload ─▶ params: groups, sets, shards ─▶ block: k originals → m recovery shards ─▶ gf256::kernel
@@ -11,8 +70,6 @@
 //!            format: shard files and containers, written and read strictly
 //! ```
 //!
-//! Live streams are apart from all that: [`window`] makes and reads packets over a sliding window.
-//!
 //! | term | meaning |
 //! |---|---|
 //! | set | one codeword: k original and m recovery shards of `shard_len` bytes |
@@ -22,6 +79,13 @@
 //! | proof | the path from one shard to its group's root |
 //! | root | the 32 bytes that name an encoding |
 //! | kernel, backend | one SIMD implementation of the field operations; the one in use |
+//!
+//! Threads are lent by the caller ([`executor`]), who may also follow the work ([`observe`]).
+//!
+//! # Features
+//!
+//! `blake3-lanes` hashes many shards at once through an interface of the `blake3` crate that is not documented. It is
+//! off by default; digests are the same without it, and take somewhat longer.
 
 pub mod block;
 pub mod digest;
@@ -34,4 +98,7 @@ pub mod observe;
 pub mod params;
 pub mod random;
 pub mod set;
+pub mod simple;
 pub mod window;
+
+pub use simple::{CodingError, decode, encode};

@@ -1,6 +1,29 @@
 //! Binary trees of RFC 6962 shape: pairs level by level, a lone last node moves up unchanged.
 //!
-//! This module knows hashes and positions only: not shards, sets or files.
+//! This module knows hashes and positions only: not shards, sets or files. [`Tree`] keeps all levels, for roots and
+//! paths; [`climb`] follows a path from a leaf; [`Frontier`] has only the root of a list that grows.
+//!
+//! ```
+//! use fec_core::digest::HashKind;
+//! use fec_core::merkle::{Frontier, Tree, ceil_log2, climb};
+//!
+//! let hash = HashKind::Blake3;
+//! let leaves = [[1; 32], [2; 32], [3; 32]];
+//! let mut tree = Tree::new();
+//! tree.leaves_mut().extend(leaves);
+//! let root = tree.build(hash);
+//!
+//! // The path of the first of three leaves: the second leaf, then the third, which moved up alone.
+//! let mut path = vec![0; 32 * ceil_log2(3) as usize];
+//! tree.write_path(0, &mut path);
+//! assert_eq!(path, [[2; 32], [3; 32]].concat());
+//! assert_eq!(climb(hash, leaves[0], 0, 3, &path), Some(root));
+//! assert_ne!(climb(hash, [9; 32], 0, 3, &path), Some(root), "another leaf leads elsewhere");
+//!
+//! let mut list = Frontier::new(hash);
+//! leaves.into_iter().for_each(|leaf| list.push(leaf));
+//! assert_eq!(list.root(), Some(root));
+//! ```
 
 use crate::digest::{Digest, HashKind, Tag};
 

@@ -25,7 +25,7 @@ pub const MAX_PAYLOAD: u64 = 1 << 63;
 pub enum Form {
     /// One file for each shard index.
     Shards,
-    /// All records in one stream.
+    /// All shards as records, one after the other, and an index.
     Container,
 }
 
@@ -359,7 +359,7 @@ impl GroupGeometry {
     }
 }
 
-/// How a writer cuts a stream of unknown length into the groups of a container (section 4.3).
+/// How a writer cuts a payload of unknown length into the groups of a container (section 4.3).
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerLayout {
     shape: Shape,
@@ -408,15 +408,15 @@ impl ContainerLayout {
         GroupGeometry { shape: self.shape, payload_len, number, last }
     }
 
-    /// P of the finished stream, from its last group.
+    /// P of the whole payload, from its last group.
     pub fn file(&self, last: &GroupGeometry) -> FileGeometry {
-        FileGeometry::of_stream(&self.shape, last)
+        FileGeometry::of_chain(&self.shape, last)
     }
 }
 
 impl FileGeometry {
-    /// P of a stream of groups that ends with `last`; `first` is the shape of group 0.
-    pub fn of_stream(first: &Shape, last: &GroupGeometry) -> FileGeometry {
+    /// P of a chain of groups that ends with `last`; `first` is the shape of group 0.
+    pub fn of_chain(first: &Shape, last: &GroupGeometry) -> FileGeometry {
         let before = u64::from(last.number) * first.capacity();
         let shape = if last.number == 0 { last.shape } else { *first };
         FileGeometry { shape, payload_len: before + last.payload_len, groups: last.number + 1 }

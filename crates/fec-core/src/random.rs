@@ -40,8 +40,8 @@ impl SplitMix64 {
         mix(self.0)
     }
 
-    /// A number below `bound`, by the high half of a product; 0 if `bound` is 0. One draw. Each number comes as often as
-    /// any other, but for one part in 2^32 / `bound`.
+    /// A number below `bound`, by the high half of a product; 0 if `bound` is 0. One draw. Each number comes as often
+    /// as any other, but for one part in 2^32 / `bound`.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32

@@ -4,7 +4,7 @@ use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, IndexHeader, RecordHeader, record_head_len};
 use fec_core::format::meta::Meta;
-use fec_core::format::scan::{Scanner, Step};
+use fec_core::format::scan::{ScanStep, Scanner};
 use fec_core::format::shard_file::{self, Encoding, Layout, ShardHeader};
 use fec_core::params::{CONTAINER_GROUP_BYTES, ContainerLayout, FileGeometry};
 use proptest::prelude::*;
@@ -103,10 +103,10 @@ proptest! {
         let mut at = 0;
         while at < bytes.len() {
             let dropped = match scanner.step(&bytes[at..], true, bytes.len() as u64).unwrap() {
-                Step::Skip(skipped) => skipped,
-                Step::More(needed) => return Err(TestCaseError::fail(format!("asked for {needed} at the end"))),
-                Step::Record { len, .. } | Step::Index { len, .. } => len,
-                Step::IndexHeader(_) | Step::Rejected(_) => 8,
+                ScanStep::Skip(skipped) => skipped,
+                ScanStep::More(needed) => return Err(TestCaseError::fail(format!("asked for {needed} at the end"))),
+                ScanStep::Record { len, .. } | ScanStep::Index { len, .. } => len,
+                ScanStep::IndexHeader(_) | ScanStep::Rejected(_) => 8,
             };
             prop_assert!(dropped > 0);
             at += dropped;

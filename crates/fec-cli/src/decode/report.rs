@@ -1,13 +1,12 @@
 //! What `decode` says at the end, as text and JSON from one struct.
 
-use super::{Decoding, Target, show_name, show_target};
-use crate::archive::ranges::ByteRange;
-use crate::archive::{Encoded, Leftovers, Rejected};
-use crate::failure::{hex, show};
-use crate::restore::Outcome;
-use crate::settings::SCHEMA_VERSION;
-use fec_core::digest::Digest;
+use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
+use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::target::Target;
+use fecfile::names::{hex, show, show_bytes};
+use fecfile::report::Restored;
 use serde::Serialize;
+use std::time::Instant;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -40,42 +39,42 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(
-        decoding: &Decoding,
-        encoded: &Encoded,
         target: &Target,
-        outcome: &Outcome,
-        leftovers: &Leftovers,
-        others: &[Digest],
-        written: bool,
+        restored: &Restored,
+        root_was_given: bool,
+        settings: &Settings,
+        started: Instant,
     ) -> Report {
+        let Restored { outcome, leftovers, .. } = restored;
         let unreadable = leftovers.unreadable.iter().chain(&outcome.unreadable);
         Report {
             schema_version: SCHEMA_VERSION,
             command: "decode",
-            output: show_target(target),
-            written,
-            whole: outcome.is_whole() && encoded.payload_len.is_some(),
-            root: encoded.root.map(|r| hex(&r)),
-            root_was_given: decoding.args.root.is_some(),
-            recorded_name: show_name(&encoded.name),
-            payload_bytes: encoded.payload_len,
+            output: target.to_string(),
+            written: restored.written,
+            whole: restored.is_whole(),
+            root: restored.root.map(|r| hex(&r)),
+            root_was_given,
+            recorded_name: restored.name.as_deref().map(show_bytes),
+            payload_bytes: restored.payload_len,
             proved_by_codeword_bytes: outcome.by_codeword,
-            proved_by_path_only: outcome.by_path.list(),
-            lost: outcome.lost.list(),
-            sets: encoded.sets(),
+            proved_by_path_only: byte_ranges(&outcome.by_path.list()),
+            lost: byte_ranges(&outcome.lost.list()),
+            sets: restored.sets,
             mended_sets: outcome.mended_sets,
             damaged_records: outcome.damaged_records,
-            foreign_roots: others.iter().map(|r| hex(r)).collect(),
+            foreign_roots: restored.others.iter().map(|r| hex(r)).collect(),
             foreign_files: leftovers.foreign.iter().map(show).collect(),
-            rejected: leftovers.rejected_report(),
+            rejected: rejected(leftovers),
             unreadable: unreadable.cloned().collect(),
-            backend: decoding.settings.backend.name(),
-            threads: decoding.settings.threads,
-            seconds: decoding.started.elapsed().as_secs_f64(),
+            backend: settings.library.backend.name(),
+            threads: settings.library.threads,
+            seconds: started.elapsed().as_secs_f64(),
         }
     }
 
-    pub(super) fn describe(&self, outcome: &Outcome, leftovers: &Leftovers, root_given: bool) -> String {
+    pub(super) fn describe(&self, restored: &Restored, root_given: bool) -> String {
+        let Restored { outcome, leftovers, .. } = restored;
         /// Lines of one kind before the rest is only counted.
         const LINES: usize = 20;
         let mut out = String::new();
@@ -90,7 +89,7 @@ impl Report {
                 Some(_) => {}
                 None => out.push_str("  cut: how much follows is not known\n"),
             }
-            leftovers.describe(&mut out);
+            leftovers.describe_all(&mut out);
             if let Some(line) = &outcome.unreadable {
                 out.push_str(&format!("  cannot be read: {line}\n"));
             }

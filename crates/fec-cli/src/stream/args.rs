@@ -1,9 +1,15 @@
 //! The options of live streams, as clap sees them.
 
-use super::impair::Impairment;
-use super::udp::Interface;
 use clap::{Args, ValueEnum};
 use fec_core::window::{Profile, Ratio};
+use fecfile::live::impair::Impairment;
+use fecfile::live::receive::{GapPolicy, NETWORK_IDLE, ReceiveOptions};
+use fecfile::live::send::{RATES, SendOptions};
+use fecfile::live::udp::Interface;
+use std::time::Duration;
+
+/// How often statistics are printed.
+const STATS: Duration = Duration::from_secs(1);
 
 /// What `encode --stream` takes.
 #[derive(Debug, Args)]
@@ -35,7 +41,7 @@ pub(crate) struct Send {
     pub(crate) mbps: Option<f64>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
-    #[arg(long, value_name = "LIST", value_parser = Impairment::parse, requires = "stream")]
+    #[arg(long, value_name = "LIST", requires = "stream")]
     pub(crate) impair: Option<Impairment>,
     /// The number of the stream, in hexadecimal [default: a random one]
     #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "stream")]
@@ -94,12 +100,42 @@ impl Receive {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
+    pub(super) fn options(&self, is_network: bool) -> ReceiveOptions {
+        let milliseconds = |ms: u32| Duration::from_millis(ms.into());
+        ReceiveOptions {
+            stream_id: self.stream_id,
+            deadline: self.deadline_ms.map(milliseconds),
+            deadline_packets: self.deadline_packets,
+            gaps: self.gap.map_or(GapPolicy::Skip, GapPolicy::from),
+            idle: match self.idle_ms {
+                Some(0) => None,
+                Some(ms) => Some(milliseconds(ms)),
+                None => is_network.then_some(NETWORK_IDLE),
+            },
+            tell_every: self.stats.map(|_| STATS),
+        }
+    }
+
     pub(super) fn interface(&self) -> Interface {
-        Interface { name: self.interface.clone(), hops: 1 }
+        Interface { name: self.interface.clone(), ..Interface::default() }
     }
 }
 
 impl Send {
+    pub(super) fn options(&self) -> SendOptions {
+        SendOptions {
+            stream_id: self.stream_id,
+            window: self.window,
+            block: self.block,
+            payload: self.packet,
+            profile: self.profile.into(),
+            ratio: self.rate,
+            flush: Duration::from_millis(self.flush_ms.into()),
+            mbps: self.mbps,
+            impairment: self.impair.clone(),
+        }
+    }
+
     pub(super) fn interface(&self) -> Interface {
         Interface { name: self.interface.clone(), hops: self.ttl }
     }
@@ -140,6 +176,16 @@ pub(crate) enum Gap {
     Fail,
 }
 
+impl From<Gap> for GapPolicy {
+    fn from(gap: Gap) -> GapPolicy {
+        match gap {
+            Gap::Skip => GapPolicy::Skip,
+            Gap::Zero => GapPolicy::Zero,
+            Gap::Fail => GapPolicy::Fail,
+        }
+    }
+}
+
 /// How running statistics are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stats {
@@ -167,13 +213,26 @@ fn stream_id(text: &str) -> Result<u64, String> {
 
 fn rate_limit(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
-    rate.filter(|r| (0.001..=1e6).contains(r))
+    rate.filter(|r| RATES.contains(r))
         .ok_or_else(|| "a rate is a number from 0.001 to 1000000, in million bits a second".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn what_is_not_said_is_as_the_library_has_it() {
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            send: Send,
+        }
+        let send = Line::parse_from(["fec"]).send;
+        assert_eq!(format!("{:?}", send.options()), format!("{:?}", SendOptions::default()));
+        assert_eq!((send.interface().name, send.interface().hops), (None, Interface::default().hops));
+    }
 
     #[test]
     fn values_are_read_strictly() {

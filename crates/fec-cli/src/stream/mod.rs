@@ -1,26 +1,162 @@
-//! Live streams: packets of the sliding-window code over pipes and UDP.
-//!
-//! ```text
-//! encode: feed (a thread reads) ─▶ packets ─▶ fec_core::window ─▶ impair ─▶ pace ─▶ frame ─▶ file, pipe
-//!                                                                            └────▶ udp
-//! decode: feed (a thread reads or receives) ─▶ frame ─▶ fec_core::window ─▶ payload
-//! ```
-//!
-//! What a packet holds is the codec's affair; here packets are bytes.
+//! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and what is printed of them.
 
-pub(crate) mod address;
 pub(crate) mod args;
-pub(crate) mod detect;
-mod feed;
-pub(crate) mod frame;
-pub(crate) mod impair;
-pub(crate) mod loopback;
-pub(crate) mod loss;
-pub(crate) mod output;
-mod pace;
-pub(crate) mod receive;
+pub(crate) mod help;
 mod report;
-pub(crate) mod send;
-mod sent;
-mod udp;
-mod way;
+
+use crate::args::{Decode, Encode};
+use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::settings::Settings;
+use crate::target::{Target, is_dash, open_input};
+use args::Stats;
+use fecfile::error::Place;
+use fecfile::io::output::{FileOut, Policy, check_absent};
+use fecfile::live::LiveError;
+use fecfile::live::address::Address;
+use fecfile::live::output::Output;
+use fecfile::live::receive::{PacketSource, ReceptionWatcher, receive};
+use fecfile::live::received::Received;
+use fecfile::live::send::{PacketDestination, StreamSender};
+use fecfile::names::show;
+use fecfile::{Context, Error, ErrorKind};
+use report::{ReceivedReport, SentReport};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Instant;
+
+/// Sends what `encode --stream` names.
+pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let sender = StreamSender::new(&args.live.options(), &settings.library).map_err(as_option)?;
+    let input = open(&args.input)?;
+    let (destination, output) = destination(args, settings.policy(args.force))?;
+    let bars = settings.live_bars();
+    let context = Context { settings: settings.library, progress: &bars };
+    let place = Place::Path(args.input.clone());
+    let sent = sender.send(input, place, destination, &context).map_err(as_option)?;
+    let report = SentReport::new(args, output, &sent, settings, started.elapsed());
+    settings.report(&report, &report.describe(), report.is_on_stdout())?;
+    Ok(Exit::Done)
+}
+
+/// An error in the words of the command line, where the form is chosen by an option.
+fn as_option(error: Error) -> Error {
+    match &error.kind {
+        ErrorKind::Live(LiveError::Settings(_) | LiveError::Push(_)) => {
+            Error { action: "encode --stream", ..error }
+        }
+        _ => error,
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?.is_dir() {
+        return Err(misuse("read", path, "it is a folder")
+            .help(format!("pack it first: tar c {} | fec encode --stream -", show(path))));
+    }
+    open_input(path)
+}
+
+/// Opens what -o names, and tells what to call it.
+fn destination(args: &Encode, policy: Policy) -> Result<(PacketDestination<'static>, String)> {
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    if Address::is_one(path) {
+        let address = address(path)?;
+        let name = address.to_string();
+        return Ok((PacketDestination::Udp { address, interface: args.live.interface() }, name));
+    }
+    let target = Target::of(path);
+    if target.path().is_some() {
+        check_absent(path, policy)?;
+        target.check_inputs([args.input.as_path()])?;
+    }
+    Ok((PacketDestination::Bytes(output(&target, policy)?), target.to_string()))
+}
+
+fn address(path: &Path) -> Result<Address> {
+    Address::parse(path).map_err(|e| {
+        let failure = Failure::new(e.class().into(), e.to_string());
+        Failure { help: help::help(&e), ..failure }
+    })
+}
+
+/// Opens where bytes go as they come.
+fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
+    match target {
+        Target::File(path) => Ok(Output::file(FileOut::create(path, policy)?)),
+        Target::Folder(path) => Err(Error::at("write", path.as_path(), ErrorKind::IsFolder).into()),
+        Target::Stdout | Target::Special(_) => {
+            let (file, place) = target.sequential()?;
+            Ok(Output::stream(place, file))
+        }
+    }
+}
+
+/// Receives the live stream in the bytes of a file or pipe, of which `head` was read before.
+pub(crate) fn receive_bytes(
+    path: &Path,
+    head: Vec<u8>,
+    input: File,
+    target: &Target,
+    args: &Decode,
+    settings: &Settings,
+) -> Result<Exit> {
+    let source = PacketSource::Bytes { place: path.into(), head, input: Box::new(input) };
+    received(source, &show(path), target, args, settings)
+}
+
+/// Receives a live stream at udp://ADDRESS:PORT.
+pub(crate) fn receive_udp(path: &Path, target: &Target, args: &Decode, settings: &Settings) -> Result<Exit> {
+    let address = address(path)?;
+    let name = address.to_string();
+    let source = PacketSource::Udp { address, interface: args.live.interface() };
+    received(source, &name, target, args, settings)
+}
+
+/// Receives what a source, called `input`, gives, and prints what became of it.
+fn received(
+    source: PacketSource,
+    input: &str,
+    target: &Target,
+    args: &Decode,
+    settings: &Settings,
+) -> Result<Exit> {
+    let options = args.live.options(matches!(source, PacketSource::Udp { .. }));
+    let output = output(target, settings.policy(args.force))?;
+    let bars = settings.live_bars();
+    let context = Context { settings: settings.library, progress: &bars };
+    let mut printer = Printer { stats: args.live.stats, is_quiet: settings.quiet || settings.json };
+    let received = receive(source, output, &options, &mut printer, &context)?;
+    let report = ReceivedReport::new(input, target, &received, settings);
+    settings.report(&report, &report.describe(&received), target.is_stdout())?;
+    let exit = received.class().map_or(Exit::Done, Exit::from);
+    if exit != Exit::Done && printer.is_quiet {
+        say(&format!("fec: decode {input}: the stream is not whole"));
+    }
+    Ok(exit)
+}
+
+/// Prints what happens meanwhile.
+struct Printer {
+    stats: Option<Stats>,
+    is_quiet: bool,
+}
+
+impl ReceptionWatcher for Printer {
+    fn listening(&mut self, address: SocketAddr) {
+        let local = format!("udp://{address}");
+        match self.stats {
+            Some(Stats::Json) => say(&report::listening(&local)),
+            _ if self.is_quiet => {}
+            _ => say(&format!("receiving on {local}")),
+        }
+    }
+
+    fn so_far(&mut self, received: &Received) {
+        match self.stats {
+            Some(Stats::Json) => say(&report::line(received)),
+            _ => say(&report::text(received)),
+        }
+    }
+}

@@ -1,11 +1,14 @@
 //! What `verify` says, as text and JSON from one struct.
 
-use super::{Findings, Verifying};
-use crate::archive::ranges::{ByteRange, Ranges};
-use crate::archive::{Leftovers, Rejected, show_root};
-use crate::failure::{hex, show};
+use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::SCHEMA_VERSION;
+use fec_core::params::Form;
+use fecfile::forms::{Leftovers, show_root};
+use fecfile::names::{hex, show};
+use fecfile::ranges::Ranges;
+use fecfile::report::{self, Verified};
 use serde::Serialize;
+use std::time::Duration;
 
 /// The state of one shard over all sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,7 +31,7 @@ pub(super) enum Deep {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ShardReport {
+pub(super) struct Shard {
     pub(super) index: u32,
     pub(super) state: State,
     /// The files that claim this shard.
@@ -37,19 +40,51 @@ pub(super) struct ShardReport {
     pub(super) intact_sets: u64,
     pub(super) sets: u64,
     /// What is damaged, in which file.
-    pub(super) damage: Vec<Damage>,
+    pub(super) damage: Vec<FileDamage>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Damage {
+pub(super) struct FileDamage {
     pub(super) file: String,
     pub(super) what: String,
     pub(super) bytes: Vec<ByteRange>,
 }
 
-impl ShardReport {
-    pub(super) fn of_container(index: u32, state: State, intact_sets: u64, sets: u64) -> ShardReport {
-        ShardReport { index, state, files: Vec::new(), intact_sets, sets, damage: Vec::new() }
+impl From<report::ShardState> for State {
+    fn from(state: report::ShardState) -> State {
+        match state {
+            report::ShardState::Intact => State::Intact,
+            report::ShardState::Damaged => State::Damaged,
+            report::ShardState::Missing => State::Missing,
+        }
+    }
+}
+
+impl From<report::Deep> for Deep {
+    fn from(deep: report::Deep) -> Deep {
+        match deep {
+            report::Deep::NotAsked => Deep::NotAsked,
+            report::Deep::Proved => Deep::Proved,
+            report::Deep::Failed => Deep::Failed,
+        }
+    }
+}
+
+impl From<&report::ShardReport> for Shard {
+    fn from(shard: &report::ShardReport) -> Shard {
+        let damage = |d: &report::Damage| FileDamage {
+            file: d.file.clone(),
+            what: d.what.clone(),
+            bytes: byte_ranges(&d.bytes),
+        };
+        Shard {
+            index: shard.index,
+            state: shard.state.into(),
+            files: shard.files.clone(),
+            intact_sets: shard.intact_sets,
+            sets: shard.sets,
+            damage: shard.damage.iter().map(damage).collect(),
+        }
     }
 }
 
@@ -71,7 +106,7 @@ pub(super) struct Report {
     intact: usize,
     damaged: usize,
     missing: usize,
-    shards: Vec<ShardReport>,
+    shards: Vec<Shard>,
     damage: Vec<String>,
     gaps: Vec<ByteRange>,
     foreign_roots: Vec<String>,
@@ -82,43 +117,36 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(
-        verifying: &Verifying,
-        findings: &Findings,
-        leftovers: &Leftovers,
-        restorable: Option<bool>,
-        deep: Deep,
-    ) -> Report {
-        let code = findings.encoded.shape().code;
-        let count = |state| findings.shards.iter().filter(|s| s.state == state).count();
-        let shards = findings.shards.iter().map(|s| ShardReport {
-            files: s.files.clone(),
-            damage: s.damage.iter().map(Damage::copy).collect(),
-            ..*s
-        });
+    pub(super) fn new(verified: &Verified, root_was_given: bool, time: Duration) -> Report {
+        let code = verified.shape.code;
+        let Verified { found, leftovers, .. } = verified;
+        let count = |state| found.shards.iter().filter(|s| s.state == state).count();
         Report {
             schema_version: SCHEMA_VERSION,
             command: "verify",
-            form: findings.form,
-            root: findings.root.map(|r| hex(&r)),
-            root_was_given: verifying.args.root.is_some(),
+            form: match verified.form {
+                Form::Shards => "shards",
+                Form::Container => "container",
+            },
+            root: verified.root.map(|r| hex(&r)),
+            root_was_given,
             k: code.k(),
             m: code.m(),
-            payload_bytes: findings.encoded.payload_len,
-            restorable,
-            may_still_lose: restorable.filter(|r| *r).map(|_| findings.weakest - code.k() as u32),
-            deep,
-            intact: count(State::Intact),
-            damaged: count(State::Damaged),
-            missing: count(State::Missing),
-            shards: shards.collect(),
-            damage: findings.damage.clone(),
-            gaps: findings.gaps.clone(),
-            foreign_roots: findings.others.iter().map(|r| hex(r)).collect(),
+            payload_bytes: verified.payload_len,
+            restorable: verified.is_restorable,
+            may_still_lose: verified.may_still_lose(),
+            deep: verified.deep.into(),
+            intact: count(report::ShardState::Intact),
+            damaged: count(report::ShardState::Damaged),
+            missing: count(report::ShardState::Missing),
+            shards: found.shards.iter().map(Shard::from).collect(),
+            damage: found.damage.clone(),
+            gaps: byte_ranges(&found.gaps),
+            foreign_roots: verified.others.iter().map(|r| hex(r)).collect(),
             foreign_files: leftovers.foreign.iter().map(show).collect(),
-            rejected: leftovers.rejected_report(),
+            rejected: rejected(leftovers),
             unreadable: leftovers.unreadable.clone(),
-            seconds: verifying.started.elapsed().as_secs_f64(),
+            seconds: time.as_secs_f64(),
         }
     }
 
@@ -200,13 +228,7 @@ impl Report {
     }
 }
 
-impl Damage {
-    fn copy(&self) -> Damage {
-        Damage { file: self.file.clone(), what: self.what.clone(), bytes: self.bytes.clone() }
-    }
-}
-
-impl ShardReport {
+impl Shard {
     fn describe(&self, out: &mut String) {
         /// Ranges of one damage before the rest is only counted.
         const RANGES: usize = 5;

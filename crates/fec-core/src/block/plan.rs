@@ -215,12 +215,13 @@ impl Plan {
     /// Tells `visit` what [`run`](Self::run) with these rows touches in memory, in its order: for models of caches.
     /// Nothing is computed.
     ///
-    /// Sources, destinations, tables and the blocks of a transform are told; registers, the stack and prefetches
-    /// are not. The order is that of the backend's loops, the addresses are real.
+    /// Sources, destinations, tables, the blocks of a transform and some lines of the stack are told; registers and
+    /// prefetches are not. The order is that of the backend's loops, the addresses are real. As many bytes as the
+    /// destinations have are allocated, but not touched.
     ///
     /// # Panics
     ///
-    /// When the number or the lengths of rows are not as [`run`](Self::run) asks.
+    /// When the number or the lengths of rows are not as [`run`](Self::run) asks, or when `visit` runs a plan.
     #[cfg(feature = "trace")]
     pub fn trace(&self, src: &[&[u8]], dst: &[&[u8]], visit: &mut dyn FnMut(Access)) {
         self.assert_rows(src.iter().map(|row| row.len()), dst.iter().map(|row| row.len()));

@@ -5,56 +5,17 @@
 //! whatever is around it; the last piece may be shorter. Pieces can be hashed in any order and on any thread
 //! while they are in the cache, and 32 bytes for each piece and row are all that is kept.
 
-use super::Digest;
+use super::engine::{CHUNK, HashEngine};
+use super::hash::Digest;
 #[cfg(feature = "blake3-lanes")]
 use super::lanes::ENGINE;
 #[cfg(not(feature = "blake3-lanes"))]
 use super::subtrees::ENGINE;
 
-/// Bytes of a chunk.
-pub(super) const CHUNK: usize = 1024;
-
-/// Two chaining values.
-pub(super) type Parent = [u8; 64];
-
-/// What computes chaining values: `lanes.rs` or `subtrees.rs`.
-#[derive(Debug)]
-pub(super) struct Engine {
-    /// The values of the subtrees over pieces of one length, a multiple of 64, one piece of each row. The pieces
-    /// begin with chunk number `first` of their rows. If `is_whole`, they are all of the rows, and the values
-    /// are their digests.
-    pub(super) subtrees: fn(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]),
-    /// The values of parents, or the digests where the parents are roots.
-    pub(super) parents: fn(parents: &[&Parent], are_roots: bool, out: &mut [Digest]),
-}
-
-impl Engine {
-    /// From `count` values of successive subtrees for each row, row after row, to one value for each row: the
-    /// digests, if `is_whole` says that the subtrees are all of the rows.
-    pub(super) fn merge(&self, mut values: Vec<Digest>, mut count: usize, is_whole: bool) -> Vec<Digest> {
-        while count > 1 {
-            let mut pairs = Vec::with_capacity(values.len() / 2);
-            for row in values.chunks_exact(count) {
-                pairs.extend(row.as_flattened().as_chunks().0);
-            }
-            let mut merged = vec![[0; 32]; pairs.len()];
-            (self.parents)(&pairs, is_whole && count == 2, &mut merged);
-            if !count.is_multiple_of(2) {
-                // The last of each row has no neighbour and moves up.
-                let rows = merged.chunks_exact(count / 2).zip(values.chunks_exact(count));
-                merged = rows.flat_map(|(row, below)| row.iter().chain(below.last())).copied().collect();
-            }
-            values = merged;
-            count = count.div_ceil(2);
-        }
-        values
-    }
-}
-
 /// The tree values of rows of one length on their way to digests.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    engine: &'static Engine,
+    engine: &'static HashEngine,
     rows: usize,
     len: usize,
     piece_len: usize,
@@ -65,7 +26,7 @@ pub(crate) struct Columns {
 /// One piece of the columns, to be hashed.
 #[derive(Debug)]
 pub(crate) struct Piece<'a> {
-    engine: &'static Engine,
+    engine: &'static HashEngine,
     first: u64,
     is_whole: bool,
     out: &'a mut [Digest],
@@ -78,7 +39,7 @@ impl Columns {
         Columns::with_engine(&ENGINE, rows, len, piece_len)
     }
 
-    fn with_engine(engine: &'static Engine, rows: usize, len: usize, piece_len: usize) -> Columns {
+    fn with_engine(engine: &'static HashEngine, rows: usize, len: usize, piece_len: usize) -> Columns {
         assert!(len > 0 && len.is_multiple_of(64) && piece_len.is_power_of_two() && piece_len >= CHUNK);
         let values = vec![[0; 32]; rows * len.div_ceil(piece_len)];
         Columns { engine, rows, len, piece_len, values }
@@ -128,7 +89,7 @@ mod tests {
         (0..len).map(|i| (i * 31 + i / 251 + seed * 97) as u8).collect()
     }
 
-    fn digests(engine: &'static Engine, rows: &[&[u8]], piece_len: usize) -> Vec<Digest> {
+    fn digests(engine: &'static HashEngine, rows: &[&[u8]], piece_len: usize) -> Vec<Digest> {
         let len = rows[0].len();
         let mut columns = Columns::with_engine(engine, rows.len(), len, piece_len);
         let mut pieces: Vec<Piece> = columns.pieces().collect();
@@ -141,7 +102,7 @@ mod tests {
         columns.finish()
     }
 
-    fn engines() -> impl Iterator<Item = (&'static str, &'static Engine)> {
+    fn engines() -> impl Iterator<Item = (&'static str, &'static HashEngine)> {
         [
             #[cfg(feature = "blake3-lanes")]
             ("lanes", &crate::digest::lanes::ENGINE),

@@ -2,15 +2,16 @@
 //!
 //! `blake3::hash` fills its lanes with successive chunks of one message, and leaves some of them empty at the
 //! message's end. With a row in each, lanes are full whatever the length. The interface that allows this,
-//! `blake3::platform`, is public but not documented, and may change in any version: only this file uses it, and
-//! without the feature `blake3-lanes` the file `subtrees.rs` takes its place.
+//! `blake3::platform`, is public but not documented, and may change in any version. So only this file uses it, and
+//! only with the feature `blake3-lanes`, which is off by default: `subtrees.rs` takes its place. `Cargo.toml` names the
+//! one version of `blake3` that this was written for; the tests below say what to do when it moves.
 
-use super::columns::{CHUNK, Engine, Parent};
-use super::{Digest, SHA256_IV};
+use super::engine::{CHUNK, HashEngine, Parent};
+use super::hash::{Digest, SHA256_IV};
 use blake3::IncrementCounter;
 use blake3::platform::Platform;
 
-pub(super) const ENGINE: Engine = Engine { subtrees, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, parents };
 
 /// The initial chaining value is that of SHA-256 (BLAKE3 specification, section 2.2).
 const IV: [u32; 8] = SHA256_IV;
@@ -118,5 +119,81 @@ impl Chunks {
     ) {
         let out = out.as_flattened_mut();
         self.platform.hash_many(inputs, &IV, counter, increment, 0, CHUNK_START, self.end, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::subtrees;
+
+    /// The version of `blake3` whose interface this file uses.
+    const WRITTEN_FOR: &str = "1.8.7";
+
+    const WHAT_TO_DO: &str = "the interface that digest/lanes.rs uses may have changed:
+  1. compare src/platform.rs, and IncrementCounter in src/lib.rs, of both versions of blake3;
+  2. adapt digest/lanes.rs until `cargo test -p fec-core --features blake3-lanes digest` passes, also on ARM
+     (scripts/test-arm.sh);
+  3. compare speed with scripts/peers.sh: checking and encoding must not be slower than before;
+  4. set `blake3` in crates/fec-core/Cargo.toml, and WRITTEN_FOR in digest/lanes.rs, to the new version.
+Until that is done, the feature blake3-lanes can be left out: the digests are the same";
+
+    #[test]
+    fn blake3_is_of_the_version_that_this_was_written_for() {
+        let manifest = include_str!("../../Cargo.toml");
+        let pin = format!("blake3 = \"={WRITTEN_FOR}\"");
+        assert!(manifest.lines().any(|line| line == pin), "no line `{pin}` in Cargo.toml: {WHAT_TO_DO}");
+    }
+
+    /// All that this processor has, whichever it would choose.
+    fn platforms() -> Vec<Platform> {
+        let mut platforms = vec![Platform::detect(), Platform::portable()];
+        #[cfg(target_arch = "x86_64")]
+        platforms.extend([Platform::avx2(), Platform::sse41(), Platform::sse2()].into_iter().flatten());
+        platforms
+    }
+
+    /// Every length of a chunk in every number of lanes, and every number of chunks along a row, wherever they stand.
+    #[test]
+    fn every_platform_hashes_as_the_documented_interface_does() {
+        let bytes: Vec<u8> = (0..WIDEST * 7 + 20 * CHUNK).map(|i| (i * 31 + i / 251) as u8).collect();
+        for platform in platforms() {
+            for first in [0, 1, 1 << 33] {
+                let hashing = Chunks { platform, first, end: CHUNK_END };
+                for len in (64..=CHUNK).step_by(64) {
+                    for count in 1..=WIDEST {
+                        let rows: Vec<&[u8]> = (0..count).map(|row| &bytes[7 * row..][..len]).collect();
+                        let (mut found, mut expected) = (vec![[0; 32]; count], vec![[0; 32]; count]);
+                        hashing.across(&rows, 1, &mut found);
+                        (subtrees::ENGINE.subtrees)(&rows, first, false, &mut expected);
+                        let place = format!("{count} rows of {len} bytes from chunk {first}, {platform:?}");
+                        assert!(found == expected, "{place}: {WHAT_TO_DO}");
+                    }
+                }
+                for len in (CHUNK..=20 * CHUNK).step_by(CHUNK / 2) {
+                    let mut found = vec![[0; 32]; len.div_ceil(CHUNK)];
+                    hashing.along(&bytes[..len], &mut found);
+                    for (nth, (chunk, found)) in (first..).zip(bytes[..len].chunks(CHUNK).zip(&found)) {
+                        let mut expected = [[0; 32]];
+                        (subtrees::ENGINE.subtrees)(&[chunk], nth, false, &mut expected);
+                        assert!(*found == expected[0], "chunk {nth} of {len}, {platform:?}: {WHAT_TO_DO}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parents_are_those_of_the_documented_interface() {
+        let values: Vec<Parent> = (0..40u8).map(|i| std::array::from_fn(|at| i ^ at as u8)).collect();
+        for count in 1..=values.len() {
+            let pairs: Vec<&Parent> = values[..count].iter().collect();
+            for are_roots in [false, true] {
+                let (mut found, mut expected) = (vec![[0; 32]; count], vec![[0; 32]; count]);
+                parents(&pairs, are_roots, &mut found);
+                (subtrees::ENGINE.parents)(&pairs, are_roots, &mut expected);
+                assert!(found == expected, "{count} parents: {WHAT_TO_DO}");
+            }
+        }
     }
 }

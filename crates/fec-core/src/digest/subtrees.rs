@@ -2,12 +2,12 @@
 //!
 //! It takes the place of `lanes.rs` where that is not built, and is tested beside it.
 
-use super::Digest;
-use super::columns::{CHUNK, Engine, Parent};
+use super::engine::{CHUNK, HashEngine, Parent};
+use super::hash::Digest;
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-pub(super) const ENGINE: Engine = Engine { subtrees, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, parents };
 
 fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
     for (piece, out) in pieces.iter().zip(out) {

@@ -1,4 +1,47 @@
-//! The container: records in one stream, then an index (format specification, section 9).
+//! The container: records one after the other, then an index (format specification, section 9).
+//!
+//! A record is a header, a proof and a shard; the records of a group follow each other, and a reader needs no order.
+//! The index at the end lists the groups' roots and leads to the root of the whole.
+//!
+//! ```
+//! use fec_core::block::Code;
+//! use fec_core::digest::HashKind;
+//! use fec_core::format::container::{GroupId, Index, RecordHeader};
+//! use fec_core::format::meta::Meta;
+//! use fec_core::format::scan::{ScanStep, Scanner};
+//! use fec_core::gf256::kernel::Backend;
+//! use fec_core::params::{CONTAINER_GROUP_BYTES, ContainerLayout};
+//! use fec_core::set::{EncodedSet, Run, SetEncoder};
+//!
+//! // A payload of 100 bytes: one group of one set of 2 + 1 shards.
+//! let (code, hash) = (Code::new(2, 1)?, HashKind::Blake3);
+//! let layout = ContainerLayout::new(hash, code, 128, None, CONTAINER_GROUP_BYTES)?;
+//! let geometry = layout.group(0, 100, true);
+//! let mut shards = [[b'x'; 64]; 2];
+//! shards[1][geometry.shard_payload(0, 1)..].fill(0);
+//! let mut encoded = EncodedSet::new(geometry.shape());
+//! let set_root = SetEncoder::new(code, hash, Backend::best())
+//!     .encode(0, &[&shards[0], &shards[1]], &mut encoded, Run::default());
+//! let group = GroupId { geometry, root: geometry.root(&set_root), head: [0; 32] };
+//!
+//! // A record of its last shard. Behind the header stands the proof, then zeros up to a whole line.
+//! let mut record = vec![0; group.record_head_len()];
+//! encoded.write_path(2, &mut record[128..][..geometry.shape().proof_len()]);
+//! RecordHeader { set: 0, index: 2, group }.seal(&mut record);
+//! record.extend_from_slice(encoded.recovery().row(0));
+//!
+//! // Whoever scans finds it anywhere, and believes it only if it leads to the root that it names.
+//! let mut scanner = Scanner::new(CONTAINER_GROUP_BYTES);
+//! let ScanStep::Record { header, body, .. } = scanner.step(&record, true, record.len() as u64)? else {
+//!     panic!("it is a record");
+//! };
+//! assert_eq!((header.index, header.group, body), (2, group, encoded.recovery().row(0)));
+//!
+//! // The index gives the root.
+//! let index = Index::new(layout.file(&geometry), vec![group.root], Meta::default());
+//! assert!(index.groups().eq([group]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use super::meta::{MAX_META, Meta};
 use super::{array_at, checksum, is_zero, u32_at, u64_at};
@@ -25,7 +68,7 @@ pub struct RecordHeader {
     pub group: GroupId,
 }
 
-/// What tells the groups of streams apart.
+/// What tells the groups of containers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupId {
     /// Pg.
@@ -224,7 +267,7 @@ impl IndexHeader {
 }
 
 impl Index {
-    /// The index of a finished stream; computes R.
+    /// The index of a finished container; computes R.
     ///
     /// # Panics
     /// If the number of roots is not the geometry's number of groups.

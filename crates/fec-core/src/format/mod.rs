@@ -1,4 +1,35 @@
 //! The byte layouts: strict parsers over `&[u8]` and their writers. Nothing here reads files.
+//!
+//! - [`shard_file`]: one shard index of every set in a file of its own, with headers and proofs at both ends.
+//! - [`container`]: all shards as records, one after the other, then an index; [`scan`] finds them in any bytes.
+//! - [`packet`]: the packets of live streams.
+//! - [`meta`]: the payload's name, as the root binds it.
+//!
+//! Parsers are strict: what breaks any rule is a [`FormatError`](crate::error::FormatError), whose
+//! [`class`](crate::error::FormatError::class) says whether the object is damaged, invalid, or beyond what this build
+//! accepts.
+//!
+//! ```
+//! use fec_core::block::Code;
+//! use fec_core::digest::HashKind;
+//! use fec_core::error::Class;
+//! use fec_core::format::meta::Meta;
+//! use fec_core::format::shard_file::{Encoding, ShardHeader};
+//! use fec_core::params::FileGeometry;
+//!
+//! // Shard 2 of an encoding of 10,000 bytes in 3 + 2 shard files; the tree's root comes from encoding its sets.
+//! let geometry = FileGeometry::shard_files(HashKind::Blake3, Code::new(3, 2)?, 4096, 10_000)?;
+//! let encoding = Encoding::new(geometry, [7; 32], Meta::with_name(b"letters.tar")?);
+//! let layout = encoding.layout();
+//! assert_eq!(layout.body_len, geometry.shape().shard_len as u64 * u64::from(geometry.shape().sets));
+//! let header = ShardHeader { index: 2, encoding };
+//!
+//! let mut bytes = header.to_bytes();
+//! assert_eq!(ShardHeader::parse(&bytes), Ok(header));
+//! bytes[40] ^= 1;
+//! assert_eq!(ShardHeader::parse(&bytes).unwrap_err().class(), Class::Damaged);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod container;
 mod crc;

@@ -14,7 +14,7 @@ const VAIN_FACTOR: u64 = 8;
 
 /// What stands at the start of the window.
 #[derive(Debug)]
-pub enum Step<'w> {
+pub enum ScanStep<'w> {
     /// Nothing starts in this many bytes: drop them.
     Skip(usize),
     /// The window must hold at least this many bytes (or the input's end) to tell.
@@ -76,73 +76,83 @@ impl Scanner {
         window: &'w [u8],
         at_end: bool,
         received: u64,
-    ) -> Result<Step<'w>, TooMuchVain> {
+    ) -> Result<ScanStep<'w>, TooMuchVain> {
         let start = memchr::memmem::find(window, &RECORD_MAGIC[..4]);
         match start {
             Some(0) => {}
-            Some(start) => return Ok(Step::Skip(start)),
-            None if at_end => return Ok(Step::Skip(window.len())),
+            Some(start) => return Ok(ScanStep::Skip(start)),
+            None if at_end => return Ok(ScanStep::Skip(window.len())),
             // The first bytes of a magic may stand at the window's end.
-            None if window.len() > 3 => return Ok(Step::Skip(window.len() - 3)),
-            None => return Ok(Step::More(8)),
+            None if window.len() > 3 => return Ok(ScanStep::Skip(window.len() - 3)),
+            None => return Ok(ScanStep::More(8)),
         }
         if window.len() < HEADER_LEN {
-            return Ok(if at_end { Step::Skip(window.len().min(4)) } else { Step::More(HEADER_LEN) });
+            return Ok(if at_end { ScanStep::Skip(window.len().min(4)) } else { ScanStep::More(HEADER_LEN) });
         }
         if window.starts_with(&RECORD_MAGIC) {
             self.record(window, at_end, received)
         } else if window.starts_with(&INDEX_MAGIC) {
             self.index(window, at_end, received)
         } else {
-            Ok(Step::Skip(4))
+            Ok(ScanStep::Skip(4))
         }
     }
 
-    fn record<'w>(&mut self, window: &'w [u8], at_end: bool, received: u64) -> Result<Step<'w>, TooMuchVain> {
+    fn record<'w>(
+        &mut self,
+        window: &'w [u8],
+        at_end: bool,
+        received: u64,
+    ) -> Result<ScanStep<'w>, TooMuchVain> {
         let (fixed, _) = window.split_first_chunk::<HEADER_LEN>().expect("the caller checked the length");
         let head_len = record_head_len(fixed);
-        let cut_short = Step::Rejected(FormatError::Damaged("the length of a record that is cut short"));
+        let cut_short = ScanStep::Rejected(FormatError::Damaged("the length of a record that is cut short"));
         let Some(head) = window.get(..head_len) else {
-            return Ok(if at_end { cut_short } else { Step::More(head_len) });
+            return Ok(if at_end { cut_short } else { ScanStep::More(head_len) });
         };
         let header = match RecordHeader::parse(head, self.max_group) {
             Ok(header) => header,
-            Err(error) => return Ok(Step::Rejected(error)),
+            Err(error) => return Ok(ScanStep::Rejected(error)),
         };
         let Some(proof) = header.proof(head) else {
-            return Ok(Step::Rejected(FormatError::Damaged("the padding of a proof")));
+            return Ok(ScanStep::Rejected(FormatError::Damaged("the padding of a proof")));
         };
         let geometry = &header.group.geometry;
         let len = head_len + geometry.shape().shard_len;
         let Some(body) = window.get(head_len..len) else {
-            return Ok(if at_end { cut_short } else { Step::More(len) });
+            return Ok(if at_end { cut_short } else { ScanStep::More(len) });
         };
         if !shard_is_proved(geometry, &header.group.root, header.set, header.index, body, proof) {
             self.count_vain(body.len(), received)?;
-            return Ok(Step::Rejected(FormatError::Damaged("the digest of a record")));
+            return Ok(ScanStep::Rejected(FormatError::Damaged("the digest of a record")));
         }
-        Ok(Step::Record { header, proof, body, len })
+        Ok(ScanStep::Record { header, proof, body, len })
     }
 
-    fn index<'w>(&mut self, window: &'w [u8], at_end: bool, received: u64) -> Result<Step<'w>, TooMuchVain> {
+    fn index<'w>(
+        &mut self,
+        window: &'w [u8],
+        at_end: bool,
+        received: u64,
+    ) -> Result<ScanStep<'w>, TooMuchVain> {
         let (fixed, rest) = window.split_first_chunk::<HEADER_LEN>().expect("the caller checked the length");
         let header = match IndexHeader::parse(fixed, self.max_group) {
             Ok(header) => header,
-            Err(error) => return Ok(Step::Rejected(error)),
+            Err(error) => return Ok(ScanStep::Rejected(error)),
         };
         let body = match rest.get(..header.body_len()) {
-            None if !at_end => return Ok(Step::More(HEADER_LEN + header.body_len())),
-            None => return Ok(Step::IndexHeader(header)),
+            None if !at_end => return Ok(ScanStep::More(HEADER_LEN + header.body_len())),
+            None => return Ok(ScanStep::IndexHeader(header)),
             Some(body) => body,
         };
         let error = match header.open(body) {
-            Ok(index) => return Ok(Step::Index { index: Box::new(index), len: HEADER_LEN + body.len() }),
+            Ok(index) => return Ok(ScanStep::Index { index: Box::new(index), len: HEADER_LEN + body.len() }),
             Err(error) => error,
         };
         self.count_vain(body.len(), received)?;
         Ok(match error {
-            FormatError::Damaged(_) => Step::IndexHeader(header),
-            error => Step::Rejected(error),
+            FormatError::Damaged(_) => ScanStep::IndexHeader(header),
+            error => ScanStep::Rejected(error),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Decoding a set, and checking that it is a codeword.
 
-use super::pass::{Original, Scratch, SetPass, SetRows};
+use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::places::Places;
 use super::plans::PlanCache;
 use super::proof::climb_to_group;
@@ -165,8 +165,8 @@ impl<'a> Reading<'a> {
     }
 
     /// The same for several shards, each with its proofs. Their rows are hashed together, and on all threads that are
-    /// lent: with BLAKE3 that is faster than one by one. One bool for each, in order; false also for a shard that has no
-    /// row, because it was never read or its room went to another.
+    /// lent: with BLAKE3 that is faster than one by one. One bool for each, in order; false also for a shard that has
+    /// no row, because it was never read or its room went to another.
     ///
     /// # Panics
     /// If there is no such shard.
@@ -317,7 +317,7 @@ impl SetDecoder {
     }
 
     /// The rows as a pass takes them.
-    fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> SetRows<'_> {
+    fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> PassRows<'_> {
         let mut take = self.places.take_rows();
         let (mut known, mut originals, mut recovery) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..self.code.k() {
@@ -336,7 +336,7 @@ impl SetDecoder {
                 _ => {}
             }
         }
-        SetRows { known, originals, recovery: self.keeps_recovery.then_some(recovery) }
+        PassRows { known, originals, recovery: self.keeps_recovery.then_some(recovery) }
     }
 
     /// How many shards the decoder has after decoding: the first so many.

@@ -1,6 +1,6 @@
 //! Encoding a set.
 
-use super::pass::{Original, Scratch, SetPass, SetRows};
+use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::run::Run;
 use crate::block::{Code, Plan, ShardBuf};
 use crate::digest::{Digest, HashKind};
@@ -87,7 +87,7 @@ impl SetEncoder {
             keeps_recovery: true,
             phase: Phase::Encode,
         };
-        let rows = SetRows {
+        let rows = PassRows {
             known: Vec::new(),
             originals: originals.iter().map(|row| Original::Known(row)).collect(),
             recovery: Some(recovery.iter_mut().collect()),

@@ -33,7 +33,7 @@ pub(super) enum Original<'a> {
 }
 
 /// The rows of a pass, all of one length: a multiple of 64, and more than 0.
-pub(super) struct SetRows<'a> {
+pub(super) struct PassRows<'a> {
     /// What missing originals are restored from, in the order of the plan. Empty if there are none.
     pub(super) known: Vec<&'a [u8]>,
     /// All originals in order.
@@ -42,7 +42,7 @@ pub(super) struct SetRows<'a> {
     pub(super) recovery: Option<Vec<&'a mut [u8]>>,
 }
 
-impl<'a> SetRows<'a> {
+impl<'a> PassRows<'a> {
     fn len(&self) -> usize {
         match &self.originals[0] {
             Original::Known(row) => row.len(),
@@ -51,13 +51,13 @@ impl<'a> SetRows<'a> {
     }
 
     /// Cut into pieces of columns.
-    fn pieces(self, piece_len: usize) -> Vec<SetRows<'a>> {
-        let empty = || SetRows {
+    fn pieces(self, piece_len: usize) -> Vec<PassRows<'a>> {
+        let empty = || PassRows {
             known: Vec::with_capacity(self.known.len()),
             originals: Vec::with_capacity(self.originals.len()),
             recovery: self.recovery.as_ref().map(|rows| Vec::with_capacity(rows.len())),
         };
-        let mut out: Vec<SetRows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
+        let mut out: Vec<PassRows> = (0..self.len().div_ceil(piece_len)).map(|_| empty()).collect();
         for row in self.known {
             out.iter_mut().zip(row.chunks(piece_len)).for_each(|(out, part)| out.known.push(part));
         }
@@ -99,7 +99,7 @@ pub(super) struct SetPass<'a> {
 
 /// What one thread does: stretches of columns that are coded in one go, each with the pieces that it is hashed in,
 /// and room.
-type Job<'a, 'r> = (Vec<(SetRows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
+type Job<'a, 'r> = (Vec<(PassRows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
 
 /// Room for pieces of recovery shards that are dropped, reused from set to set: one for each thread.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Scratch {
 impl SetPass<'_> {
     /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all of them, or
     /// those that were missing) and then of the recovery shards.
-    pub(super) fn run(&self, rows: SetRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
+    pub(super) fn run(&self, rows: PassRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
         let hashed = originals + self.extend.wanted().len();
@@ -146,7 +146,7 @@ impl SetPass<'_> {
     /// Each thread has columns of its own.
     fn in_any_order(
         &self,
-        rows: SetRows<'_>,
+        rows: PassRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
         Run { executor, observer }: Run<'_>,
@@ -189,7 +189,7 @@ impl SetPass<'_> {
     /// Every row is hashed from its start to its end, so threads share each piece.
     fn in_order(
         &self,
-        rows: SetRows<'_>,
+        rows: PassRows<'_>,
         hashed: usize,
         scratch: &mut Scratch,
         Run { executor, observer }: Run<'_>,
@@ -215,7 +215,7 @@ impl SetPass<'_> {
         states.into_iter().map(|state| state.finalize().into()).collect()
     }
 
-    /// SetRows of room for what is dropped.
+    /// PassRows of room for what is dropped.
     fn dropped(&self) -> usize {
         if self.keeps_recovery { 0 } else { self.extend.wanted().len() }
     }
@@ -223,7 +223,7 @@ impl SetPass<'_> {
     /// Runs both plans on a piece, and returns the rows that are hashed.
     fn code<'r>(
         &self,
-        rows: &'r mut SetRows<'_>,
+        rows: &'r mut PassRows<'_>,
         room: &'r mut ShardBuf,
         observer: &dyn Observer,
         run: impl Fn(&Plan, &[&[u8]], &mut [&mut [u8]]),
@@ -267,7 +267,7 @@ impl SetPass<'_> {
 }
 
 /// Sources and destinations of one range of columns.
-type Range<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
+type ColumnRange<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
 
 /// Runs a plan with the columns split over the threads.
 fn run_plan(executor: &dyn Executor, plan: &Plan, src: &[&[u8]], dst: &mut [&mut [u8]]) {
@@ -279,7 +279,7 @@ fn run_plan(executor: &dyn Executor, plan: &Plan, src: &[&[u8]], dst: &mut [&mut
     if chunk >= len {
         return plan.run(src, dst);
     }
-    let mut jobs: Vec<Range> = Vec::new();
+    let mut jobs: Vec<ColumnRange> = Vec::new();
     for start in (0..len).step_by(chunk) {
         jobs.push((src.iter().map(|row| &row[start..len.min(start + chunk)]).collect(), Vec::new()));
     }

@@ -1,21 +1,19 @@
 //! The lane sums of a window that slides (format specification, section 14).
 //!
-//! Every column that is added goes into three sums of its lane. The window's beginning moves in blocks: what
-//! each block added is kept, and taken away in one go when the block leaves, so no column is read twice.
+//! Every column is added to the three sums of its lane. The window's beginning moves by whole blocks: a *record* keeps
+//! what each block added, and is subtracted in one go when the block leaves, so that no column is read twice.
 //!
-//! The record of a block takes no work while it grows: at its beginning it is a copy of the total, at its end
-//! the total is added, and the difference remains. Its end is put off until the next column comes: by then another
-//! block may be about to leave, and one walk over the sums does both.
+//! A record takes no work while its block grows. When the block begins, the total is copied to it; when the block is
+//! complete, the total is added, and the difference is what the block added. This second step waits for the next
+//! column: by then another block may be about to leave, and one walk over the sums does both.
 
+use super::operation::{Operation, Perform};
 use super::row::{RepairRow, SUMS, Sources, column_values, lane_of};
-use super::trace::{Probe, Silent, Span, Touch};
-use crate::gf256::EXP;
-use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
+use crate::gf256::kernel::{AlignedBytes, LINE};
 
 /// The sums of the columns from `start` to `end` that were added.
 #[derive(Debug)]
 pub(super) struct LaneSums {
-    backend: Backend,
     lanes: usize,
     block: u64,
     /// Bytes of a sum.
@@ -38,18 +36,11 @@ pub(super) struct LaneSums {
 impl LaneSums {
     /// Sums over windows of up to `window` columns, whose beginnings are multiples of `block`, with symbols of
     /// `symbol_len` bytes. They begin at column 0.
-    pub(super) fn new(
-        backend: Backend,
-        lanes: usize,
-        block: u16,
-        window: u32,
-        symbol_len: usize,
-    ) -> LaneSums {
+    pub(super) fn new(lanes: usize, block: u16, window: u32, symbol_len: usize) -> LaneSums {
         let len = (symbol_len.div_ceil(LINE) | 1) * LINE;
         let all = lanes * SUMS * len;
         let places = u64::from(window.div_ceil(u32::from(block))) + 2;
         LaneSums {
-            backend,
             lanes,
             block: u64::from(block),
             len,
@@ -89,70 +80,67 @@ impl LaneSums {
         self.end
     }
 
+    /// The first column of the window, and how many there are.
+    pub(super) fn columns(&self) -> (u64, u32) {
+        (self.start, (self.end - self.start) as u32)
+    }
+
     /// Begins anew at column `start`, a multiple of the block.
-    pub(super) fn reset(&mut self, start: u64, probe: &mut impl Probe) {
-        let backend = self.backend;
-        self.total.fill(0);
-        probe.touch(backend, Touch::Write(Span::of(&self.total)));
+    pub(super) fn reset(&mut self, start: u64, on: &mut impl Perform) {
         (self.oldest, self.start, self.end, self.begun) = (start, start, start, start);
-        let record = self.record(start / self.block);
-        record.fill(0);
-        probe.touch(backend, Touch::Write(Span::of(record)));
+        on.perform(Operation::Clear { dst: &mut self.total });
+        on.perform(Operation::Clear { dst: self.record(start / self.block) });
     }
 
     /// Goes on to the next column, and adds its symbol if there is one.
     ///
     /// The window must not be full: the caller moves its beginning first.
-    pub(super) fn push(&mut self, symbol: Option<&[u8]>, probe: &mut impl Probe) {
-        probe.touch(self.backend, Touch::Read(Span::of(std::slice::from_ref(self))));
+    pub(super) fn push(&mut self, symbol: Option<&[u8]>, on: &mut impl Perform) {
         if self.is_full() {
-            self.begin(probe);
+            self.begin(on);
         }
         if let Some(symbol) = symbol {
-            spread(self.backend, &mut self.total, self.lanes, self.len, self.end, symbol, probe);
+            spread(on, &mut self.total, self.lanes, self.len, self.end, symbol);
         }
         self.end += 1;
     }
 
     /// Begins the record of the block at `end`, and completes the one before.
-    fn begin(&mut self, probe: &mut impl Probe) {
-        let (all, backend) = (self.all, self.backend);
-        let at = self.record_at(self.begun / self.block);
-        add(backend, &mut self.records[at..at + all], &self.total, probe);
-        let at = self.record_at(self.end / self.block);
-        self.records[at..at + all].copy_from_slice(&self.total);
-        probe.touch(backend, Touch::Copy { to: &self.records[at..at + all], from: &self.total });
+    fn begin(&mut self, on: &mut impl Perform) {
+        let [ended, begun] = [self.begun, self.end].map(|first| self.record_at(first / self.block));
+        on.perform(Operation::Add { dst: &mut self.records[ended..][..self.all], src: &self.total });
+        on.perform(Operation::Copy { dst: &mut self.records[begun..][..self.all], src: &self.total });
         self.begun = self.end;
     }
 
     /// Adds a column that was passed over.
-    pub(super) fn add_late(&mut self, column: u64, symbol: &[u8]) {
+    pub(super) fn add_late(&mut self, column: u64, symbol: &[u8], on: &mut impl Perform) {
         if !(self.start..self.end).contains(&column) {
             return;
         }
-        spread(self.backend, &mut self.total, self.lanes, self.len, column, symbol, &mut Silent);
+        spread(on, &mut self.total, self.lanes, self.len, column, symbol);
         if column < self.begun {
             for block in [column / self.block, self.begun / self.block] {
                 let (at, all) = (self.record_at(block), self.all);
                 let record = &mut self.records[at..at + all];
-                spread(self.backend, record, self.lanes, self.len, column, symbol, &mut Silent);
+                spread(on, record, self.lanes, self.len, column, symbol);
             }
         }
     }
 
     /// Moves the window's beginning to `start`, a multiple of the block and not before where it is.
-    pub(super) fn leave(&mut self, start: u64, probe: &mut impl Probe) {
+    pub(super) fn leave(&mut self, start: u64, on: &mut impl Perform) {
         if start > self.end {
-            return self.reset(start, probe);
+            return self.reset(start, on);
         }
         while self.start < start {
             match (self.is_full(), self.start < self.begun) {
-                (true, true) => self.begin_and_leave(probe),
+                (true, true) => self.begin_and_leave(on),
                 (true, false) => {
-                    self.begin(probe);
-                    self.leave_block(probe);
+                    self.begin(on);
+                    self.leave_block(on);
                 }
-                (false, _) => self.leave_block(probe),
+                (false, _) => self.leave_block(on),
             }
             self.oldest = self.start;
             self.start += self.block;
@@ -160,25 +148,24 @@ impl LaneSums {
     }
 
     /// Takes the first block away.
-    fn leave_block(&mut self, probe: &mut impl Probe) {
-        let (all, backend) = (self.all, self.backend);
+    fn leave_block(&mut self, on: &mut impl Perform) {
+        let all = self.all;
         let [left, begun] = [self.start, self.begun].map(|first| self.record_at(first / self.block));
         // What left is no part of the total at the beginning of the newest block either.
         let [left, begun] =
             self.records.get_disjoint_mut([left..left + all, begun..begun + all]).expect("two blocks");
-        add(backend, &mut self.total, left, probe);
-        add(backend, begun, left, probe);
+        on.perform(Operation::Add { dst: &mut self.total, src: left });
+        on.perform(Operation::Add { dst: begun, src: left });
     }
 
     /// [`begin`](Self::begin) and then [`leave_block`](Self::leave_block), in one walk.
-    fn begin_and_leave(&mut self, probe: &mut impl Probe) {
-        let (all, backend) = (self.all, self.backend);
+    fn begin_and_leave(&mut self, on: &mut impl Perform) {
+        let all = self.all;
         let ranges = [self.begun, self.end, self.start]
             .map(|first| self.record_at(first / self.block))
             .map(|at| at..at + all);
         let [ended, begun, left] = self.records.get_disjoint_mut(ranges).expect("three blocks");
-        backend.turn(&mut self.total, ended, begun, left);
-        probe.touch(backend, Touch::Turn { rows: [&self.total, ended, begun], left });
+        on.perform(Operation::Turn { total: &mut self.total, ended, begun, left });
         self.begun = self.end;
     }
 
@@ -209,32 +196,14 @@ impl LaneSums {
     }
 }
 
-/// Adds `src` to `dst`.
-fn add(backend: Backend, dst: &mut [u8], src: &[u8], probe: &mut impl Probe) {
-    let walk = backend.walk();
-    backend.add(walk, dst, src);
-    probe.touch(backend, Touch::Add { walk, dst, src });
-}
-
 /// Adds the symbol of a column to the three sums of its lane.
-fn spread(
-    backend: Backend,
-    sums: &mut [u8],
-    lanes: usize,
-    len: usize,
-    column: u64,
-    symbol: &[u8],
-    probe: &mut impl Probe,
-) {
+fn spread(on: &mut impl Perform, sums: &mut [u8], lanes: usize, len: usize, column: u64, symbol: &[u8]) {
     let [_, second_value, third_value] = column_values(lanes, column);
     let lane = &mut sums[lane_of(lanes, column) * SUMS * len..][..SUMS * len];
     let (first, rest) = lane.split_at_mut(len);
     let (second, third) = rest.split_at_mut(len);
-    let [first, second, third] = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
-    let factors = [second_value, third_value];
-    probe.touch(backend, Touch::Read(Span::of(&EXP)));
-    backend.spread([&mut *first, &mut *second, &mut *third], symbol, factors);
-    probe.touch(backend, Touch::Spread { dst: [first, second, third], src: symbol, factors });
+    let dst = [first, second, third].map(|sum| &mut sum[..symbol.len()]);
+    on.perform(Operation::Spread { dst, src: symbol, factors: [second_value, third_value] });
 }
 
 #[cfg(all(test, feature = "trace"))]

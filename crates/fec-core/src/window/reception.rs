@@ -2,10 +2,9 @@
 
 use super::lane_sums::LaneSums;
 use super::row::{RepairRow, Sources, emptied, lanes};
-use super::sets::{SetId, SetSolver};
+use super::set_solver::{SetId, SetSolver};
 use super::symbol_ring::SymbolRing;
 use super::system::{Inserted, System};
-use super::trace::Silent;
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
@@ -33,9 +32,46 @@ pub(super) enum RowFate {
 /// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them.
 const LATE_BLOCKS: u64 = 2;
 
+/// How far rows reach back.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// Packets of a window, or of a block where blocks are on their own.
+    unit: u32,
+    /// Whether the window slides. Otherwise a row covers packets of one unit, the newest or the one before.
+    slides: bool,
+}
+
+impl Reach {
+    /// That of a profile's rows.
+    fn new(parameters: &Parameters) -> Reach {
+        let &Parameters { profile, window, block, .. } = parameters;
+        match profile {
+            Profile::Bounded | Profile::Classic => Reach { unit: window, slides: true },
+            Profile::ClassicBlocks => Reach { unit: block.into(), slides: false },
+            Profile::Blocks => Reach { unit: window, slides: false },
+        }
+    }
+
+    /// Most packets that rows may still cover.
+    fn most(self) -> u64 {
+        u64::from(self.unit) * if self.slides { 1 } else { 2 }
+    }
+
+    /// The first packet that later rows may cover when there are `end` packets.
+    fn start(self, end: u64) -> u64 {
+        let unit = u64::from(self.unit);
+        if self.slides {
+            end.saturating_sub(unit)
+        } else {
+            (end.saturating_sub(1) / unit).saturating_sub(1) * unit
+        }
+    }
+}
+
 /// The window of one stream.
 pub(super) struct Reception {
     pub(super) parameters: Parameters,
+    reach: Reach,
     backend: Backend,
     pub(super) store: SymbolRing,
     states: Vec<PacketState>,
@@ -48,9 +84,9 @@ pub(super) struct Reception {
     /// Lost packets from `start` on.
     missing: u64,
     solver: Solver,
-    /// Packets that were rebuilt and that nobody asked for yet.
+    /// Packets that were rebuilt and not asked for yet.
     pub(super) rebuilt: Vec<u64>,
-    /// Rebuilt symbols that were not what a sender makes.
+    /// Rebuilt symbols that no sender would have made.
     pub(super) disbelieved: u64,
 }
 
@@ -74,30 +110,27 @@ struct RowSolver {
 impl Reception {
     /// A stream that is received from packet `base` on.
     pub(super) fn new(backend: Backend, parameters: Parameters, columns: usize, base: u64) -> Reception {
-        let Parameters { profile, window, block, .. } = parameters;
+        let Parameters { profile, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
         let padded = symbol_len.next_multiple_of(LINE);
         // Room for the window, and for rows that come late.
         let slack = LATE_BLOCKS * u64::from(block) + LINE as u64;
-        let (places, reach) = match profile {
-            Profile::Bounded | Profile::Classic => (u64::from(window), window),
-            Profile::ClassicBlocks => (2 * u64::from(block), u32::from(block)),
-            Profile::Blocks => (2 * u64::from(window), window),
-        };
+        let reach = Reach::new(&parameters);
         let solver = match profile {
             Profile::Blocks => Solver::Sets(SetSolver::new(backend, &parameters)),
             _ => Solver::Rows(Box::new(RowSolver {
-                sums: LaneSums::new(backend, lanes(profile), block, reach, padded),
-                system: System::new(backend, columns.min(reach as usize).max(1), padded),
+                sums: LaneSums::new(lanes(profile), block, reach.unit, padded),
+                system: System::new(backend, columns.min(reach.unit as usize).max(1), padded),
                 columns_end: base,
                 row: RepairRow::default(),
                 classes: Default::default(),
                 symbol: AlignedBytes::zeroed(padded),
             })),
         };
-        let places = places + slack;
+        let places = reach.most() + slack;
         Reception {
             parameters,
+            reach,
             backend,
             store: SymbolRing::new(places, symbol_len),
             states: vec![PacketState::Lost; places as usize],
@@ -143,12 +176,7 @@ impl Reception {
 
     /// The first packet that later rows may cover, as far as the numbers of source packets tell.
     pub(super) fn reach(&self, end: u64) -> u64 {
-        let Parameters { profile, window, block, .. } = self.parameters;
-        match profile {
-            Profile::Bounded | Profile::Classic => end.saturating_sub(u64::from(window)),
-            Profile::ClassicBlocks => last_two(end, u64::from(block)),
-            Profile::Blocks => last_two(end, u64::from(window)),
-        }
+        self.reach.start(end)
     }
 
     /// The first packet that is not lost for good.
@@ -158,13 +186,10 @@ impl Reception {
 
     /// How far a packet may lie beyond the newest one.
     pub(super) fn span(&self) -> u64 {
-        match self.parameters.profile {
-            Profile::ClassicBlocks => u64::from(self.parameters.block),
-            _ => u64::from(self.parameters.window),
-        }
+        self.reach.unit.into()
     }
 
-    /// Hears of all packets below `end`, which is at most [`span`](Self::span) beyond those heard of.
+    /// Takes note that all packets below `end` were sent, which is at most [`span`](Self::span) beyond those heard of.
     pub(super) fn advance(&mut self, end: u64) {
         if end <= self.end {
             return;
@@ -204,7 +229,7 @@ impl Reception {
         match &mut self.solver {
             Solver::Rows(rows) => {
                 let symbol = self.store.symbol(seq);
-                rows.sums.add_late(seq, symbol);
+                rows.sums.add_late(seq, symbol, &mut self.backend);
                 if seq < rows.columns_end && rows.system.open() > 0 {
                     rows.system.learn(seq, symbol);
                     self.solve();
@@ -225,14 +250,12 @@ impl Reception {
             return RowFate::Unusable;
         }
         self.advance(end);
-        match self.parameters.profile {
-            Profile::Blocks => self.set_row(header, bytes),
-            profile => {
-                if matches!(profile, Profile::Bounded | Profile::Classic) {
-                    self.leave(header.first);
-                }
-                self.lane_row(header, bytes)
-            }
+        if self.reach.slides {
+            self.leave(header.first);
+        }
+        match self.solver {
+            Solver::Rows(_) => self.lane_row(header, bytes),
+            Solver::Sets(_) => self.set_row(header, bytes),
         }
     }
 
@@ -309,11 +332,11 @@ impl Reception {
             self.leave(self.floor);
             return RowFate::Unusable;
         }
-        sums.leave(header.first.max(sums.start()), &mut Silent);
+        sums.leave(header.first.max(sums.start()), &mut self.backend);
         while sums.end() < end {
             let seq = sums.end();
             let known = !lost(&self.states, seq);
-            sums.push(known.then(|| self.store.symbol(seq)), &mut Silent);
+            sums.push(known.then(|| self.store.symbol(seq)), &mut self.backend);
         }
 
         row.generate(&self.parameters, header.row, header.first, header.count);
@@ -373,12 +396,7 @@ impl Reception {
         // The system solves the newest first.
         rebuilt[before..].reverse();
         for &seq in &rebuilt[before..] {
-            sums.add_late(seq, store.symbol(seq));
+            sums.add_late(seq, store.symbol(seq), &mut self.backend);
         }
     }
-}
-
-/// The beginning of the unit before the one that holds the packet before `end`.
-fn last_two(end: u64, unit: u64) -> u64 {
-    (end.saturating_sub(1) / unit).saturating_sub(1) * unit
 }

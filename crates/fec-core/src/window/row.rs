@@ -1,39 +1,40 @@
-//! How a repair row is made of source packets (format specification, sections 14.2 and 14.3): from the
-//! numbers in its packet alone.
+//! How a repair row is made of source packets (format specification, sections 14.2 and 14.3), from the numbers in its
+//! packet alone.
 //!
-//! A row is a sum of *lane sums* and of *taps*; each of them has a *class* k and is multiplied by the power k of
-//! the row's factor. Column c, the source packet with that number, stands in one lane, and the lane keeps three
-//! sums of its columns, each with other multipliers. Which sums a row takes, and where its taps are, follows from
-//! its number.
+//! A *column* is a source packet, by its number. A row is a sum of *lane sums* and of *taps*. Each of these terms has
+//! a *class* k, and is multiplied by the k-th power of the row's *factor*.
 //!
-//! The sums mix everything with everything but are few: 48 of them cannot repair more than 48 losses. The taps
-//! do the rest. Where four columns of a block make a *group* that is complete, a tap at one of them is the sum of
-//! the three others, so that it meets three packets for one addition (the sender mixes groups in place); elsewhere
-//! it is the packet itself. The ages of taps are spread over the logarithm, because fresh losses are the ones
-//! that are repaired, and they are dealt out so that every column gets its share: four taps next to one another in
-//! age take different ones of each four columns, and the rows take turns over the fours.
+//! - **Lane sums.** Each column belongs to one lane, and a lane keeps three sums of its columns, each with other
+//!   multipliers. A row takes one or more of the sums of each lane, so that it covers the whole window with a few
+//!   additions. But rows made of 48 sums alone could repair no more than 48 losses.
+//! - **Taps** add single columns once more, so that rows differ in more than their sums. Four columns of a block that
+//!   lie a quarter of it apart are a *group*. Once a group is complete, a tap at one of its columns is the sum of the
+//!   other three: three columns for one addition, because the sender replaces the symbols of a complete group by
+//!   these sums. Elsewhere a tap is the column itself.
+//! - **Ages.** With *bounded*, the ages of taps are spread evenly over a logarithm, because most losses that rows
+//!   repair are recent: one tap in each *stratum* of ages. Every column gets its share: four columns in a row are a
+//!   *four*, successive rows take different fours of a stratum, and neighbouring strata different columns of their
+//!   fours.
 //!
-//! Nothing here knows packets or bytes: it says coefficients, and encoder and decoder apply them.
+//! Nothing here knows packets or bytes: it gives coefficients, which encoder and decoder apply.
 
-use super::trace::{Probe, Span, Touch};
 use crate::format::packet::{Parameters, Profile};
-use crate::gf256::kernel::Backend;
 use crate::gf256::{EXP, mul};
 use crate::random::{GOLDEN, SplitMix64, mix};
 
 /// Sums that a lane keeps.
 pub(super) const SUMS: usize = 3;
-/// Classes of a row's terms: the power of the row's factor that multiplies them.
+/// Classes of a row's terms. The class is the power of the row's factor that a term is multiplied by.
 pub(super) const CLASSES: usize = 4;
 /// Most lanes of any profile.
 const MAX_LANES: usize = 16;
 /// Strata of ages of a bounded row over a window that is not small.
 const STRATA: usize = 20;
-/// Of those the first, which have two taps each.
+/// How many of them, from the youngest on, are halved: each half has a tap of its own.
 const HALVED: usize = 2;
 /// The age at which the density of taps begins to fall.
 const KNEE: u32 = 1024;
-/// Columns of which a tap takes one.
+/// Columns of a four.
 const DEAL: u32 = 4;
 /// Columns of a group.
 pub(super) const GROUP: usize = 4;
@@ -83,7 +84,7 @@ fn group_of(block: u16, column: u64) -> Option<[u64; GROUP]> {
     group_at(block, column, column % u64::from(block))
 }
 
-/// The same of a column whose place in its block is known.
+/// As [`group_of`], for a column whose place in its block is known.
 pub(super) fn group_at(block: u16, column: u64, place: u64) -> Option<[u64; GROUP]> {
     let step = u64::from(block / GROUP as u16);
     (place < GROUP as u64 * step)
@@ -103,11 +104,11 @@ pub(super) struct RepairRow {
     lanes: usize,
     /// Packets of a block, if taps are sums of groups.
     block: Option<u16>,
-    /// For each lane and class the lane's sums in it, bit p for sum p.
+    /// For each lane and class, which of the lane's sums are in that class: bit p stands for sum p.
     masks: [[u8; CLASSES]; MAX_LANES],
     strata: Strata,
-    /// Where the taps are. A column may occur several times, which adds up as in the field: twice in one class is
-    /// nothing.
+    /// Column and class of each tap. A column may occur several times. That adds up as in the field: twice in one
+    /// class is nothing.
     pub(super) taps: Vec<(u64, u8)>,
 }
 
@@ -131,10 +132,9 @@ impl RepairRow {
         }
     }
 
-    /// Tells that all of it was touched.
-    pub(super) fn tell(&self, backend: Backend, probe: &mut impl Probe) {
-        probe.touch(backend, Touch::Write(Span::of(std::slice::from_ref(self))));
-        probe.touch(backend, Touch::Write(Span::of(&self.taps)));
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether this is the row with these numbers.
@@ -165,7 +165,7 @@ impl RepairRow {
             let last = tap + 1 == self.strata.len;
             let column = match stratum.run {
                 Some(log) if !last => {
-                    // The newest run of so many fours that lies in the stratum, at a multiple of its own length.
+                    // The newest run of fours that lies in the stratum and begins at a multiple of its own length.
                     let run = ((end - u64::from(near)) >> (log + DEAL.ilog2())) - 1;
                     let of = run << 8 | tap as u64;
                     if stratum.key_of != of {
@@ -174,8 +174,8 @@ impl RepairRow {
                     let key = stratum.key;
                     let turn = number.wrapping_mul(key | 1).wrapping_add(key >> 32);
                     let four = run << log | turn & ((1 << log) - 1);
-                    // While the window grows, a stratum lingers where it is: each round over the fours takes
-                    // another column of them. When it moves with the packets, the next stratum does.
+                    // While the window grows, a stratum stays where it is: each round over the fours takes
+                    // another of their columns. When strata move with the packets, the next one takes it.
                     let round = if self.first == 0 { number >> log } else { 0 };
                     let shift = (four.wrapping_mul(GOLDEN) >> (u64::BITS - DEAL.ilog2())) + round;
                     four * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
@@ -204,12 +204,12 @@ impl RepairRow {
         }
     }
 
-    /// For each class the sums of lane `lane` that are in it, bit p for sum p.
+    /// For each class, which sums of lane `lane` are in it: bit p stands for sum p.
     pub(super) fn masks(&self, lane: usize) -> [u8; CLASSES] {
         self.masks[lane]
     }
 
-    /// The coefficient of a column, taps left out.
+    /// The coefficient of a column, without taps.
     pub(super) fn dense(&self, column: u64) -> u8 {
         let values = column_values(self.lanes, column);
         let sum = |mask: u8| (0..SUMS).filter(|p| mask >> p & 1 == 1).fold(0, |sum, p| sum ^ values[p]);
@@ -255,7 +255,7 @@ impl RepairRow {
     }
 }
 
-/// The strata of ages that taps are drawn from, for windows of nearly the same length.
+/// The strata of ages that taps are drawn from. They serve windows of nearly the same length.
 #[derive(Clone, Debug, Default)]
 struct Strata {
     /// The length they were made for: that of the window, rounded up.
@@ -264,14 +264,14 @@ struct Strata {
     list: [Stratum; STRATA + HALVED],
 }
 
-/// One of them: it begins where the one before ends.
+/// A stratum. It begins where the one before ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stratum {
     /// The age at which it ends.
     end: u32,
     /// The logarithm of the number of fours in a run, if the stratum is wide enough for one.
     run: Option<u32>,
-    /// The key of the run that the row before had, and what it was made from: the next row mostly has the same.
+    /// The key of the last row's run, and what it was made from: mostly the next row has the same run.
     key_of: u64,
     key: u64,
 }

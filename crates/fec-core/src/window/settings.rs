@@ -37,7 +37,7 @@ impl Ratio {
     }
 }
 
-/// What a sender wants of a stream.
+/// What a sender wants of a stream. The numbers are checked when its [`parameters`](Self::parameters) are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
     /// The number that tells the stream from others. A new stream takes a new one, at random.

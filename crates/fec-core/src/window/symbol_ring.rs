@@ -7,8 +7,8 @@ use crate::gf256::kernel::{AlignedBytes, LINE};
 ///
 /// Symbols begin on cache lines and are padded with zeros to whole ones. The line in front of each has room for a
 /// packet's header, so that a packet whose payload has full length can be sent from here. Places stand an odd
-/// number of lines apart, so that they do not compete for the same places of a cache. (A sender of mixed groups keeps
-/// in the place of a packet what a tap there is: see `row.rs`.)
+/// number of lines apart, so that they do not compete for the same sets of a cache. (Of a group that is complete the
+/// sender keeps in each packet's place what a tap there adds, not the packet: see `row.rs`.)
 #[derive(Debug)]
 pub(super) struct SymbolRing {
     bytes: AlignedBytes,
@@ -35,7 +35,7 @@ impl SymbolRing {
     }
 
     fn place(&self, seq: u64) -> u64 {
-        // Mostly it is near the last one: a division takes as long as a part of a packet's work.
+        // Mostly it is near the last one, which saves a division.
         let (back, ahead) = (self.last.wrapping_sub(seq), seq.wrapping_sub(self.last));
         if back <= self.last_place {
             self.last_place - back
@@ -62,7 +62,7 @@ impl SymbolRing {
         &self.bytes[self.at(seq)..][..self.symbol_len.next_multiple_of(LINE)]
     }
 
-    /// The symbols of packets from `first` on, for when many are asked for.
+    /// The symbols of packets from `first` on, for reading many of them.
     pub(super) fn symbols_from(&self, first: u64) -> SymbolsFrom<'_> {
         let len = self.symbol_len.next_multiple_of(LINE);
         SymbolsFrom {
@@ -94,22 +94,17 @@ impl SymbolRing {
         sum.copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// Puts the symbol of a payload in its place, with the checksum that it computes there. Returns the checksum.
+    /// As [`put`](Self::put), and computes the checksum, in place. Returns it.
     pub(super) fn put_new(&mut self, stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
         self.put(seq, payload, 0);
         let at = self.at(seq);
-        // What the checksum covers besides: the line in front has room for it until a header comes.
+        // The checksum covers stream and number too: they stand in the line in front until a header takes their place.
         let (id, number) = self.bytes[at - SUMMED_HEAD..at].split_at_mut(8);
         id.copy_from_slice(&stream_id.to_le_bytes());
         number.copy_from_slice(&seq.to_le_bytes());
         let checksum = summed_checksum(&self.bytes[at - SUMMED_HEAD..at + 2 + payload.len()]);
         self.bytes[at..][..self.symbol_len][self.symbol_len - 4..].copy_from_slice(&checksum.to_le_bytes());
         checksum
-    }
-
-    /// The line in front of the symbol of packet `seq`.
-    pub(super) fn front(&self, seq: u64) -> &[u8] {
-        &self.bytes[self.at(seq) - LINE..][..LINE]
     }
 
     /// Puts a symbol, or the beginning of a padded one, in its place.

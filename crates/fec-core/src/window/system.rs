@@ -1,12 +1,11 @@
 //! The equations over lost packets: Gaussian elimination on coefficients, with payloads to match.
 //!
-//! Unknowns are *columns*, ordered by sequence number. Rows are kept in echelon form: each row has a *pivot*,
-//! its oldest column, where it has a 1 and no other row of a newer pivot has anything. That order makes the
-//! window slide for free: the oldest column stands in one row at most, so giving it up drops that row and
-//! leaves the rest as it was.
+//! The unknowns are *columns*, ordered by sequence number. Rows are kept in echelon form: the *pivot* of a row is its
+//! oldest column, where it has a 1 and the rows with newer pivots have 0. In this order the window slides for free: the
+//! oldest column stands in one row at most, so that giving it up drops that row and leaves the others as they are.
 //!
-//! A new row is reduced on coefficients first; its payload follows in one sum, and payloads of rows that tell
-//! nothing new are never touched. A column is solved as soon as its row reaches no column that is open.
+//! A new row is reduced on coefficients first; its payload follows in one sum. A column is solved as soon as its row
+//! has no other column that is open.
 //!
 //! With symbols of length 0 the same code simulates a decoder.
 
@@ -19,14 +18,14 @@ struct PacketColumn {
     seq: u64,
     /// The row whose pivot it is.
     row: Option<usize>,
-    /// Known by now: no row has anything here.
+    /// Whether it is known by now. No row has a coefficient here then.
     known: bool,
 }
 
 /// An equation: Σ coefficient · symbol = payload.
 #[derive(Debug)]
 struct Equation {
-    /// By position; 0 where nothing is.
+    /// One for each position, 0 where there is no column.
     coefficients: AlignedBytes,
     payload: AlignedBytes,
 }
@@ -56,7 +55,7 @@ pub(super) struct System {
     /// Columns that are not known.
     open: usize,
     rows: Vec<Equation>,
-    /// Rows that are in nobody's use.
+    /// Rows that are not in use.
     free: Vec<usize>,
     /// Scratch: factors and rows of a reduction.
     terms: Vec<(usize, u8)>,
@@ -171,7 +170,7 @@ impl System {
         self.reduce(row, 0)
     }
 
-    /// Reduces a row that is nobody's, from column `from` on, until it has a pivot of its own.
+    /// Reduces a row that is no column's yet, from column `from` on, until it has a pivot of its own.
     fn reduce(&mut self, row: usize, from: usize) -> Inserted {
         let placeholder =
             Equation { coefficients: AlignedBytes::zeroed(0), payload: AlignedBytes::zeroed(0) };

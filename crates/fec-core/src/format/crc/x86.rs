@@ -13,7 +13,8 @@ use std::arch::x86_64::{
     _mm_cvtsi128_si64, _mm_xor_si128,
 };
 
-use super::POLYNOMIAL;
+/// The polynomial without x^32, reflected: bit 31 - i is the factor of x^i.
+const POLYNOMIAL: u32 = 0x1EDC_6F41_u32.reverse_bits();
 
 /// Steps of 8 bytes in the longest lanes: what is longer than three of them is cut more than once.
 const MAX_STEPS: usize = 192;

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 };
 
 use super::contract::{Feature, Kernel};
-use super::layers::each;
+use super::each::each;
 use super::x86::{fence, prefetch, prefetch_write};
 use crate::gf256::mul;
 
@@ -25,13 +25,12 @@ pub(super) static KERNEL: Kernel = Kernel {
     ],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
-    step: Some(STEP),
-    halves: HALVES,
+    two_layers: TWO_LAYERS,
     program_costs: (13, 13),
     pack: |coefficient, table| table.copy_from_slice(&MATRICES[usize::from(coefficient)]),
     run,
     run_program,
-    stream: GATHER,
+    stream: STREAM_LOOPS,
 };
 
 /// Bytes of one bit matrix.
@@ -58,16 +57,20 @@ static MATRICES: [[u8; TABLE_LEN]; 256] = {
     matrices
 };
 
-super::walk::walk! {
-    features: "avx512f,gfni", step: 64, table_len: TABLE_LEN,
+super::matrix::matrix! {
+    #[target_feature(enable = "avx512f,gfni")] step: 64, table_len: TABLE_LEN,
     outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
 }
 
+super::runner::runner! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN }
+
 super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, tails: true }
 
-super::whole::whole! { #[target_feature(enable = "avx512f,gfni")] }
+super::four_layers::four_layers! { #[target_feature(enable = "avx512f,gfni")] }
 
-super::gather::gather! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
+super::tail::tail! { #[target_feature(enable = "avx512f,gfni")] }
+
+super::stream_loops::stream_loops! { #[target_feature(enable = "avx512f,gfni")] width: 64, table_len: TABLE_LEN }
 
 type Vector = __m512i;
 

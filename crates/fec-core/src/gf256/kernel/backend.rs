@@ -1,17 +1,17 @@
 //! The list of kernels, and backends: kernels that this CPU can run.
 //!
-//! Adding an instruction set is one line in [`KERNELS`]: tests, benches and the command line all walk that list.
+//! Tests, benches and the command line go over the list, so a kernel in it needs no other mention.
 
 // A kernel may only run on a CPU that has its features. This file holds the calls that depend on it.
 #![allow(unsafe_code)]
 
 use super::aligned::{AlignedBytes, LINE};
 use super::contract::{Kernel, Matrix, Rows};
+use super::matrix::groups;
 #[cfg(target_arch = "aarch64")]
 use super::neon;
 use super::program::{Operations, Program};
 use super::tuning::{Tuning, Walk};
-use super::walk::groups;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512_gfni, ssse3};
 use super::{scalar, scratch};
@@ -96,7 +96,7 @@ pub(crate) fn run_program(
     sets: &mut [Rows<'_, '_, '_, '_>],
 ) {
     let lines: usize = sets.iter().map(|(src, _)| src[0].len() / LINE).sum();
-    let columns = backend.tuning.columns_of(program.blocks, lines, backend.kernel.halves);
+    let columns = backend.tuning.columns_of(program.blocks, lines, backend.kernel.two_layers);
     scratch::with_columns(columns * (program.blocks + 1), |scratch| {
         // SAFETY: as in `run`.
         unsafe { (backend.kernel.run_program)(program, tables, scratch, backend.tuning, sets) }

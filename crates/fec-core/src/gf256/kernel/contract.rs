@@ -16,15 +16,12 @@ pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// The CPU features it needs.
     pub(super) features: &'static [Feature],
-    /// Most outputs it sums at once; see [`groups`](super::walk::groups).
+    /// Most outputs it sums at once; see [`groups`](super::matrix::groups).
     pub(super) max_outputs: usize,
     /// Bytes of the packed table of one coefficient.
     pub(super) table_len: usize,
-    /// Bytes of each row that the shared walk takes at once; none for a kernel with a walk of its own.
-    #[cfg_attr(not(feature = "trace"), allow(dead_code))]
-    pub(super) step: Option<usize>,
-    /// Whether a pass of a program goes over its tile twice.
-    pub(super) halves: bool,
+    /// Whether a pass of a program goes over its tile twice, two layers at a time.
+    pub(super) two_layers: bool,
     /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.
     pub(super) program_costs: (usize, usize),

@@ -1,15 +1,46 @@
 //! Kernels: coefficients applied to rows of bytes, once for each instruction set.
 //!
-//! Every kernel computes the same two things. With the matrix C of `wanted` rows and `k` columns, it writes
-//! `dst[w][x] = Σ_j C[w][j] · src[j][x]` for every column of bytes x. `scalar.rs` says it in the plainest way
-//! and is the oracle of the others, which share one walk over tiles, groups of outputs and sets (`walk.rs`)
-//! and differ only in how a vector is loaded, multiplied and stored. And a `Program` (`program.rs`) makes
-//! destinations from sources in passes over blocks of rows, by one runner for all kernels (`runner.rs`). How
-//! both cut and move rows is set for each processor (`tuning.rs`).
-//! Adding an instruction set is one file and one line in `KERNELS` (`backend.rs`): tests, benches and the command line all
-//! walk that list.
+//! Every kernel computes the same three things. With the matrix C of `wanted` rows and `k` columns it writes
+//! `dst[w][x] = Σ_j C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes
+//! destinations from sources in passes over blocks of rows (`runner.rs`, `passes.rs`). And for live streams it adds up
+//! many rows (`stream_loops.rs`). `scalar.rs` says the first in the plainest way and is the oracle of the others, which share all
+//! loops and differ only in how a vector is loaded, multiplied and stored. How rows are cut and moved is set for each
+//! processor (`tuning.rs`).
 //!
 //! A kernel knows nothing of codes, points or losses; it sees coefficients and rows.
+//!
+//! # A kernel file
+//!
+//! Adding an instruction set is one file and one line in `KERNELS` (`backend.rs`); with tables or vectors of a length
+//! that no other kernel has, it is a few lines in `trace/kernels.rs` too. What `KERNEL` must say stands in
+//! `contract.rs`.
+//!
+//! The loops are macros, because a function with `#[target_feature]` is safe to call only from one with the same
+//! features: each file gets its own copy, with that attribute, and needs `unsafe` for loads and stores alone. A macro
+//! finds what it needs by name in the file. rustfmt does not reach into macros, so what needs no feature is an ordinary
+//! function beside them.
+//!
+//! | macro | defines | needs |
+//! |---|---|---|
+//! | `nibble!` | lines and steps of several vectors, `product`, `Loaded`, `load_tables` | vectors, lookups |
+//! | `matrix!` | `run`, `MAX_OUTPUTS` | steps, hints |
+//! | `runner!` | `run_program` | `run_pass`, hints |
+//! | `passes!` | `run_pass`, the sums of blocks, `get`, `put` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | `four_layers!` or `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `get`, `put`; `two_layers!` parts too |
+//! | `tail!` | `tail` | lines |
+//! | `stream_loops!` | `STREAM_LOOPS` | vectors, `prefetch`; with `four_loads: own` also `load_four` |
+//!
+//! | | names in scope | what they are |
+//! |---|---|---|
+//! | vectors | `Vector`, `load_vector(&[u8; W]) -> Vector`, `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`, `product(Vector, &[u8; TABLE_LEN]) -> Vector` | one register of W bytes; `nibble!` defines `product` |
+//! | lookups | `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`, `high(Vector) -> Vector` | a table of sixteen bytes, repeated as often as it fits; the halves of each byte |
+//! | lines | `Line`, `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line` | 64 bytes, in one register or more |
+//! | parts | `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`, `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`, `product_of(Part, Loaded) -> Part` | as much of a line as leaves registers for the tables of three coefficients: a vector or all of it |
+//! | steps | `load(&[u8; STEP]) -> Source`, `zero() -> Sum`, `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)` | what a matrix takes of a row at once; `add` is the sum plus the product; STEP divides 64 |
+//! | hints | `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()` | safe anywhere; `fence` orders stores past the caches before later ones |
+//! | | `each!` | of `each.rs`: `each!` where a line is in registers, `looped!` where it is in memory |
+//!
+//! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.
 
 // Where only the portable kernel is built, it leaves much of what the kernels share unused.
 #![cfg_attr(
@@ -24,10 +55,9 @@ mod avx2;
 mod avx512_gfni;
 mod backend;
 mod contract;
-mod gather;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod halves;
-mod layers;
+mod each;
+mod four_layers;
+mod matrix;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -39,12 +69,14 @@ mod scalar;
 mod scratch;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
+mod stream_loops;
 mod streams;
+mod tail;
 #[cfg(feature = "trace")]
 pub(crate) mod trace;
 mod tuning;
-mod walk;
-mod whole;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod two_layers;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

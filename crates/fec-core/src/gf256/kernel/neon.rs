@@ -14,7 +14,7 @@ use std::arch::aarch64::{
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::contract::{Feature, Kernel};
-use super::layers::each;
+use super::each::each;
 use super::nibble::{self, TABLE_LEN};
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -22,22 +22,27 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[Feature { name: "neon", present: || is_aarch64_feature_detected!("neon") }],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
-    step: Some(STEP),
-    halves: HALVES,
+    two_layers: TWO_LAYERS,
     program_costs: (15, 4),
     pack: nibble::pack,
     run,
     run_program,
-    stream: GATHER,
+    stream: STREAM_LOOPS,
 };
 
-super::walk::walk! { features: "neon", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
+super::matrix::matrix! { #[target_feature(enable = "neon")] step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
+
+super::runner::runner! { #[target_feature(enable = "neon")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, tails: true }
 
-super::halves::halves! { #[target_feature(enable = "neon")] }
+super::two_layers::two_layers! { #[target_feature(enable = "neon")] part: 64 }
 
-super::gather::gather! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
+super::tail::tail! { #[target_feature(enable = "neon")] }
+
+super::stream_loops::stream_loops! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
+
+nibble::nibble! { #[target_feature(enable = "neon")] width: 16, vectors: 0 1 2 3 }
 
 type Vector = uint8x16_t;
 
@@ -55,99 +60,27 @@ fn xor(a: Vector, b: Vector) -> Vector {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
-    split_product(vector, load_tables(table))
-}
-
-/// The tables of a coefficient: the products of low and of high halves of bytes.
-type Loaded = [Vector; 2];
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
-    let (halves, _) = table.as_chunks::<16>();
-    [load_vector(&halves[0]), load_vector(&halves[1])]
+fn low(vector: Vector) -> Vector {
+    vandq_u8(vector, vdupq_n_u8(15))
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn split_product(vector: Vector, [low, high]: Loaded) -> Vector {
-    let mask = vdupq_n_u8(15);
-    xor(vqtbl1q_u8(low, vandq_u8(vector, mask)), vqtbl1q_u8(high, vshrq_n_u8::<4>(vector)))
+fn high(vector: Vector) -> Vector {
+    vshrq_n_u8::<4>(vector)
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn look_up(table: Vector, indices: Vector) -> Vector {
+    vqtbl1q_u8(table, indices)
 }
 
 // Four rows of whole lines and three pairs of tables fit the registers.
-use self::{Line as Part, load_line as load_part, store_line as store_part, xor_lines as xor_parts};
-
-/// A line.
-type Line = [Vector; 4];
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn zero_line() -> Line {
-    [zero_vector(); 4]
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn xor_lines(a: Line, b: Line) -> Line {
-    [xor(a[0], b[0]), xor(a[1], b[1]), xor(a[2], b[2]), xor(a[3], b[3])]
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
-    product_of(line, load_tables(table))
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn product_of(line: Line, tables: Loaded) -> Line {
-    line.map(|vector| split_product(vector, tables))
-}
-
-/// Two vectors of bytes, split into nibbles.
-#[derive(Clone, Copy)]
-struct Source {
-    low: [uint8x16_t; 2],
-    high: [uint8x16_t; 2],
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load(bytes: &[u8; 32]) -> Source {
-    let (halves, _) = bytes.as_chunks::<16>();
-    let mask = vdupq_n_u8(15);
-    let (first, second) = (load_vector(&halves[0]), load_vector(&halves[1]));
-    Source {
-        low: [vandq_u8(first, mask), vandq_u8(second, mask)],
-        high: [vshrq_n_u8::<4>(first), vshrq_n_u8::<4>(second)],
-    }
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn zero() -> [uint8x16_t; 2] {
-    [vdupq_n_u8(0); 2]
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn add(sum: [uint8x16_t; 2], source: Source, table: &[u8; TABLE_LEN]) -> [uint8x16_t; 2] {
-    let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
-    let product = |v: usize| veorq_u8(vqtbl1q_u8(low, source.low[v]), vqtbl1q_u8(high, source.high[v]));
-    [veorq_u8(sum[0], product(0)), veorq_u8(sum[1], product(1))]
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store(bytes: &mut [u8; 32], sum: [uint8x16_t; 2], _stream: bool) {
-    let (halves, _) = bytes.as_chunks_mut::<16>();
-    for (half, vector) in halves.iter_mut().zip(sum) {
-        store_vector(half, vector, false);
-    }
-}
+use self::{
+    Line as Part, load_line as load_part, load_vector as load_table, product_of_line as product_of,
+    store_line as store_part, xor_lines as xor_parts,
+};
 
 /// Asks for the line that holds byte `at` of `row`, which need not lie within it.
 #[inline]
@@ -169,23 +102,6 @@ fn prefetch_write(row: &[u8], at: usize) {
 /// Nothing to order: no store goes past the caches.
 #[inline]
 fn fence() {}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load_line(bytes: &[u8; 64]) -> Line {
-    let (quarters, _) = bytes.as_chunks::<16>();
-    let load = |i: usize| load_vector(&quarters[i]);
-    [load(0), load(1), load(2), load(3)]
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store_line(bytes: &mut [u8; 64], line: Line, _stream: bool) {
-    let (quarters, _) = bytes.as_chunks_mut::<16>();
-    for (quarter, vector) in quarters.iter_mut().zip(line) {
-        store_vector(quarter, vector, false);
-    }
-}
 
 #[inline]
 #[target_feature(enable = "neon")]

@@ -34,3 +34,114 @@ pub(super) fn pack(coefficient: u8, table: &mut [u8]) {
 pub(super) fn table(coefficient: u8) -> &'static [u8; TABLE_LEN] {
     &TABLES[usize::from(coefficient)]
 }
+
+/// Defines lines and steps of several vectors, and products. `width` is the bytes of a vector, `vectors` counts those
+/// of a line from 0. For what it needs see the table in [`super`].
+macro_rules! nibble {
+    ($(#[$features:meta])* width: $width:literal, vectors: $($v:literal)*) => {
+        /// A line.
+        type Line = [Vector; [$($v),*].len()];
+
+        /// The tables of a coefficient: the products of low and of high halves of bytes.
+        type Loaded = [Vector; 2];
+
+        #[inline]
+        $(#[$features])*
+        fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
+            let (halves, _) = table.as_chunks::<16>();
+            [load_table(&halves[0]), load_table(&halves[1])]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn product_of_vector(vector: Vector, [of_low, of_high]: Loaded) -> Vector {
+            xor(look_up(of_low, low(vector)), look_up(of_high, high(vector)))
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
+            product_of_vector(vector, load_tables(table))
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn zero_line() -> Line {
+            [zero_vector(); [$($v),*].len()]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn xor_lines(a: Line, b: Line) -> Line {
+            [$(xor(a[$v], b[$v])),*]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn product_of_line(line: Line, tables: Loaded) -> Line {
+            line.map(|vector| product_of_vector(vector, tables))
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
+            product_of_line(line, load_tables(table))
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn load_line(bytes: &[u8; 64]) -> Line {
+            let (parts, _) = bytes.as_chunks::<$width>();
+            [$(load_vector(&parts[$v])),*]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
+            // All parts of a line are written at once: the processor gathers them into one write.
+            let (parts, _) = bytes.as_chunks_mut::<$width>();
+            for (part, vector) in parts.iter_mut().zip(line) {
+                store_vector(part, vector, stream);
+            }
+        }
+
+        /// Two vectors of bytes, split into halves: what a matrix takes at once, so that it loads each table for two.
+        #[derive(Clone, Copy)]
+        struct Source {
+            low: [Vector; 2],
+            high: [Vector; 2],
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn load(bytes: &[u8; 2 * $width]) -> Source {
+            let (parts, _) = bytes.as_chunks::<$width>();
+            let (first, second) = (load_vector(&parts[0]), load_vector(&parts[1]));
+            Source { low: [low(first), low(second)], high: [high(first), high(second)] }
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn zero() -> [Vector; 2] {
+            [zero_vector(); 2]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn add(sum: [Vector; 2], source: Source, table: &[u8; TABLE_LEN]) -> [Vector; 2] {
+            let [of_low, of_high] = load_tables(table);
+            let product = |v: usize| xor(look_up(of_low, source.low[v]), look_up(of_high, source.high[v]));
+            [xor(sum[0], product(0)), xor(sum[1], product(1))]
+        }
+
+        #[inline]
+        $(#[$features])*
+        fn store(bytes: &mut [u8; 2 * $width], sum: [Vector; 2], stream: bool) {
+            // Where this is half a line, the next step completes it.
+            let (parts, _) = bytes.as_chunks_mut::<$width>();
+            store_vector(&mut parts[0], sum[0], stream);
+            store_vector(&mut parts[1], sum[1], stream);
+        }
+    };
+}
+pub(super) use nibble;

@@ -1,29 +1,18 @@
 //! The passes of a program over the columns of a tile: what is loaded and stored around the butterflies.
 //!
-//! Rows are loaded where they are first used and stored as soon as they are done. A kernel whose registers hold
-//! a block of lines takes all four layers at once (`whole.rs`), the others go over the tile twice, with two layers
-//! each time (`halves.rs`).
+//! Rows are loaded where they are first used and stored as soon as they are done. A kernel whose registers hold a block
+//! of lines takes all four layers at once (`four_layers.rs`), the others go over the tile twice, with two layers each
+//! time (`two_layers.rs`).
 
-/// Defines `run_pass`, and all that is needed below it.
-///
-/// The file provides, with the same attributes, for `Line`, a copyable line of 64 bytes in one register or more:
-/// `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`,
-/// `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line`; and, safe anywhere,
-/// `prefetch(row: &[u8], at: usize)` and `prefetch_write(row: &[u8], at: usize)`, hints, and `fence()`, which
-/// orders streamed stores before later ones; and `each!`, of `layers.rs`. `sums` is how many vectors are summed at
-/// once: a divisor of 16. With `tails`, each length of a tail has code of its own. The passes over sources and outputs
-/// come from [`whole!`](super::whole::whole) or from [`halves!`](super::halves::halves).
+/// Defines `run_pass`. `sums` is how many lines are summed at once: a divisor of 16. With `tails`, each length of a
+/// tail has code of its own. For what it needs see the table in [`super`].
 macro_rules! passes {
     ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
-        use super::passes::APART;
+        use super::passes::DISTINCT;
         use super::aligned::LINE;
         use super::contract::Rows;
         use super::program::{BLOCK, Column, FEW, Factor, Input, Merge, Outputs, Pass, Term};
         use super::runner::{Place, Tile};
-
-        super::layers::layers! { $(#[$features])* }
-
-        super::runner::runner! { $(#[$features])* table_len: $table_len }
 
         type Table = [u8; $table_len];
 
@@ -60,7 +49,7 @@ macro_rules! passes {
                     if !TAILS {
                         return tail_pass::<0>(blocks, sets, rows, to, residue, skews, tile);
                     }
-                    super::layers::each!(KNOWN in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+                    super::each::each!(KNOWN in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
                         if known == KNOWN {
                             tail_pass::<KNOWN>(blocks, sets, rows, to, residue, skews, tile);
                         }
@@ -200,5 +189,5 @@ macro_rules! passes {
 }
 pub(super) use passes;
 
-/// Why the blocks of a merge can be had at the same time.
-pub(super) const APART: &str = "a merge names different blocks";
+/// Passes borrow several blocks at a time; a program never names one twice in a pass that does.
+pub(super) const DISTINCT: &str = "the blocks of a pass are distinct";

@@ -5,14 +5,13 @@
 //! rows pays for the beginning of each pass no more often than one set with long rows. In memory a block is
 //! cut into columns of 64 bytes, and the sixteen rows of a column stand together: a pass over a column reads
 //! and writes one kilobyte at one address, and no two rows compete for a place in the cache.
-//!
-//! A few macros make a kernel's runner: this one walks over tiles, those of `passes.rs`, `whole.rs` and `halves.rs` over the
-//! columns of one, and that of `layers.rs` computes a tail. They are macros for the reason that the walk of the matrix kernels is:
-//! functions with `#[target_feature]` are safe to call only from those with the same features.
 
 use std::ops::Range;
 
 use super::aligned::LINE;
+use super::contract::{Rows, output_bytes};
+use super::program::Program;
+use super::tuning::{MAX_COLUMNS, Store, Tuning};
 
 /// A line of every row of one set.
 #[derive(Clone, Copy, Default)]
@@ -77,7 +76,43 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Defines `run_program`. For what the file provides see [`passes!`](super::passes::passes).
+/// Goes over the columns of all sets, a tile at a time: `run` is called with the sets that the tile's places number.
+/// Tiles have `columns` columns at most. Returns how outputs are stored.
+#[inline(always)]
+pub(super) fn tiles(
+    program: &Program,
+    columns: usize,
+    tuning: Tuning,
+    sets: &mut [Rows<'_, '_, '_, '_>],
+    mut run: impl FnMut(&mut [Rows<'_, '_, '_, '_>], Tile<'_>),
+) -> Store {
+    let store = tuning.store_of(output_bytes(sets));
+    let ahead = tuning.prefetch.div_ceil(LINE);
+    let mut places = [(Place::default(), None); MAX_COLUMNS];
+    for sets in sets.chunk_by_mut(|(a, _), (b, _)| a[0].len() == b[0].len()) {
+        let lines = sets[0].0[0].len() / LINE;
+        let total = lines * sets.len();
+        // Sets that the second cache holds together are not worth a look ahead from one to the next.
+        let across = 2 * total * LINE * program.sources.len() > tuning.past;
+        // Whole sets, where several go into a tile: each is then looked up once for a pass.
+        let tile_columns = if lines < columns { columns / lines.max(1) * lines.max(1) } else { columns };
+        for start in (0..total).step_by(tile_columns) {
+            let used = tile_columns.min(total - start);
+            let mut place = Place::new(start, lines);
+            let mut next = Place::new(start + ahead, lines);
+            for places in &mut places[..used] {
+                let useful = next.set == place.set || across && next.set < sets.len();
+                *places = (place, (ahead > 0 && useful).then_some(next));
+                (place, next) = (place.next(lines), next.next(lines));
+            }
+            let (stream, prefetch_outputs) = (store == Store::Stream, store == Store::Prefetch);
+            run(sets, Tile { columns, places: &places[..used], stream, prefetch_outputs });
+        }
+    }
+    store
+}
+
+/// Defines `run_program`, which takes a tile through all passes. For what it needs see the table in [`super`].
 macro_rules! runner {
     ($(#[$features:meta])* table_len: $table_len:expr) => {
         $(#[$features])*
@@ -88,44 +123,15 @@ macro_rules! runner {
             tuning: super::tuning::Tuning,
             sets: &mut [super::contract::Rows<'_, '_, '_, '_>],
         ) {
-            use super::aligned::LINE;
-            use super::runner::{Place, Tile};
-            use super::tuning::{MAX_COLUMNS, Store};
-
-            let store = tuning.store_of(super::contract::output_bytes(sets));
             let columns = scratch.len() / (program.blocks + 1);
             let (stage, blocks) = scratch.split_at_mut(columns);
-            let ahead = tuning.prefetch.div_ceil(LINE);
             let tables = tables.as_chunks::<{ $table_len }>().0;
-            let mut places = [(Place::default(), None); MAX_COLUMNS];
-            for sets in sets.chunk_by_mut(|(a, _), (b, _)| a[0].len() == b[0].len()) {
-                let lines = sets[0].0[0].len() / LINE;
-                let total = lines * sets.len();
-                // Sets that the second cache holds together are not worth a look ahead from one to the next.
-                let across = 2 * total * LINE * program.sources.len() > tuning.past;
-                // Whole sets, where several go into a tile: each is then looked up once for a pass.
-                let whole = if lines < columns { columns / lines.max(1) * lines.max(1) } else { columns };
-                for start in (0..total).step_by(whole) {
-                    let used = whole.min(total - start);
-                    let mut place = Place::new(start, lines);
-                    let mut next = Place::new(start + ahead, lines);
-                    for places in &mut places[..used] {
-                        let useful = next.set == place.set || across && next.set < sets.len();
-                        *places = (place, (ahead > 0 && useful).then_some(next));
-                        (place, next) = (place.next(lines), next.next(lines));
-                    }
-                    let tile = Tile {
-                        columns,
-                        places: &places[..used],
-                        stream: store == Store::Stream,
-                        prefetch_outputs: store == Store::Prefetch,
-                    };
-                    for pass in &program.passes {
-                        run_pass(pass, &program.sources, tables, blocks, stage, sets, tile);
-                    }
+            let store = super::runner::tiles(program, columns, tuning, sets, |sets, tile| {
+                for pass in &program.passes {
+                    run_pass(pass, &program.sources, tables, blocks, stage, sets, tile);
                 }
-            }
-            if store == Store::Stream {
+            });
+            if store == super::tuning::Store::Stream {
                 fence();
             }
         }

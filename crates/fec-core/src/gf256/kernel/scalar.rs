@@ -2,7 +2,7 @@
 //! others and of all programs.
 
 use super::contract::{Kernel, Matrix};
-use super::layers::looped as each;
+use super::each::looped as each;
 use crate::gf256::PRODUCTS;
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -10,13 +10,12 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[],
     max_outputs: 1,
     table_len: 1,
-    step: None,
-    halves: HALVES,
+    two_layers: TWO_LAYERS,
     program_costs: (12, 2),
     pack: |coefficient, table| table[0] = coefficient,
     run,
     run_program,
-    stream: GATHER,
+    stream: STREAM_LOOPS,
 };
 
 /// Rows are cut into chunks of this many bytes, so that sources are still in the nearest cache for the next
@@ -42,11 +41,15 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
     }
 }
 
+super::runner::runner! { table_len: 1 }
+
 super::passes::passes! { table_len: 1, sums: 16, tails: false }
 
-super::whole::whole! {}
+super::four_layers::four_layers! {}
 
-super::gather::gather! { width: 64, table_len: 1 }
+super::tail::tail! {}
+
+super::stream_loops::stream_loops! { width: 64, table_len: 1 }
 
 type Vector = [u8; 64];
 

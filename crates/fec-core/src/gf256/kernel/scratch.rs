@@ -12,7 +12,11 @@ thread_local! {
     static SCRATCH: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
 }
 
-/// Runs `body` with `columns` columns of a block, which hold anything. `body` must not come back here.
+/// Runs `body` with `columns` columns of a block, which hold anything.
+///
+/// # Panics
+///
+/// When `body` calls this again: the columns are lent.
 pub(super) fn with_columns<T>(columns: usize, body: impl FnOnce(&mut [Column]) -> T) -> T {
     let len = columns * size_of::<Column>();
     SCRATCH.with_borrow_mut(|bytes| {

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 };
 
 use super::contract::{Feature, Kernel};
-use super::layers::each;
+use super::each::each;
 use super::nibble::{self, TABLE_LEN};
 use super::x86::{fence, prefetch, prefetch_write};
 
@@ -22,22 +22,27 @@ pub(super) static KERNEL: Kernel = Kernel {
     features: &[Feature { name: "ssse3", present: || is_x86_feature_detected!("ssse3") }],
     max_outputs: MAX_OUTPUTS,
     table_len: TABLE_LEN,
-    step: Some(STEP),
-    halves: HALVES,
+    two_layers: TWO_LAYERS,
     program_costs: (15, 4),
     pack: nibble::pack,
     run,
     run_program,
-    stream: GATHER,
+    stream: STREAM_LOOPS,
 };
 
-super::walk::walk! { features: "ssse3", step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
+super::matrix::matrix! { #[target_feature(enable = "ssse3")] step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
+
+super::runner::runner! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, tails: true }
 
-super::halves::halves! { #[target_feature(enable = "ssse3")] }
+super::two_layers::two_layers! { #[target_feature(enable = "ssse3")] part: 16 }
 
-super::gather::gather! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
+super::tail::tail! { #[target_feature(enable = "ssse3")] }
+
+super::stream_loops::stream_loops! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
+
+nibble::nibble! { #[target_feature(enable = "ssse3")] width: 16, vectors: 0 1 2 3 }
 
 type Vector = __m128i;
 
@@ -55,118 +60,26 @@ fn xor(a: Vector, b: Vector) -> Vector {
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
-    product_of(vector, load_tables(table))
-}
-
-use self::{Vector as Part, load_vector as load_part, store_vector as store_part, xor as xor_parts};
-
-/// The tables of a coefficient: the products of low and of high halves of bytes.
-type Loaded = [Vector; 2];
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
-    let (halves, _) = table.as_chunks::<16>();
-    [load_vector(&halves[0]), load_vector(&halves[1])]
+fn low(vector: Vector) -> Vector {
+    _mm_and_si128(vector, _mm_set1_epi8(15))
 }
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn product_of(vector: Vector, [low, high]: Loaded) -> Vector {
-    let mask = _mm_set1_epi8(15);
-    xor(
-        _mm_shuffle_epi8(low, _mm_and_si128(vector, mask)),
-        _mm_shuffle_epi8(high, _mm_and_si128(_mm_srli_epi64::<4>(vector), mask)),
-    )
-}
-
-/// A line.
-type Line = [Vector; 4];
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn zero_line() -> Line {
-    [zero_vector(); 4]
+fn high(vector: Vector) -> Vector {
+    low(_mm_srli_epi64::<4>(vector))
 }
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn xor_lines(a: Line, b: Line) -> Line {
-    [xor(a[0], b[0]), xor(a[1], b[1]), xor(a[2], b[2]), xor(a[3], b[3])]
+fn look_up(table: Vector, indices: Vector) -> Vector {
+    _mm_shuffle_epi8(table, indices)
 }
 
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
-    let tables = load_tables(table);
-    line.map(|vector| product_of(vector, tables))
-}
-
-/// Two vectors of bytes, split into nibbles.
-#[derive(Clone, Copy)]
-struct Source {
-    low: [__m128i; 2],
-    high: [__m128i; 2],
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn load(bytes: &[u8; 32]) -> Source {
-    let (halves, _) = bytes.as_chunks::<16>();
-    let mask = _mm_set1_epi8(15);
-    let split = |half: &[u8; 16]| {
-        let bytes = load_vector(half);
-        (_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi64::<4>(bytes), mask))
-    };
-    let (first, second) = (split(&halves[0]), split(&halves[1]));
-    Source { low: [first.0, second.0], high: [first.1, second.1] }
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn zero() -> [__m128i; 2] {
-    [_mm_setzero_si128(); 2]
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn add(sum: [__m128i; 2], source: Source, table: &[u8; TABLE_LEN]) -> [__m128i; 2] {
-    let (halves, _) = table.as_chunks::<16>();
-    let (low, high) = (load_vector(&halves[0]), load_vector(&halves[1]));
-    let product = |v: usize| {
-        _mm_xor_si128(_mm_shuffle_epi8(low, source.low[v]), _mm_shuffle_epi8(high, source.high[v]))
-    };
-    [_mm_xor_si128(sum[0], product(0)), _mm_xor_si128(sum[1], product(1))]
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn store(bytes: &mut [u8; 32], sum: [__m128i; 2], stream: bool) {
-    // The walk's next step completes the line, so the processor gathers it into one write.
-    let (halves, _) = bytes.as_chunks_mut::<16>();
-    for (half, vector) in halves.iter_mut().zip(sum) {
-        store_vector(half, vector, stream);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn load_line(bytes: &[u8; 64]) -> Line {
-    let (quarters, _) = bytes.as_chunks::<16>();
-    let load = |i: usize| load_vector(&quarters[i]);
-    [load(0), load(1), load(2), load(3)]
-}
-
-#[inline]
-#[target_feature(enable = "ssse3")]
-fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
-    // All parts of a line are written at once: the processor gathers them into one write.
-    let (quarters, _) = bytes.as_chunks_mut::<16>();
-    for (quarter, vector) in quarters.iter_mut().zip(line) {
-        store_vector(quarter, vector, stream);
-    }
-}
+use self::{
+    Vector as Part, load_vector as load_part, load_vector as load_table, product_of_vector as product_of,
+    store_vector as store_part, xor as xor_parts,
+};
 
 #[inline]
 #[target_feature(enable = "ssse3")]

@@ -1,6 +1,6 @@
 //! What live streams ask of a backend: sums over whole rows, of any length and at any address.
 //!
-//! A kernel's loops do the whole vectors (`gather.rs`); what is left of a row is done here, byte by byte.
+//! A kernel's loops do the whole vectors (`stream_loops.rs`); what is left of a row is done here, byte by byte.
 
 // A loop may only run on a CPU that has its features. Each method below holds one such call.
 #![allow(unsafe_code)]
@@ -144,7 +144,7 @@ impl Backend {
     }
 
     /// The packed table of a factor, and its length.
-    fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
+    pub(super) fn table(self, factor: u8) -> ([u8; MAX_TABLE], usize) {
         let kernel = self.kernel;
         let mut table = [0; MAX_TABLE];
         (kernel.pack)(factor, &mut table[..kernel.table_len]);

@@ -66,17 +66,6 @@ impl Walk {
             Walk::FourRegisters => "4-registers",
         }
     }
-
-    /// Bytes of a row that it takes at a time, with vectors of `width` bytes.
-    #[cfg(feature = "trace")]
-    pub(super) fn bytes(self, width: usize) -> usize {
-        match self {
-            Walk::Line | Walk::LinePrefetch => 64,
-            Walk::TwoLines => 128,
-            Walk::FourLines => 256,
-            Walk::FourRegisters => 4 * width,
-        }
-    }
 }
 
 /// The settings of a kernel: an entry of the table of processors, and what was changed in it.
@@ -107,47 +96,47 @@ struct Cpu {
     name: &'static str,
     /// KiB of the first data cache and of the second cache of one core.
     caches: (usize, usize),
-    /// What is not as its caches would have it.
-    own: Option<Own>,
+    /// Settings that were chosen for it; without them, all follow from the sizes of its caches.
+    chosen: Option<Chosen>,
 }
 
-/// Settings that do not follow from the sizes of caches.
+/// Settings in place of those that follow from the sizes of caches.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Own {
-    /// KiB.
+struct Chosen {
+    /// KiB; the other two are as in [`Tuning`].
     tile: usize,
     columns: usize,
     prefetch: usize,
 }
 
-/// For processors whose vectors are 32 bytes at most: their kernels go over a tile in many short loops, so a tile
-/// must be long for what each costs at its beginning and its end. It leaves the first cache for the second one.
-/// Measured on Zen 3; Zen 2 has the same caches.
-const ZEN: Option<Own> = Some(Own { tile: 96, columns: 16, prefetch: 256 });
+/// For processors whose vectors have 32 bytes at most. Their kernels go over a tile in many short loops, and each of
+/// these costs something at its beginning and its end: longer tiles save more than is lost because they fit the second
+/// cache only. Measured on Zen 3; Zen 2 has the same caches.
+const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
 /// The same for a second cache of half the size, and for one that is not known. Nobody measured these.
-const LONG: Option<Own> = Some(Own { tile: 48, columns: 16, prefetch: 384 });
+const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
 
-/// Unknown processors of x86-64 are most likely such ones.
-const UNKNOWN: Option<Own> = if cfg!(target_arch = "x86_64") { LONG } else { None };
+/// Unknown processors of x86-64 most likely have vectors of 32 bytes.
+const UNKNOWN: Option<Chosen> = if cfg!(target_arch = "x86_64") { MIDDLE_TILES } else { None };
 
 /// The table. `generic` stands first.
 static CPUS: [Cpu; 15] = [
-    Cpu { name: "generic", caches: (32, 512), own: UNKNOWN },
-    Cpu { name: "haswell", caches: (32, 256), own: LONG },
-    Cpu { name: "skylake-x", caches: (32, 1024), own: None },
-    Cpu { name: "ice-lake", caches: (48, 1280), own: None },
-    Cpu { name: "sapphire-rapids", caches: (48, 2048), own: None },
-    Cpu { name: "zen2", caches: (32, 512), own: ZEN },
-    Cpu { name: "zen3", caches: (32, 512), own: ZEN },
-    Cpu { name: "zen4", caches: (32, 1024), own: None },
-    Cpu { name: "zen5", caches: (48, 1024), own: None },
-    Cpu { name: "cortex-a53", caches: (32, 512), own: None },
-    Cpu { name: "cortex-a55", caches: (32, 128), own: None },
-    Cpu { name: "cortex-a72", caches: (32, 1024), own: None },
-    Cpu { name: "cortex-a76", caches: (64, 512), own: None },
-    Cpu { name: "neoverse-n1", caches: (64, 1024), own: None },
-    Cpu { name: "neoverse-v1", caches: (64, 1024), own: None },
+    Cpu { name: "generic", caches: (32, 512), chosen: UNKNOWN },
+    Cpu { name: "haswell", caches: (32, 256), chosen: MIDDLE_TILES },
+    Cpu { name: "skylake-x", caches: (32, 1024), chosen: None },
+    Cpu { name: "ice-lake", caches: (48, 1280), chosen: None },
+    Cpu { name: "sapphire-rapids", caches: (48, 2048), chosen: None },
+    Cpu { name: "zen2", caches: (32, 512), chosen: LONG_TILES },
+    Cpu { name: "zen3", caches: (32, 512), chosen: LONG_TILES },
+    Cpu { name: "zen4", caches: (32, 1024), chosen: None },
+    Cpu { name: "zen5", caches: (48, 1024), chosen: None },
+    Cpu { name: "cortex-a53", caches: (32, 512), chosen: None },
+    Cpu { name: "cortex-a55", caches: (32, 128), chosen: None },
+    Cpu { name: "cortex-a72", caches: (32, 1024), chosen: None },
+    Cpu { name: "cortex-a76", caches: (64, 512), chosen: None },
+    Cpu { name: "neoverse-n1", caches: (64, 1024), chosen: None },
+    Cpu { name: "neoverse-v1", caches: (64, 1024), chosen: None },
 ];
 
 impl Tuning {
@@ -197,7 +186,7 @@ impl Tuning {
             walk: Walk::FourLines,
         };
         let mut tuning = base.with_caches(cpu.caches.0 << 10, cpu.caches.1 << 10);
-        if let Some(Own { tile, columns, prefetch }) = cpu.own {
+        if let Some(Chosen { tile, columns, prefetch }) = cpu.chosen {
             (tuning.tile, tuning.columns, tuning.prefetch) = (tile << 10, columns, prefetch);
         }
         tuning
@@ -232,13 +221,13 @@ impl Tuning {
         if bytes > self.past { self.store } else { Store::Plain }
     }
 
-    /// Columns of a tile for a transform with so many blocks, on so many lines. `halves` is said of kernels that go
-    /// over a tile twice: they have more loops to begin, so what does not quite fit is a gain for them.
-    pub(super) fn columns_of(self, blocks: usize, lines: usize, halves: bool) -> usize {
+    /// Columns of a tile for a transform with so many blocks, on so many lines. Kernels with passes of `two_layers` go
+    /// over a tile twice and so begin more loops: for them one column more than fits is a gain.
+    pub(super) fn columns_of(self, blocks: usize, lines: usize, two_layers: bool) -> usize {
         // A quarter is left to sources. With less than three columns the beginning of each pass would cost more
         // than blocks that leave the cache.
         let (room, column) = (self.tile / 4 * 3, blocks * size_of::<Column>());
-        let fit = if halves { room.div_ceil(column) } else { room / column };
+        let fit = if two_layers { room.div_ceil(column) } else { room / column };
         fit.max(3).min(self.columns).min(lines.max(1))
     }
 

@@ -1,0 +1,112 @@
+//! Why a run stops before it has a report: each cause as a value, so that whoever calls can choose words and exit
+//! codes.
+//!
+//! That something became slower, that a gate is shut, or that a signal came is no error: the report says so.
+
+use fec_core::block::CodeError;
+use fec_core::error::FormatError;
+use fec_core::set::SetError;
+use fec_core::window::SettingsError;
+use fecfile::Class;
+use fecfile::live::loss::Loss;
+use fecfile::names::show;
+use std::path::PathBuf;
+
+/// The result of what this library does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a run stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file, or the library that is measured, says so.
+    #[error(transparent)]
+    Library(#[from] fecfile::Error),
+    /// k and m that are no code.
+    #[error("{k} + {m} shards: {cause}")]
+    Code {
+        /// Original shards.
+        k: u16,
+        /// Recovery shards.
+        m: u16,
+        /// The rule that they break.
+        #[source]
+        cause: CodeError,
+    },
+    /// A set that the format does not have.
+    #[error("{0}")]
+    Geometry(#[source] FormatError),
+    /// A set, held twice, that takes more memory than is allowed.
+    #[error("the set takes {0} bytes twice")]
+    SetMemory(u64),
+    /// Caches to be modelled that no processor can have.
+    #[error("{level} is no whole number of sets, above 1 GiB, or of more than 1024 ways")]
+    Cache {
+        /// L1 or L2.
+        level: &'static str,
+    },
+    /// A loss model that cannot be used.
+    #[error("{loss}: {cause}")]
+    Loss {
+        /// The model.
+        loss: Loss,
+        /// Why not.
+        #[source]
+        cause: Box<fecfile::Error>,
+    },
+    /// Settings that no live stream can have.
+    #[error("{0}")]
+    Stream(#[from] SettingsError),
+    /// A file that holds no saved report.
+    #[error("read {}: not a result of fec bench: {cause}", show(.path))]
+    NotAReport {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// A saved report of another preset.
+    #[error("compare with {}: it is of preset {then}", show(.path))]
+    OtherPreset {
+        /// The file.
+        path: PathBuf,
+        /// Its preset.
+        then: String,
+        /// The preset that it was to be compared with.
+        now: String,
+    },
+    /// A report that cannot be written as JSON.
+    #[error("write the report: {0}")]
+    Report(#[source] serde_json::Error),
+    /// A shard that was encoded just now does not pass its check.
+    #[error("shard {0} does not pass its check")]
+    Check(u32),
+    /// A set that was encoded just now cannot be decoded.
+    #[error("{0}")]
+    Decode(#[source] SetError),
+    /// A shard that came back, and is another one.
+    #[error("shard {0} was decoded wrongly")]
+    WrongShard(u32),
+    /// A file that came back, and is another one.
+    #[error("the file did not come back as it was")]
+    WrongFile,
+}
+
+impl Error {
+    /// What it means for whoever asked.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Library(error) => error.class(),
+            Error::Code { .. }
+            | Error::Cache { .. }
+            | Error::Loss { .. }
+            | Error::Stream(_)
+            | Error::NotAReport { .. }
+            | Error::OtherPreset { .. } => Class::Usage,
+            Error::Geometry(_) | Error::SetMemory(_) => Class::Refused,
+            Error::Report(_) => Class::Io,
+            Error::Check(_) | Error::Decode(_) | Error::WrongShard(_) | Error::WrongFile => Class::Untrue,
+        }
+    }
+}

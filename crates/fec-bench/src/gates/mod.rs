@@ -1,0 +1,107 @@
+//! Is this build right, on this machine? Counts of what was checked, and of what was right.
+//!
+//! No expected byte comes from the code under test: products from their definition, shards from another codec's
+//! digests, hashes and sums from their publications, files from the independent implementation's vectors.
+
+mod outside;
+mod products;
+mod trips;
+mod vectors;
+
+use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
+use crate::machine::Machine;
+use crate::options::{Format, Options};
+use crate::report::SCHEMA_VERSION;
+use fec_core::gf256::kernel::Backend;
+use serde::Serialize;
+
+/// What is checked, how many there are, and how many are right.
+type Check = (&'static str, u64, fn(Backend) -> u64);
+
+/// How many of a kind were right.
+#[derive(Debug, Serialize)]
+pub struct Gate {
+    /// What was checked.
+    pub name: String,
+    /// How many were right.
+    pub right: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+/// What became of all gates.
+#[derive(Debug, Serialize)]
+pub struct GateReport {
+    schema_version: u32,
+    command: &'static str,
+    /// All that were reached.
+    pub gates: Vec<Gate>,
+    /// Whether all of them are open.
+    pub passed: bool,
+    /// Whether a signal came before the last one.
+    pub interrupted: bool,
+    /// Where and by what it was checked.
+    pub machine: Machine,
+}
+
+/// Runs the gates on all backends of this machine, or on the one that was asked for.
+pub fn run(options: &Options) -> GateReport {
+    let mut gates = Vec::new();
+    for backend in options.backends() {
+        let name = backend.name();
+        let checks: [Check; 3] = [
+            ("products of two bytes", products::ALL, products::right),
+            ("encode, erase, decode, re-encode", trips::ALL, trips::right),
+            ("random sets, as reed-solomon-erasure 6.0 codes them", outside::ALL, outside::right),
+        ];
+        for (what, of, check) in checks {
+            if !interrupted() {
+                gates.push(Gate { name: format!("{what}, {name}"), right: check(backend), of });
+            }
+        }
+    }
+    for (what, right, of) in vectors::right() {
+        gates.push(Gate { name: what.to_owned(), right, of });
+    }
+    GateReport {
+        schema_version: SCHEMA_VERSION,
+        command: "bench --gates",
+        passed: gates.iter().all(|gate| gate.right == gate.of),
+        gates,
+        interrupted: interrupted(),
+        machine: Machine::new(),
+    }
+}
+
+impl GateReport {
+    /// The report in one of the formats.
+    ///
+    /// # Errors
+    /// [`Report`](Error::Report), which no report that a run made gives.
+    pub fn render(&self, format: Format) -> Result<String> {
+        let rows =
+            |line: &dyn Fn(&Gate) -> String| self.gates.iter().map(line).collect::<Vec<_>>().join("\n");
+        Ok(match format {
+            Format::Json => serde_json::to_string(self).map_err(Error::Report)?,
+            Format::Csv => {
+                format!(
+                    "gate,right,of\r\n{}",
+                    rows(&|gate| format!("\"{}\",{},{}\r", gate.name, gate.right, gate.of))
+                )
+            }
+            Format::Markdown => format!(
+                "| gate | right | of |\n|---|---:|---:|\n{}",
+                rows(&|gate| format!("| {} | {} | {} |", gate.name, gate.right, gate.of))
+            ),
+            Format::Table => {
+                let width = self.gates.iter().map(|gate| gate.name.len()).max().unwrap_or(0);
+                let gates = rows(&|gate| {
+                    let verdict = if gate.right == gate.of { "" } else { "  FAILED" };
+                    format!("{:width$}  {:>6} of {:>6}{verdict}", gate.name, gate.right, gate.of)
+                });
+                format!("{gates}\n{}", if self.passed { "all gates passed" } else { "a gate FAILED" })
+            }
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! A long run that is interrupted tells what it has. The program that runs it handles signals, and asks here what the
+//! first one means.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static DEFERRED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first signal only ends the run early ([`interrupted`]), so that it can print what it has; the second
+/// one ends the process as always.
+pub fn defer() {
+    DEFERRED.store(true, Ordering::Relaxed);
+}
+
+/// Whether a signal asked for the end.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// A signal came. True if it is the first one after [`defer`]: the run is told, and the process goes on. False if the
+/// process is to end.
+pub fn take_note() -> bool {
+    DEFERRED.load(Ordering::Relaxed) && !INTERRUPTED.swap(true, Ordering::Relaxed)
+}

@@ -1,0 +1,111 @@
+//! What a machine can do with `fec`, what holds it back, and whether a build became slower.
+//!
+//! A [`Preset`] is a kind of work; [`run`] measures it, and fills the tables of a [`BenchReport`], which prints as a
+//! table, JSON, CSV or Markdown, can be saved, and compared with a later one.
+//!
+//! ```
+//! use fec_bench::{Format, Options, Preset, Unseen};
+//! # fn main() -> fec_bench::Result<()> {
+//! let options = Options { k: 10, m: 4, rounds: Some(1), ..Options::new(Preset::Model) };
+//! let report = fec_bench::run(&options, &Unseen)?;
+//! assert_eq!(report.tables[0].name, "model");
+//! println!("{}", report.render(Format::Table)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```text
+//! options ─▶ presets ─▶ lab: time left, slices (two clocks), counters, model ─▶ report ─▶ table | JSON | CSV | Markdown
+//!                                                                                └─▶ compare
+//! ```
+//!
+//! # How it measures
+//!
+//! Work is repeated in short slices, each timed by the clock on the wall and by the thread's own. Where the two differ,
+//! something else ran meanwhile, and the slice does not count; the report says how many did not, and what else
+//! disturbed the run. Several ways of the same work take turns, slice by slice, so that whatever happens to the machine
+//! happens to all of them. A figure is the median of its slices, with its quartiles; a comparison speaks of a
+//! difference only where it is beyond the noise of both. Counters of the processor are read where the system allows it,
+//! and a model of caches stands beside them, which runs on the codec's own accesses. Figures come from the codec's own
+//! calls: it tells its phases to an observer, and the observer has the clock. What is wrong is an error and no figure:
+//! presets compare what comes back.
+//!
+//! | module | tells |
+//! |---|---|
+//! | [`gates`] | whether this build is right on this machine, by values that others made |
+//! | [`locate`] | where the time of an operation of `fecfile` goes, and what holds it back |
+//! | [`loopback`] | what the transport of live streams can do |
+//! | [`interrupt`] | that a signal came, so that a run ends early and tells what it has |
+
+mod clock;
+mod compare;
+mod counters;
+mod error;
+pub mod gates;
+mod grid;
+mod interference;
+pub mod interrupt;
+mod lab;
+pub mod locate;
+pub mod loopback;
+mod machine;
+mod model;
+mod options;
+mod presets;
+mod progress;
+mod random;
+mod render;
+mod report;
+mod rows;
+mod slices;
+mod stats;
+mod table;
+mod ticks;
+
+pub use clock::Clocks;
+pub use error::{Error, Result};
+pub use interference::Interference;
+pub use machine::{Caches, Machine};
+pub use model::CacheHierarchy;
+pub use options::{Format, Options, Preset};
+pub use progress::{RunPoint, RunProgress, Unseen};
+pub use report::{BenchReport, Comparison};
+pub use stats::Summary;
+pub use table::{Cell, FigureColumn, FigureTable};
+
+use lab::Lab;
+use report::SCHEMA_VERSION;
+use std::time::Instant;
+
+/// Measures a preset. Takes about as long as the options say, less after a signal ([`interrupt`]).
+///
+/// # Errors
+/// Options that cannot be had, files that cannot be written, and results that are wrong.
+pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport> {
+    let began = Instant::now();
+    let machine = Machine::new();
+    let mut lab = Lab::new(options, machine.clocks.core_mhz, progress);
+    let findings = presets::run(&mut lab)?;
+    lab.finish();
+    let backend = options.settings.backend;
+    Ok(BenchReport {
+        schema_version: SCHEMA_VERSION,
+        command: "bench".to_owned(),
+        preset: options.preset.name().to_owned(),
+        arguments: options.arguments.clone(),
+        backend: backend.name().to_owned(),
+        tuning: backend.tuning().to_string(),
+        threads: options.settings.threads,
+        counters: lab.counters.source.clone(),
+        counter_status: lab.counters.status.clone(),
+        model: options.model.to_string(),
+        machine,
+        seconds: began.elapsed().as_secs_f64(),
+        interrupted: lab.stopped(),
+        out_of_time: lab.out_of_time,
+        interference: lab.watch.end(),
+        tables: findings.tables,
+        notes: findings.notes,
+        comparison: None,
+    })
+}

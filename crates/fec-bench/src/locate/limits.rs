@@ -1,0 +1,95 @@
+//! What this machine can do at best, one thread, for each kind of work: measured in some hundredths of a second,
+//! after the command is done.
+
+use fec_core::block::{Plan, ShardBuf};
+use fecfile::stages::{Stage, Work};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// How long each kind of work is measured.
+const TIME: Duration = Duration::from_millis(25);
+
+/// Bytes in a second; none where nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MachineLimits {
+    /// The kernel on rows that stay in the second cache: bytes of rows that come out.
+    pub code_cached: Option<f64>,
+    /// The kernel on rows in memory: bytes of rows that come out.
+    pub code_memory: Option<f64>,
+    /// The hash.
+    pub hash: Option<f64>,
+    /// Reading what is in the page cache.
+    pub read: Option<f64>,
+    /// Writing new files to the page cache.
+    pub write: Option<f64>,
+}
+
+impl MachineLimits {
+    /// Measures them.
+    pub fn measure(work: Option<Work>) -> MachineLimits {
+        let mut limits = MachineLimits::default();
+        if let Some(work) = work {
+            limits.code_cached = code(&work, 4 << 10);
+            limits.code_memory = code(&work, (12 << 20) / work.code.n() / 64 * 64);
+            let bytes = vec![1u8; 128 << 10];
+            limits.hash = rate(bytes.len(), || {
+                black_box(work.hash.digest(black_box(&bytes)));
+            });
+        }
+        if let Ok(file) = memfd_create("fec-limits", MemfdFlags::CLOEXEC).map(File::from) {
+            // More than the caches of a core, and into pages that were not there before, as outputs are.
+            let mut buffer = vec![1u8; 8 << 20];
+            limits.write = rate(buffer.len(), || {
+                black_box(file.set_len(0).and_then(|()| file.write_all_at(&buffer, 0)).is_ok());
+            });
+            limits.read = rate(buffer.len(), || {
+                black_box(file.read_exact_at(&mut buffer, 0).is_ok());
+            });
+        }
+        limits
+    }
+
+    /// The limit of a stage.
+    pub fn of(&self, stage: Stage) -> Option<f64> {
+        match stage {
+            Stage::Read => self.read,
+            Stage::Code => self.code_cached,
+            Stage::Hash => self.hash,
+            Stage::Write => self.write,
+            Stage::Tree | Stage::Sync | Stage::Other | Stage::Wait => None,
+        }
+    }
+}
+
+/// The kernel on rows of this length.
+fn code(work: &Work, row_len: usize) -> Option<f64> {
+    if work.code.m() == 0 {
+        return None;
+    }
+    let plan = Plan::encode(work.code, work.backend);
+    let mut rows = ShardBuf::new(work.code.n(), row_len.max(64));
+    rows.iter_mut().for_each(|row| row.fill(1));
+    let k = work.code.k();
+    // As the codec's phases count them: rows that come out.
+    let bytes = rows.row_len() * work.code.m();
+    let (src, mut dst) = rows.split_rows(|i| i >= k);
+    rate(bytes, || plan.run(&src, &mut dst))
+}
+
+/// Bytes in a second of the best call.
+fn rate(bytes: usize, mut work: impl FnMut()) -> Option<f64> {
+    work();
+    let began = Instant::now();
+    let mut best = Duration::MAX;
+    let mut calls = 0;
+    while calls < 3 || began.elapsed() < TIME {
+        let call = Instant::now();
+        work();
+        best = best.min(call.elapsed());
+        calls += 1;
+    }
+    Some(bytes as f64 / best.as_secs_f64().max(1e-9))
+}

@@ -1,0 +1,165 @@
+//! Which resource holds work back: what stages took of the time, against what this machine can do at best.
+
+use super::limits::MachineLimits;
+use fecfile::stages::{STAGES, Spent, Stage, Thread, Work};
+use std::time::Duration;
+
+/// Sums over threads, by stage.
+pub(crate) struct StageSums {
+    pub(crate) stages: [Spent; 8],
+    /// Seconds of each stage in which something else had the core.
+    queued: [f64; 8],
+    pub(crate) threads: usize,
+    /// Seconds of the command.
+    pub(crate) wall: f64,
+    /// Seconds of all threads together.
+    pub(crate) all: f64,
+}
+
+impl StageSums {
+    pub(crate) fn new(threads: &[Thread]) -> StageSums {
+        let mut stages = [Spent::default(); 8];
+        let mut queued = [0.0; 8];
+        for thread in threads {
+            let share = queued_share(thread);
+            for stage in STAGES.into_iter().filter(|stage| *stage != Stage::Wait) {
+                // Computing needs nothing but a core.
+                let share = if COMPUTING.contains(&stage) { 1.0 } else { share };
+                queued[stage as usize] += off_core(thread.stages[stage as usize]) * share;
+            }
+            for (sum, spent) in stages.iter_mut().zip(&thread.stages) {
+                sum.wall += spent.wall;
+                sum.core += spent.core;
+                sum.bytes += spent.bytes;
+            }
+        }
+        let seconds = |thread: &Thread| thread.wall.as_secs_f64();
+        StageSums {
+            stages,
+            queued,
+            threads: threads.len(),
+            wall: threads.iter().map(seconds).fold(0.0, f64::max),
+            all: threads.iter().map(seconds).sum(),
+        }
+    }
+
+    pub(crate) fn of(&self, stage: Stage) -> Spent {
+        self.stages[stage as usize]
+    }
+
+    /// The same if every thread had had a core whenever it could run.
+    fn undisturbed(&self) -> StageSums {
+        let mut stages = self.stages;
+        for (spent, queued) in stages.iter_mut().zip(&self.queued) {
+            spent.wall = spent.wall.saturating_sub(Duration::from_secs_f64(*queued));
+        }
+        StageSums { stages, queued: [0.0; 8], all: self.all - self.queued.iter().sum::<f64>(), ..*self }
+    }
+
+    /// Share of the time that threads did not spend waiting for each other.
+    pub(crate) fn share(&self, stage: Stage) -> f64 {
+        let busy = self.all - self.of(Stage::Wait).wall.as_secs_f64();
+        self.of(stage).wall.as_secs_f64() / busy.max(1e-9)
+    }
+}
+
+/// Bytes in a second.
+pub(crate) fn rate(spent: Spent) -> Option<f64> {
+    (spent.bytes > 0 && !spent.wall.is_zero()).then(|| spent.bytes as f64 / spent.wall.as_secs_f64())
+}
+
+/// Time in a stage without a core.
+pub(crate) fn off_core(spent: Spent) -> f64 {
+    spent.wall.saturating_sub(spent.core).as_secs_f64()
+}
+
+/// The share of a thread's time off a core, waiting for other threads left out, in which it could have run.
+fn queued_share(thread: &Thread) -> f64 {
+    let others = STAGES.into_iter().filter(|stage| *stage != Stage::Wait);
+    let off: f64 = others.map(|stage| off_core(thread.stages[stage as usize])).sum();
+    thread.queued.map_or(0.0, |queued| (queued.as_secs_f64() / off.max(1e-9)).min(1.0))
+}
+
+/// A stage that reaches this share of its limit is held back by it.
+const NEAR: f64 = 0.6;
+
+/// The stages that need nothing but a core and memory.
+const COMPUTING: [Stage; 3] = [Stage::Code, Stage::Hash, Stage::Tree];
+
+/// A share of the time that is worth naming.
+const MUCH: f64 = 0.4;
+
+/// Which resource holds the work back; unknown where no measurement says so.
+pub(crate) fn verdict(sums: &StageSums, limits: &MachineLimits, work: Option<Work>) -> String {
+    let busy = sums.all - sums.of(Stage::Wait).wall.as_secs_f64();
+    let robbed: f64 = sums.queued.iter().sum();
+    if robbed > 0.2 * busy {
+        return format!(
+            "the processor: {} of the time other work had the core; without it, {}",
+            percent(robbed / busy),
+            verdict(&sums.undisturbed(), limits, work)
+        );
+    }
+    let ranked = STAGES.iter().filter(|stage| **stage != Stage::Wait);
+    let Some(top) = ranked.max_by(|a, b| sums.share(**a).total_cmp(&sums.share(**b))).copied() else {
+        return "unknown: nothing was timed".to_owned();
+    };
+    let (share, spent) = (sums.share(top), sums.of(top));
+    let waiting = (off_core(spent) - sums.queued[top as usize]).max(0.0) / spent.wall.as_secs_f64().max(1e-9);
+    let waits = waiting > 0.5 && share > MUCH;
+    match top {
+        Stage::Read if waits => {
+            format!("the input: {} of the time is waiting for it", percent(share * waiting))
+        }
+        Stage::Write if waits => {
+            format!("the output: {} of the time is waiting for it", percent(share * waiting))
+        }
+        Stage::Sync => {
+            format!("the disk: {} of the time is waiting until it has everything", percent(share))
+        }
+        _ => against_limits(top, share, rate(spent), limits, work),
+    }
+}
+
+/// What holds back a stage that takes this share of the time at `rate` bytes in a second, by what one core can do.
+fn against_limits(
+    top: Stage,
+    share: f64,
+    rate: Option<f64>,
+    limits: &MachineLimits,
+    work: Option<Work>,
+) -> String {
+    let near = |limit: Option<f64>| rate.zip(limit).map(|(rate, limit)| rate / limit);
+    let (cached, memory) = match top {
+        Stage::Code => (near(limits.code_cached), near(limits.code_memory)),
+        _ => (near(limits.of(top)), None),
+    };
+    let what = match (top, work) {
+        (Stage::Code, Some(work)) => format!("the kernel ({})", work.backend.name()),
+        (Stage::Hash, Some(work)) => format!("the hash ({})", work.hash.name()),
+        (Stage::Read, _) => "reading".to_owned(),
+        (Stage::Write, _) => "writing".to_owned(),
+        (stage, _) => stage.name().to_owned(),
+    };
+    let time = percent(share);
+    match (cached, memory) {
+        _ if share < MUCH => format!("unknown: nothing stands out; most is {what}, {time} of the time"),
+        (Some(cached), _) if cached >= NEAR => {
+            format!("{what}: {time} of the time, at {} of what one core can do", percent(cached))
+        }
+        (Some(cached), Some(memory)) if memory >= NEAR => format!(
+            "memory: {what} takes {time} of the time, at {} of its rate in memory and {} of that in the cache",
+            percent(memory),
+            percent(cached)
+        ),
+        (Some(cached), _) => format!(
+            "unknown: {what} takes {time} of the time, and reaches only {} of what one core can do",
+            percent(cached)
+        ),
+        (None, _) => format!("unknown: {what} takes {time} of the time, and has no measured limit"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}

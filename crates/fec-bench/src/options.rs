@@ -1,0 +1,164 @@
+//! What is measured, and how.
+
+use crate::error::{Error, Result};
+use crate::model::CacheHierarchy;
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::Profile;
+use fecfile::Settings;
+use fecfile::live::loss::Loss;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A kind of work to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// One set in memory through encode, digests and tree, and back: phase by phase, for hashes and thread counts.
+    Reference,
+    /// Every backend: products, matrices, transforms and packet additions, in each cache and in memory.
+    Kernels,
+    /// Many short sets one by one and in batches, with one plan and with a plan for each.
+    Batch,
+    /// A sweep over k, m and the length of shards.
+    Sets,
+    /// Real files through encode, verify and decode: read, code, hash, write, sync.
+    Files,
+    /// What the machine can do at best: memory by cache level, hashes, writing to the page cache.
+    Roof,
+    /// The cache model alone, beside a fixed number of rounds that an outside simulator can count.
+    Model,
+    /// Whether the settings of this processor are within 5 % of the best: each other setting against them, in turn.
+    Tuning,
+    /// The sliding-window packet code over windows and blocks: packet additions of a row, and speed.
+    Window,
+    /// Live streams through lossy lines: encode, decode, what is rebuilt, beside an ideal code; and the transport
+    /// alone.
+    Stream,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Preset; 10] = [
+        Preset::Reference,
+        Preset::Kernels,
+        Preset::Batch,
+        Preset::Sets,
+        Preset::Files,
+        Preset::Roof,
+        Preset::Model,
+        Preset::Tuning,
+        Preset::Window,
+        Preset::Stream,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Reference => "reference",
+            Preset::Kernels => "kernels",
+            Preset::Batch => "batch",
+            Preset::Sets => "sets",
+            Preset::Files => "files",
+            Preset::Roof => "roof",
+            Preset::Model => "model",
+            Preset::Tuning => "tuning",
+            Preset::Window => "window",
+            Preset::Stream => "stream",
+        }
+    }
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Columns for a terminal.
+    Table,
+    /// One JSON object.
+    Json,
+    /// Comma-separated values, one block for each table.
+    Csv,
+    /// Markdown.
+    Markdown,
+}
+
+/// What is measured, and how. [`Options::new`] has what is usual.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The kind of work.
+    pub preset: Preset,
+    /// Threads, kernel and limits.
+    pub settings: Settings,
+    /// Presets that compare kernels measure only the one of `settings`.
+    pub only_this_backend: bool,
+    /// Presets that compare numbers of threads measure only that of `settings`.
+    pub only_these_threads: bool,
+    /// The hash of digests and roots; none is both, one after the other.
+    pub hash: Option<HashKind>,
+    /// Original shards of the set.
+    pub k: u16,
+    /// Recovery shards of the set.
+    pub m: u16,
+    /// Payload bytes of the set; of [`Files`](Preset::Files): of the file. None is what suits the preset.
+    pub set_size: Option<u64>,
+    /// Slices of each figure at most; of [`Model`](Preset::Model): rounds that are run.
+    pub rounds: Option<u32>,
+    /// Seconds that the run may take, about.
+    pub budget: u32,
+    /// Finish within ten seconds, whatever the budget.
+    pub quick: bool,
+    /// The caches that are modelled.
+    pub model: CacheHierarchy,
+    /// Of [`Model`](Preset::Model): a live stream with this profile, in place of a set.
+    pub profile: Option<Profile>,
+    /// Where files are written, under temporary names.
+    pub folder: PathBuf,
+    /// What [`Stream`](Preset::Stream) loses on the way, one after the other; none are the usual three.
+    pub losses: Vec<Loss>,
+    /// The arguments that a command was called with: the report repeats them.
+    pub arguments: Vec<String>,
+}
+
+impl Options {
+    /// A preset on this machine: 33 + 67 shards, 30 seconds, this machine's caches, files in the current folder.
+    pub fn new(preset: Preset) -> Options {
+        Options {
+            preset,
+            settings: Settings::new(),
+            only_this_backend: false,
+            only_these_threads: false,
+            hash: None,
+            k: 33,
+            m: 67,
+            set_size: None,
+            rounds: None,
+            budget: 30,
+            quick: false,
+            model: CacheHierarchy::host(),
+            profile: None,
+            folder: ".".into(),
+            losses: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// How long the run may take.
+    pub fn time(&self) -> Duration {
+        // Five of the ten seconds that `quick` promises: warming up and checking come on top.
+        Duration::from_secs(if self.quick { 5 } else { self.budget.into() })
+    }
+
+    /// The kernels that are compared.
+    pub(crate) fn backends(&self) -> Vec<Backend> {
+        match self.only_this_backend {
+            true => vec![self.settings.backend],
+            false => Backend::available().collect(),
+        }
+    }
+
+    /// The code of k and m.
+    pub(crate) fn code(&self) -> Result<Code> {
+        let (k, m) = (self.k, self.m);
+        Code::new(k.into(), m.into()).map_err(|cause| Error::Code { k, m, cause })
+    }
+}

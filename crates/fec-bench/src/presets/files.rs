@@ -1,0 +1,211 @@
+//! Real files through the library: a file in a temporary folder is encoded, verified and decoded, and the stages of
+//! each operation are timed.
+
+use crate::error::{Error, Result};
+use crate::lab::{Lab, megabits};
+use crate::locate::{MachineLimits, WhereTime};
+use crate::random::Mmix;
+use crate::slices::Slices;
+use crate::table::{Cell, FigureTable, Findings, figure, key};
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fecfile::context::Silent;
+use fecfile::io::folder::Folder;
+use fecfile::io::output::Policy;
+use fecfile::io::source::SourceFile;
+use fecfile::io::temporary::Temporary;
+use fecfile::payload::{Options, Source};
+use fecfile::stages::{self, Thread, Work};
+use fecfile::{Archive, Context, Input, Settings, encode};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What is done with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileOperation {
+    EncodeShards,
+    EncodeContainer,
+    VerifyShards,
+    DecodeShards,
+    DecodeContainer,
+}
+
+/// Operations by name, in an order in which each finds its input, and whether they wait until outputs are on the disk.
+const OPERATIONS: [(&str, FileOperation, bool); 7] = [
+    ("encode to shard files", FileOperation::EncodeShards, true),
+    ("encode to shard files, no sync", FileOperation::EncodeShards, false),
+    ("encode to a container", FileOperation::EncodeContainer, true),
+    ("verify shard files", FileOperation::VerifyShards, true),
+    ("decode shard files", FileOperation::DecodeShards, true),
+    ("decode shard files, no sync", FileOperation::DecodeShards, false),
+    ("decode a container", FileOperation::DecodeContainer, true),
+];
+
+pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
+    let options = lab.options;
+    let code = options.code()?;
+    let payload = options.set_size.unwrap_or(64 << 20);
+    let folder = options.folder.as_path();
+    let failed = |e: io::Error| fecfile::Error::io("write files in", folder, e);
+    let (guard, ()) =
+        Temporary::beside(&folder.join("bench"), |path| fs::create_dir(path)).map_err(failed)?;
+    let files = Files { folder: guard.path().to_path_buf(), code, settings: *lab.settings };
+    files.write_payload(payload).map_err(failed)?;
+    let work = Work { code, hash: HashKind::Blake3, backend: lab.settings.backend };
+    let limits = MachineLimits::measure(Some(work));
+    let [mut times, mut stages] = tables(payload, code);
+    let mut notes = Vec::new();
+    lab.plan(OPERATIONS.len());
+    for (name, operation, sync) in OPERATIONS {
+        let Some(share) = lab.share(name) else { continue };
+        if name == "decode shard files" {
+            files.lose(code.n() / 3).map_err(failed)?;
+        }
+        let (slices, threads) = repeat(lab, share, || files.run(operation, sync))?;
+        let Some(time) = lab.note(&slices) else { continue };
+        times.row([
+            ("command", name.into()),
+            ("time_ms", time.scaled(1e3).into()),
+            ("megabits_per_second", megabits(payload, time.median).into()),
+        ]);
+        let told = WhereTime::new(&threads, &limits, Some(work));
+        notes.push(format!("{name}: {}", told.verdict));
+        add_stages(&mut stages, name, &told.table);
+    }
+    if !files.came_back() {
+        return Err(Error::WrongFile);
+    }
+    Ok(Findings { tables: vec![times, stages], notes })
+}
+
+/// Runs an operation until its time is up, once at least: later operations read what earlier ones wrote. Returns the
+/// times, the first of which is no figure if there is another, and the stages of the last run.
+fn repeat(lab: &Lab, share: Duration, operation: impl Fn() -> Result<()>) -> Result<(Slices, Vec<Thread>)> {
+    let began = Instant::now();
+    let mut slices = Slices::new(1, true);
+    loop {
+        let mut last = None;
+        slices.take(&mut || last = Some(stages::account(&operation)));
+        let (done, threads) = last.expect("a slice is one call at least");
+        done?;
+        if began.elapsed() >= share || lab.stopped() {
+            slices.forget_first();
+            return Ok((slices, threads));
+        }
+    }
+}
+
+/// The tables of times and of stages, without rows.
+fn tables(payload: u64, code: Code) -> [FigureTable; 2] {
+    let times = FigureTable::new(
+        "files",
+        format!(
+            "{payload} bytes as {} + {} shards: whole operations, the first third of the shards lost before decoding",
+            code.k(),
+            code.m()
+        ),
+        [
+            key("command", "command"),
+            figure("time_ms", "median ms", 1),
+            figure("megabits_per_second", "Mb/s", 0),
+        ],
+    );
+    let stages = FigureTable::new(
+        "stages",
+        "Stages of the last run of each: shares are of the time that threads do not wait for each other",
+        [
+            key("command", "command"),
+            key("stage", "stage"),
+            figure("share", "share %", 1),
+            figure("seconds", "thread s", 3),
+            figure("off_core_seconds", "of it off core", 3),
+            figure("megabytes_per_second", "MB/s a thread", 0),
+            figure("share_of_limit", "% of limit", 0),
+        ],
+    );
+    [times, stages]
+}
+
+/// Adds the stages of one operation.
+fn add_stages(stages: &mut FigureTable, name: &str, told: &FigureTable) {
+    for row in &told.rows {
+        let columns =
+            ["stage", "share", "seconds", "off_core_seconds", "megabytes_per_second", "share_of_limit"];
+        let cells = columns.map(|column| (column, row.get(column).cloned().unwrap_or(Cell::Missing)));
+        stages.row(cells.into_iter().chain([("command", name.into())]));
+    }
+}
+
+/// A folder with a payload, and with what operations make of it.
+struct Files {
+    folder: PathBuf,
+    code: Code,
+    settings: Settings,
+}
+
+impl Files {
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn write_payload(&self, len: u64) -> io::Result<()> {
+        let mut bytes = vec![0; 1 << 20];
+        let mut file = File::create(self.at("payload"))?;
+        for start in (0..len).step_by(bytes.len()) {
+            let piece = bytes.len().min((len - start) as usize);
+            Mmix(start + 1).fill(&mut bytes[..piece]);
+            file.write_all(&bytes[..piece])?;
+        }
+        file.sync_all()
+    }
+
+    /// Removes so many of the shard files.
+    fn lose(&self, count: usize) -> io::Result<()> {
+        let mut files: Vec<_> =
+            fs::read_dir(self.at("shards"))?.flatten().map(|entry| entry.path()).collect();
+        files.sort_unstable();
+        files.iter().take(count).try_for_each(fs::remove_file)
+    }
+
+    fn run(&self, operation: FileOperation, sync: bool) -> Result<()> {
+        let context = Context { settings: Settings { sync, ..self.settings }, progress: &Silent };
+        let policy = Policy { force: true, sync };
+        let options = Options::new(self.code);
+        let payload = || SourceFile::open(&self.at("payload"), self.settings.map);
+        match operation {
+            FileOperation::EncodeShards => {
+                let store = Folder::new(self.at("shards"), policy);
+                encode::to_store(&payload()?, b"payload", &store, &options, &context)?;
+            }
+            FileOperation::EncodeContainer => {
+                let path = self.at("payload.fec");
+                encode::to_file(Source::Payload(&payload()?), &path, policy, &options, &context)?;
+            }
+            FileOperation::VerifyShards => {
+                let verified = self.open("shards", &context)?.verify(false, &context)?;
+                return verified.is_intact().then_some(()).ok_or(Error::WrongFile);
+            }
+            FileOperation::DecodeShards => self.decode("shards", policy, &context)?,
+            FileOperation::DecodeContainer => self.decode("payload.fec", policy, &context)?,
+        }
+        Ok(())
+    }
+
+    fn open(&self, name: &str, context: &Context<'_>) -> Result<Archive> {
+        Ok(Archive::open(&Input::of_paths(&[self.at(name)])?, None, context)?)
+    }
+
+    fn decode(&self, name: &str, policy: Policy, context: &Context<'_>) -> Result<()> {
+        let archive = self.open(name, context)?;
+        let restored = archive.restore_to_file(&self.at("back"), policy, false, context)?;
+        restored.is_whole().then_some(()).ok_or(Error::WrongFile)
+    }
+
+    /// Whether the last decoding, if there was one, gave the payload.
+    fn came_back(&self) -> bool {
+        let read = |name: &str| fs::read(self.at(name)).ok();
+        !self.at("back").exists() || read("back") == read("payload")
+    }
+}

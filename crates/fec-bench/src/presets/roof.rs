@@ -1,0 +1,179 @@
+//! What the machine can do at best: memory by cache level, hashes, reading and writing files in the page cache.
+
+use crate::error::Result;
+use crate::lab::Lab;
+use crate::random::Mmix;
+use crate::rows::{Level, levels};
+use crate::table::{FigureTable, Findings, figure, key};
+use fec_core::block::{Code, Engine, Plan, ShardBuf};
+use fec_core::digest::HashKind;
+use fecfile::io::temporary::Temporary;
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of one write to a file.
+const WRITE: usize = 1 << 20;
+
+/// Bytes of the file: in the page cache, and more than the caches of a core.
+const FILE: usize = 16 << 20;
+
+pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
+    let columns = || {
+        [
+            key("what", "what"),
+            key("level", "in"),
+            key("threads", "threads"),
+            figure("time_us", "median µs", 2),
+            figure("gigabytes_per_second", "GB/s", 2),
+        ]
+    };
+    let mut table = FigureTable::new(
+        "roof",
+        "What the machine can do at best: GB/s of bytes read, written or hashed",
+        columns(),
+    );
+    let all = lab.settings.threads;
+    let levels = levels(lab.settings.max_memory);
+    lab.plan(3 * levels.len() + 1 + if all > 1 { 3 } else { 0 } + 4 + 4);
+    for level in levels {
+        memory(lab, &mut table, level, 1);
+    }
+    let memory_level = levels[levels.len() - 1];
+    past_caches(lab, &mut table, memory_level);
+    if all > 1 {
+        memory(lab, &mut table, memory_level, all);
+    }
+    for hash in [HashKind::Blake3, HashKind::Sha256] {
+        for (level, len) in [("L2", 128 << 10), ("memory", memory_level.bytes)] {
+            let mut bytes = vec![0; len];
+            Mmix(1).fill(&mut bytes);
+            let work = || {
+                // A shard at a time, as the codec does.
+                for shard in bytes.chunks(128 << 10) {
+                    black_box(hash.digest(black_box(shard)));
+                }
+            };
+            row(lab, &mut table, hash.name(), level, 1, len, work);
+        }
+    }
+    files(lab, &mut table)?;
+    let notes = vec!["read: sums of words; write: fill; copy: of half to half; past caches: a copy by the kernel, whose stores leave the caches out".to_owned()];
+    Ok(Findings { tables: vec![table], notes })
+}
+
+/// Measures one row; `bytes` of each call.
+fn row(
+    lab: &mut Lab,
+    table: &mut FigureTable,
+    what: &str,
+    level: &str,
+    threads: usize,
+    bytes: usize,
+    work: impl FnMut(),
+) {
+    let name = format!("{what} in {level}, {threads} threads");
+    let Some(measured) = lab.measure(&name, threads > 1, work) else { return };
+    let rate = bytes as f64 / measured.time.median / 1e9;
+    table.row([
+        ("what", what.into()),
+        ("level", level.into()),
+        ("threads", threads.into()),
+        ("time_us", measured.time.scaled(1e6).into()),
+        ("gigabytes_per_second", rate.into()),
+    ]);
+}
+
+/// Read, write and copy on a working set, each thread with a part of it.
+fn memory(lab: &mut Lab, table: &mut FigureTable, level: Level, threads: usize) {
+    let part = level.bytes / threads / 128 * 128;
+    let mut parts: Vec<Vec<u8>> = (0..threads).map(|_| vec![1; part]).collect();
+    let bytes = part * threads;
+    let mut each = |what: &str, counted: usize, work: &(dyn Fn(&mut [u8]) + Sync)| {
+        let run = || match &mut parts[..] {
+            [only] => work(only),
+            parts => std::thread::scope(|scope| {
+                let (first, others) = parts.split_first_mut().expect("there are threads");
+                others.iter_mut().for_each(|part| {
+                    scope.spawn(|| work(part));
+                });
+                work(first);
+            }),
+        };
+        row(lab, table, what, level.name, threads, counted, run);
+    };
+    each("read", bytes, &|part| {
+        black_box(sum(part));
+    });
+    each("write", bytes, &|part| black_box(part).fill(7));
+    each("copy", bytes / 2, &|part| {
+        let half = part.len() / 2;
+        let (from, to) = black_box(part).split_at_mut(half);
+        to.copy_from_slice(from);
+    });
+}
+
+/// The sum of the words, several at a time: a loop that only loads.
+fn sum(bytes: &[u8]) -> u64 {
+    let mut sums = [0u64; 16];
+    for words in black_box(bytes).as_chunks::<128>().0 {
+        for (sum, word) in sums.iter_mut().zip(words.as_chunks().0) {
+            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+        }
+    }
+    sums.iter().fold(0, |all, sum| all.wrapping_add(*sum))
+}
+
+/// A copy by the kernel: one row times one, so large that its stores go past the caches.
+fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: Level) {
+    let len = (level.bytes / 2).max(5 << 20) / 64 * 64;
+    let code = Code::new(1, 1).expect("two shards");
+    let plan = Plan::with_engine(code, lab.settings.backend, &[0], &[1], Engine::Matrix).expect("a matrix");
+    let mut rows = ShardBuf::new(2, len);
+    row(lab, table, "copy past caches", level.name, 1, len, || {
+        let (src, mut dst) = rows.split_rows(|i| i == 1);
+        plan.run(&src, &mut dst);
+    });
+}
+
+/// Writing a file again that is in the page cache, reading it, writing it anew, and bringing it to the disk.
+fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
+    let options = lab.options;
+    let folder = options.folder.as_path();
+    let failed = |e: std::io::Error| fecfile::Error::io("write a file in", folder, e);
+    let (guard, file) =
+        Temporary::beside(&folder.join("bench"), |path| File::create_new(path)).map_err(failed)?;
+    let mut buffer = vec![0; WRITE];
+    Mmix(1).fill(&mut buffer);
+    let mut outcome = Ok(());
+    let mut write = |file: &File| {
+        for at in (0..FILE).step_by(WRITE) {
+            outcome =
+                std::mem::replace(&mut outcome, Ok(())).and_then(|()| file.write_all_at(&buffer, at as u64));
+        }
+    };
+    write(&file);
+    row(lab, table, "file write, again", "page cache", 1, FILE, || write(&file));
+    let path: &Path = guard.path();
+    let mut synced = Ok(());
+    row(lab, table, "file write, anew", "page cache", 1, FILE, || {
+        // Its pages go, and the file stays.
+        synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.set_len(0));
+        write(&file);
+    });
+    row(lab, table, "file write and sync", "disk", 1, FILE, || {
+        write(&file);
+        synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.sync_data());
+    });
+    outcome.and(synced).map_err(failed)?;
+    let read = File::open(path).map_err(failed)?;
+    let mut outcome = Ok(());
+    row(lab, table, "file read", "page cache", 1, FILE, || {
+        for at in (0..FILE).step_by(WRITE) {
+            outcome = std::mem::replace(&mut outcome, Ok(()))
+                .and_then(|()| read.read_exact_at(&mut buffer, at as u64));
+        }
+    });
+    Ok(outcome.map_err(failed)?)
+}

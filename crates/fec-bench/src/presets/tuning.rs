@@ -1,0 +1,210 @@
+//! Whether the settings that were chosen for this processor are good ones: each neighbour of them, and each other
+//! entry of the table of processors, against them in turn, on the same rows.
+
+use super::batch::Sets;
+use crate::lab::{Lab, megabits};
+use crate::stats::Summary;
+use crate::table::{FigureTable, Findings, figure, key};
+use fec_core::block::{Code, Plan};
+use fec_core::gf256::kernel::Tuning;
+use std::cell::RefCell;
+
+/// What is encoded: originals, recovery shards, sets in one batch, bytes of a shard. The first two are sets of 4 MiB.
+const CASES: [(usize, usize, usize, usize); 3] =
+    [(33, 67, 1, 127_104), (86, 14, 1, 48_832), (33, 67, 64, 256)];
+
+/// The chosen settings may be slower than the best ones by this.
+const ALLOWED: f64 = 1.05;
+
+pub(crate) fn run(lab: &mut Lab) -> Findings {
+    let chosen = lab.settings.backend.tuning();
+    let rivals = rivals(chosen);
+    let mut table = table(chosen);
+    // The best of each case is measured once more.
+    lab.plan(CASES.len() * (rivals.len() + 1));
+    let (mut notes, mut held) = (Vec::new(), true);
+    for case in CASES {
+        let (note, is_within) = tournament(lab, &mut table, case, &rivals);
+        notes.push(note);
+        held &= is_within;
+    }
+    let answer = if held { "is within 5 % of the best" } else { "is not shown to be within 5 % of the best" };
+    notes.push(format!("the chosen entry, {chosen}, {answer} in all cases"));
+    Findings { tables: vec![table], notes }
+}
+
+fn table(chosen: Tuning) -> FigureTable {
+    FigureTable::new(
+        "tuning",
+        format!(
+            "Settings of {} against {chosen}, one thread: more than 1 is faster than chosen",
+            chosen.name()
+        ),
+        [
+            key("case", "encode"),
+            key("settings", "settings"),
+            figure("chosen_us", "chosen µs", 1),
+            figure("time_us", "these µs", 1),
+            figure("megabits_per_second", "Mb/s", 0),
+            figure("ratio", "against chosen", 3),
+            figure("noise", "noise", 3),
+        ],
+    )
+}
+
+/// The chosen settings against all others, and against the best of these once more. Returns what there is to say of it,
+/// and whether the chosen ones are shown to be good enough.
+fn tournament(
+    lab: &mut Lab,
+    table: &mut FigureTable,
+    (k, m, sets, len): (usize, usize, usize, usize),
+    rivals: &[(String, Tuning)],
+) -> (String, bool) {
+    let case = match sets {
+        1 => format!("{k}+{m} x {len} B"),
+        _ => format!("{sets} sets of {k}+{m} x {len} B"),
+    };
+    let bytes = (sets * k * len) as u64;
+    let code = Code::new(k, m).expect("at most 256 shards");
+    let rows = RefCell::new(Sets::new(&Plan::encode(code, lab.settings.backend), sets, len));
+    let mut found: Vec<(f64, &(String, Tuning))> = Vec::new();
+    for rival in rivals {
+        let Some(duel) = duel(lab, &case, code, &rows, rival) else { continue };
+        found.push((duel.ratio, rival));
+        duel.row(table, &case, &rival.0, bytes);
+    }
+    let Some((_, best)) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return (format!("{case}: not measured"), false);
+    };
+    // The largest of many figures is large by chance too; a second measurement is not.
+    let Some(again) = duel(lab, &case, code, &rows, best) else {
+        return (format!("{case}: {} looked best, and was not measured again", best.0), false);
+    };
+    again.row(table, &case, &format!("{}, again", best.0), bytes);
+    let note = format!(
+        "{case}: the best of {} of {} was {}, {:.3} times as fast as chosen when measured again (noise {:.3}): {}",
+        found.len(),
+        rivals.len(),
+        best.0,
+        again.ratio,
+        again.noise,
+        again.verdict().text(),
+    );
+    (note, again.verdict() == Verdict::Within)
+}
+
+/// Settings to try, each with what tells it from the chosen ones: neighbours, then entries that differ in a value.
+fn rivals(chosen: Tuning) -> Vec<(String, Tuning)> {
+    let values = |tuning: Tuning| tuning.settings().collect::<Vec<_>>();
+    let mut rivals: Vec<(String, Tuning)> = chosen.neighbours().collect();
+    for (name, tuning) in Tuning::names().filter_map(|name| Some((name, Tuning::named(name)?))) {
+        let known = rivals.iter().map(|(_, rival)| *rival).chain([chosen]);
+        if known.into_iter().all(|other| values(other) != values(tuning)) {
+            rivals.push((name.to_owned(), tuning));
+        }
+    }
+    rivals
+}
+
+/// What came of chosen settings against others.
+struct Duel {
+    chosen: Summary,
+    rival: Summary,
+    /// The median with the chosen settings over the one with the others.
+    ratio: f64,
+    /// How far the ratio may be off.
+    noise: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Within,
+    Beyond,
+    Unclear,
+}
+
+impl Verdict {
+    fn of(ratio: f64, noise: f64) -> Verdict {
+        match () {
+            () if ratio + noise <= ALLOWED => Verdict::Within,
+            () if ratio - noise > ALLOWED => Verdict::Beyond,
+            () => Verdict::Unclear,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Verdict::Within => "the chosen settings are within 5 % of it",
+            Verdict::Beyond => "the chosen settings are slower by more than 5 %",
+            Verdict::Unclear => {
+                "too close to 5 % to tell by this measurement; give it more time with --budget"
+            }
+        }
+    }
+}
+
+impl Duel {
+    fn verdict(&self) -> Verdict {
+        Verdict::of(self.ratio, self.noise)
+    }
+
+    fn row(&self, table: &mut FigureTable, case: &str, settings: &str, bytes: u64) {
+        table.row([
+            ("case", case.into()),
+            ("settings", settings.into()),
+            ("chosen_us", self.chosen.scaled(1e6).into()),
+            ("time_us", self.rival.scaled(1e6).into()),
+            ("megabits_per_second", megabits(bytes, self.rival.median).into()),
+            ("ratio", self.ratio.into()),
+            ("noise", self.noise.into()),
+        ]);
+    }
+}
+
+/// Encodes with the chosen settings and with others, in turn. Both work on the same rows: where rows lie in memory
+/// makes more of a difference than most settings.
+fn duel(
+    lab: &mut Lab,
+    case: &str,
+    code: Code,
+    rows: &RefCell<Sets>,
+    (name, tuning): &(String, Tuning),
+) -> Option<Duel> {
+    let backend = lab.settings.backend;
+    let [chosen, other] = [backend, backend.with_tuning(*tuning)].map(|backend| Plan::encode(code, backend));
+    let mut with_chosen = || rows.borrow_mut().batched(&chosen);
+    let mut with_other = || rows.borrow_mut().batched(&other);
+    let works: &mut [&mut dyn FnMut()] = &mut [&mut with_chosen, &mut with_other];
+    let measured = lab.race(&format!("{case}, {name}"), false, works)?;
+    let [chosen, rival] = <[_; 2]>::try_from(measured).ok()?.map(|measured| measured.time);
+    let (ratio, noise) = (chosen.median / rival.median, chosen.noise().hypot(rival.noise()));
+    Some(Duel { chosen, rival, ratio, noise: ratio * noise })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fec_core::gf256::kernel::Backend;
+
+    #[test]
+    fn rivals_differ_from_the_chosen_settings_and_from_one_another() {
+        let chosen = Backend::best().tuning();
+        let rivals = rivals(chosen);
+        assert!(rivals.iter().any(|(name, _)| name.contains('=')) && rivals.len() > 10, "{rivals:?}");
+        let values = |tuning: &Tuning| tuning.settings().collect::<Vec<_>>();
+        for (i, (name, rival)) in rivals.iter().enumerate() {
+            assert_ne!(values(rival), values(&chosen), "{name}");
+            let twin = rivals[..i].iter().find(|(_, other)| values(other) == values(rival));
+            assert!(twin.is_none(), "{name} and {twin:?}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_takes_the_noise_into_account() {
+        assert_eq!(Verdict::of(1.02, 0.01), Verdict::Within);
+        assert_eq!(Verdict::of(1.04, 0.02), Verdict::Unclear);
+        assert_eq!(Verdict::of(1.06, 0.02), Verdict::Unclear);
+        assert_eq!(Verdict::of(1.10, 0.02), Verdict::Beyond);
+        assert_eq!(Verdict::of(0.80, 0.10), Verdict::Within);
+    }
+}

@@ -1,0 +1,194 @@
+//! A report for people, spreadsheets and documents.
+
+use crate::error::{Error, Result};
+use crate::grid::{Grid, terminal_table};
+use crate::options::Format;
+use crate::report::BenchReport;
+use crate::table::{Cell, FigureColumn, FigureTable};
+use std::collections::BTreeMap;
+
+impl BenchReport {
+    /// The report in one of the formats.
+    ///
+    /// # Errors
+    /// [`Report`](Error::Report), which no report that a run made gives.
+    pub fn render(&self, format: Format) -> Result<String> {
+        match format {
+            Format::Json => serde_json::to_string(self).map_err(Error::Report),
+            Format::Table => Ok(terminal(self)),
+            Format::Csv => Ok(csv(self)),
+            Format::Markdown => Ok(markdown(self)),
+        }
+    }
+}
+
+/// What stands above the tables, one line each.
+fn header(report: &BenchReport) -> Vec<String> {
+    let machine = &report.machine;
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let plural = if report.threads == 1 { "" } else { "s" };
+    let mut lines = vec![format!(
+        "backend {} set for {}{}, {} thread{plural}; preset {}, {}",
+        report.backend,
+        report.tuning,
+        machine
+            .emulated
+            .as_ref()
+            .map_or(String::new(), |by| format!(" EMULATED by {by}: no speed here means anything")),
+        report.threads,
+        report.preset,
+        machine.date
+    )];
+    lines.push(format!(
+        "{}, {} CPUs{}, microcode {}, {}",
+        machine.cpu,
+        machine.cpus,
+        if machine.virtual_machine { ", virtual machine" } else { "" },
+        or_unknown(&machine.microcode),
+        machine.flags.join(" ")
+    ));
+    lines.push(format!(
+        "fec {} ({}), {}, {}; Linux {}",
+        machine.version,
+        machine.revision,
+        machine.compiler,
+        machine.target,
+        or_unknown(&machine.kernel)
+    ));
+    let clocks = &machine.clocks;
+    let mhz = |value: Option<f64>| value.map_or("unknown".to_owned(), |mhz| format!("{mhz:.0} MHz"));
+    lines.push(format!(
+        "core clock {}, {} {}, timer {} in steps of {:.0} ns, {:.0} ns a reading; governor {}, {}",
+        mhz(clocks.core_mhz),
+        clocks.ticks.as_deref().unwrap_or("tick counter"),
+        mhz(clocks.ticks_mhz),
+        or_unknown(&clocks.source),
+        clocks.timer_step_ns,
+        clocks.timer_cost_ns,
+        or_unknown(&machine.governor),
+        machine.temperature_celsius.map_or("temperature unknown".to_owned(), |t| format!("{t:.0} °C")),
+    ));
+    lines.push(format!("counters: {}; model: {}", report.counters, report.model));
+    lines
+}
+
+/// What stands below them.
+fn footer(report: &BenchReport) -> Vec<String> {
+    let mut lines = report.interference.lines();
+    if report.tables.iter().any(has_on_core) {
+        lines.push("* too few undisturbed slices: times on the core".to_owned());
+    }
+    lines.extend(report.notes.iter().cloned());
+    if report.interrupted {
+        lines.push("interrupted: this is what was measured until then".to_owned());
+    } else if report.out_of_time {
+        lines.push("the time was up: not all was measured; --budget gives more".to_owned());
+    }
+    if let Some(comparison) = &report.comparison {
+        lines.extend(comparison.lines());
+    }
+    lines
+}
+
+fn has_on_core(table: &FigureTable) -> bool {
+    table.rows.iter().flat_map(BTreeMap::values).any(|cell| matches!(cell, Cell::Measured(s) if s.on_core))
+}
+
+fn tables(report: &BenchReport) -> Vec<&FigureTable> {
+    let comparison = report.comparison.as_ref().map(|comparison| &comparison.table);
+    report.tables.iter().chain(comparison).filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// For a terminal. A key that repeats the row above is left blank.
+fn terminal(report: &BenchReport) -> String {
+    let mut out = header(report).join("\n");
+    out.push('\n');
+    for table in tables(report) {
+        out.push('\n');
+        out.push_str(&terminal_table(table));
+    }
+    out.push_str(&format!("\n{}", footer(report).join("\n")));
+    out.trim_end().to_owned()
+}
+
+/// For a document.
+fn markdown(report: &BenchReport) -> String {
+    let mut out = header(report).join("  \n");
+    for table in tables(report) {
+        let grid = Grid::new(table);
+        out.push_str(&format!("\n\n### {}\n\n", table.title));
+        let row = |cells: &[String]| {
+            format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+        };
+        out.push_str(&row(&grid.head));
+        let rule: Vec<String> =
+            grid.left.iter().map(|left| if *left { "---" } else { "---:" }.to_owned()).collect();
+        out.push_str(&row(&rule));
+        grid.rows.iter().for_each(|cells| out.push_str(&row(cells)));
+    }
+    out.push_str(&format!("\n{}", footer(report).join("  \n")));
+    out.trim_end().to_owned()
+}
+
+/// For spreadsheets: one block for each table, `table` in front of every row, all columns, RFC 4180. The header
+/// is comment lines that begin with #.
+fn csv(report: &BenchReport) -> String {
+    let mut out: String =
+        header(report).iter().chain(&footer(report)).map(|line| format!("# {line}\r\n")).collect();
+    for table in tables(report) {
+        let measured: Vec<bool> = table
+            .columns
+            .iter()
+            .map(|column| {
+                table.rows.iter().any(|row| matches!(row.get(&column.name), Some(Cell::Measured(_))))
+            })
+            .collect();
+        let mut head = vec!["table".to_owned()];
+        for (column, measured) in table.columns.iter().zip(&measured) {
+            head.extend(names(column, *measured));
+        }
+        out.push_str(&csv_row(&head));
+        for row in &table.rows {
+            let mut cells = vec![table.name.clone()];
+            for (column, measured) in table.columns.iter().zip(&measured) {
+                cells.extend(csv_cells(row.get(&column.name).unwrap_or(&Cell::Missing), *measured));
+            }
+            out.push_str(&csv_row(&cells));
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+const PARTS: [&str; 6] = ["median", "min", "low", "high", "slices", "discarded"];
+
+fn names(column: &FigureColumn, measured: bool) -> Vec<String> {
+    match measured {
+        false => vec![column.name.clone()],
+        true => PARTS.iter().map(|part| format!("{}_{part}", column.name)).collect(),
+    }
+}
+
+fn csv_cells(cell: &Cell, measured: bool) -> Vec<String> {
+    match (cell, measured) {
+        (Cell::Measured(s), _) => {
+            let times = [s.median, s.min, s.low, s.high].map(|value| value.to_string());
+            times.into_iter().chain([s.slices.to_string(), s.discarded.to_string()]).collect()
+        }
+        (Cell::Missing, true) => vec![String::new(); PARTS.len()],
+        (Cell::Missing, false) => vec![String::new()],
+        (Cell::Text(text), _) => vec![text.clone()],
+        (Cell::Whole(number), _) => vec![number.to_string()],
+        (Cell::Real(number), _) => vec![number.to_string()],
+    }
+}
+
+fn csv_row(cells: &[String]) -> String {
+    let quoted = cells.iter().map(|cell| {
+        if cell.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
+    });
+    format!("{}\r\n", quoted.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,122 @@
+//! Everything that a run tells: the one struct that formats print, and that is saved and compared.
+
+use crate::error::{Error, Result};
+use crate::interference::Interference;
+use crate::machine::Machine;
+use crate::table::FigureTable;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The version of the fields of reports.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that a run tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BenchReport {
+    /// The version of these fields; it changes when one changes its meaning.
+    pub schema_version: u32,
+    /// `bench`.
+    pub command: String,
+    /// The name of the preset.
+    pub preset: String,
+    /// The arguments, to run it again.
+    pub arguments: Vec<String>,
+    /// The kernel that ran.
+    pub backend: String,
+    /// The processor that the kernel is set for, and changed settings.
+    pub tuning: String,
+    /// The threads that were allowed.
+    pub threads: usize,
+    /// Where figures of caches and cycles come from.
+    pub counters: String,
+    /// Each counter that was asked for, with `ok` or the reason that it is not there.
+    pub counter_status: BTreeMap<String, String>,
+    /// The caches that were modelled.
+    pub model: String,
+    /// Where and by what it was measured.
+    pub machine: Machine,
+    /// How long the run took.
+    pub seconds: f64,
+    /// It ended before all was measured, by a signal.
+    pub interrupted: bool,
+    /// It ended before all was measured, because the time was up.
+    pub out_of_time: bool,
+    /// What disturbed it.
+    pub interference: Interference,
+    /// What was measured.
+    pub tables: Vec<FigureTable>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+    /// The comparison with a saved report, if there was one.
+    pub comparison: Option<Comparison>,
+}
+
+/// What became of a result that was saved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The file, and the revision and date of its run.
+    pub with: String,
+    /// The ratio of each figure.
+    pub table: FigureTable,
+    /// Figures that became faster, beyond the noise.
+    pub faster: u64,
+    /// Figures that became slower, beyond the noise.
+    pub slower: u64,
+    /// Figures that are the same within the noise.
+    pub same: u64,
+    /// Figures that only one of the two runs has.
+    pub unmatched: u64,
+    /// The median of all ratios; none without a figure in common.
+    pub median_ratio: Option<f64>,
+    /// The most that any figure became slower, beyond the noise; 0.05 is five per cent.
+    pub worst: f64,
+    /// What differs between the machines or the kernels of the two runs.
+    pub differences: Vec<String>,
+    /// The share by which a figure may have become slower.
+    pub gate: Option<f64>,
+}
+
+impl BenchReport {
+    /// Reads a report that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// Those of the file; [`NotAReport`](Error::NotAReport).
+    pub fn read(path: &Path) -> Result<BenchReport> {
+        let text = std::fs::read_to_string(path).map_err(|e| fecfile::Error::io("read", path, e))?;
+        serde_json::from_str(&text).map_err(|cause| Error::NotAReport { path: path.into(), cause })
+    }
+
+    /// Writes it to a file, as JSON.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).map_err(Error::Report)?;
+        std::fs::write(path, text + "\n").map_err(|e| fecfile::Error::io("write", path, e))?;
+        Ok(())
+    }
+}
+
+impl Comparison {
+    /// Whether the gate is shut: something became slower by more than it lets through.
+    pub fn fails(&self) -> bool {
+        self.gate.is_some_and(|gate| self.worst > gate)
+    }
+
+    /// What it says, in lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let ratio =
+            self.median_ratio.map_or("no figure in common".to_owned(), |r| format!("median ratio {r:.3}"));
+        let mut lines = vec![format!(
+            "compared with {}: {ratio}, {} slower, {} faster, {} the same within the noise, {} without a partner",
+            self.with, self.slower, self.faster, self.same, self.unmatched
+        )];
+        lines.extend(self.differences.iter().map(|difference| format!("differs: {difference}")));
+        if let Some(gate) = self.gate {
+            let verdict = if self.fails() { "FAILED" } else { "passed" };
+            lines.push(format!("gate {:.1} %: {verdict}, worst {:.1} %", gate * 100.0, self.worst * 100.0));
+        }
+        lines
+    }
+}

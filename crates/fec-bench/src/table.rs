@@ -1,0 +1,124 @@
+//! Tables of figures: what every preset fills, and every format prints.
+
+use crate::stats::Summary;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a preset found.
+pub(crate) struct Findings {
+    pub(crate) tables: Vec<FigureTable>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Rows of figures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FigureTable {
+    /// In JSON and CSV.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What each place of a row means.
+    pub columns: Vec<FigureColumn>,
+    /// Each row's cells, by the names of their columns.
+    pub rows: Vec<BTreeMap<String, Cell>>,
+}
+
+/// What one place of all rows means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureColumn {
+    /// In JSON and CSV.
+    pub name: String,
+    /// For people.
+    pub label: String,
+    /// Key columns tell rows apart; the others are figures.
+    pub key: bool,
+    /// Digits after the point.
+    pub digits: usize,
+}
+
+/// A place in a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// It could not be had; null in JSON, never 0.
+    Missing,
+    /// A count.
+    Whole(u64),
+    /// Something computed from measurements.
+    Real(f64),
+    /// Something measured many times.
+    Measured(Summary),
+    /// Words.
+    Text(String),
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(number: usize) -> Cell {
+        Cell::Whole(number as u64)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Cell {
+        // JSON has no other numbers; a rate over no time is no figure either.
+        if number.is_finite() { Cell::Real(number) } else { Cell::Missing }
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(cell: Option<T>) -> Cell {
+        cell.map_or(Cell::Missing, Into::into)
+    }
+}
+
+impl From<Summary> for Cell {
+    fn from(summary: Summary) -> Cell {
+        Cell::Measured(summary)
+    }
+}
+
+/// A column that tells rows apart.
+pub(crate) fn key(name: &str, label: &str) -> FigureColumn {
+    FigureColumn { name: name.to_owned(), label: label.to_owned(), key: true, digits: 0 }
+}
+
+/// A column of figures.
+pub(crate) fn figure(name: &str, label: &str, digits: usize) -> FigureColumn {
+    FigureColumn { name: name.to_owned(), label: label.to_owned(), key: false, digits }
+}
+
+impl FigureTable {
+    pub(crate) fn new(
+        name: &str,
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = FigureColumn>,
+    ) -> FigureTable {
+        let columns = columns.into_iter().collect();
+        FigureTable { name: name.to_owned(), title: title.into(), columns, rows: Vec::new() }
+    }
+
+    /// Adds a row; columns that are not named are missing.
+    ///
+    /// # Panics
+    /// If there is no such column: a mistake in a preset.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (&'static str, Cell)>) {
+        let mut row: BTreeMap<String, Cell> =
+            self.columns.iter().map(|column| (column.name.clone(), Cell::Missing)).collect();
+        for (name, cell) in cells {
+            *row.get_mut(name).unwrap_or_else(|| panic!("no column {name}")) = cell;
+        }
+        self.rows.push(row);
+    }
+}

@@ -1,0 +1,254 @@
+//! `fec decode`: from shard files, a container or a live stream back to the payload.
+
+mod report;
+
+use crate::args;
+use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
+use crate::settings::Settings;
+use crate::stream;
+use crate::target::{Target, is_dash, open_input};
+use fec_core::params::Form;
+use fecfile::archive::{Archive, check_only_stream, starts_like_stream};
+use fecfile::io::output::{self, Policy, is_special};
+use fecfile::live::address::Address;
+use fecfile::live::detect;
+use fecfile::pipe::{self, Pipe};
+use fecfile::report::Restored;
+use fecfile::{Context, Input};
+use report::Report;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
+    let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
+    if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
+        return decoding.told_stream();
+    }
+    match inputs(&args.inputs)? {
+        Inputs::Pipe(path, file) => decoding.pipe(&path, file),
+        Inputs::Objects(input) => decoding.objects(&input),
+    }
+}
+
+struct Decoding<'a> {
+    args: &'a args::Decode,
+    settings: &'a Settings,
+    policy: Policy,
+    started: Instant,
+}
+
+impl Decoding<'_> {
+    fn objects(&self, input: &Input) -> Result<Exit> {
+        let path = &self.args.inputs[0];
+        let bars = self.settings.bars("scan");
+        let context = Context { settings: self.settings.library, progress: &bars };
+        let is_live = starts_like_stream(input)?;
+        if is_live && !self.wants_proofs() {
+            check_only_stream(input, &context)?;
+            let target = self.container_target(path)?;
+            return stream::receive_bytes(
+                path,
+                Vec::new(),
+                open_input(path)?,
+                &target,
+                self.args,
+                self.settings,
+            );
+        }
+        self.not_live(path)?;
+        let early = self.early_target(input)?;
+        let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
+        check_not_piped_shard(path, &archive)?;
+        let target = match early {
+            Some(target) => target,
+            None => self.archive_target(&archive, path)?,
+        };
+        let restored = match &target {
+            Target::File(path) | Target::Folder(path) => {
+                archive.restore_to_file(path, self.policy, self.args.partial, &context)
+            }
+            Target::Stdout | Target::Special(_) => {
+                let (mut out, place) = target.sequential()?;
+                archive.restore_to_writer(&mut out, &place, self.args.partial, &context)
+            }
+        };
+        self.finish(&target, &restored?)
+    }
+
+    fn pipe(&self, path: &Path, mut file: File) -> Result<Exit> {
+        let (head, is_live) = detect::pipe(&mut file).map_err(|e| Failure::io("read", path, e))?;
+        if is_live && !self.wants_proofs() {
+            let target = self.container_target(path)?;
+            return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
+        }
+        self.not_live(path)?;
+        let target = self.container_target(path)?;
+        let bars = self.settings.bars("scan");
+        let context = Context { settings: self.settings.library, progress: &bars };
+        let input = io::Cursor::new(head).chain(file);
+        let to_file = matches!(target, Target::File(_));
+        let partial = self.args.partial;
+        // A root must be proved before bytes go out, and a partial result needs all that is left.
+        if partial || (self.args.root.is_some() && !to_file && !self.args.early) {
+            let input = Input::spooled(path, input)?;
+            let archive =
+                Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
+            let restored = match &target {
+                Target::File(path) => archive.restore_to_file(path, self.policy, partial, &context),
+                _ => {
+                    let (mut out, place) = target.sequential()?;
+                    archive.restore_to_writer(&mut out, &place, partial, &context)
+                }
+            };
+            return self.finish(&target, &restored?);
+        }
+        let pipe = Pipe { input, place: path, is_live, wanted: self.args.root };
+        let restored = match &target {
+            Target::File(path) => pipe::to_file(pipe, path, self.policy, &context),
+            _ => {
+                let (mut out, place) = target.sequential()?;
+                pipe::to_writer(pipe, &mut out, &place, &context)
+            }
+        };
+        self.finish(&target, &restored?)
+    }
+
+    /// The report, and the exit code that the outcome means.
+    fn finish(&self, target: &Target, restored: &Restored) -> Result<Exit> {
+        let exit = match (&restored.outcome.unreadable, restored.is_whole()) {
+            (_, true) => Exit::Done,
+            (Some(_), false) => Exit::Io,
+            (None, false) => restored.leftovers.class().into(),
+        };
+        let report = Report::new(target, restored, self.args.root.is_some(), self.settings, self.started);
+        let text = report.describe(restored, self.args.root.is_some());
+        self.settings.report(&report, &text, !matches!(target, Target::File(_)))?;
+        if exit != Exit::Done && (self.settings.quiet || self.settings.json) {
+            say("fec: decode: the payload cannot be restored whole");
+        }
+        Ok(exit)
+    }
+
+    /// Receives the live stream that --stream or udp:// names.
+    fn told_stream(&self) -> Result<Exit> {
+        let path = match &self.args.inputs[..] {
+            [] => Path::new("-"),
+            [path] => path,
+            _ => {
+                return Err(
+                    Failure::usage("decode: a stream stands alone").help("name one file or one address")
+                );
+            }
+        };
+        if Address::is_one(path) {
+            if self.wants_proofs() {
+                return Err(Failure::usage(
+                    "decode: a stream has no root, and is written as far as it comes",
+                )
+                .help("leave --root, --partial and --early out"));
+            }
+            let target = self.container_target(Path::new("-"))?;
+            return stream::receive_udp(path, &target, self.args, self.settings);
+        }
+        let input = open_input(path)?;
+        if input.metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Err(
+                misuse("read", path, "it is a folder").help("name a file that fec encode --stream wrote")
+            );
+        }
+        let target = self.container_target(path)?;
+        stream::receive_bytes(path, Vec::new(), input, &target, self.args, self.settings)
+    }
+
+    /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
+    fn wants_proofs(&self) -> bool {
+        self.args.root.is_some() || self.args.partial || self.args.early
+    }
+
+    /// Refuses options of live streams for an input that is none.
+    fn not_live(&self, path: &Path) -> Result<()> {
+        match self.args.live.only_for_streams() {
+            None => Ok(()),
+            Some(option) => {
+                Err(misuse("decode", path, &format!("it is no stream, and {option} is for streams"))
+                    .help("if it is a stream whose beginning is damaged, add --stream"))
+            }
+        }
+    }
+
+    /// The target where it does not depend on what the input holds: checked before any work.
+    fn early_target(&self, input: &Input) -> Result<Option<Target>> {
+        match (&self.args.output, input) {
+            (Some(path), _) => match Target::of(path) {
+                // The name in it is the recorded one, or the container's.
+                Target::Folder(_) => Ok(None),
+                target => self.check_target(target).map(Some),
+            },
+            (None, Input::One(_)) if is_dash(&self.args.inputs[0]) => {
+                self.check_target(Target::Stdout).map(Some)
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// The target of what was found: shard files record a name, a container has its own without `.fec`.
+    fn archive_target(&self, archive: &Archive, path: &Path) -> Result<Target> {
+        if archive.form() == Form::Container {
+            return self.container_target(path);
+        }
+        let target = self.named_target(|| {
+            // The name is one path component: the reader of the format saw to that.
+            archive
+                .name()
+                .map(|name| PathBuf::from(OsString::from_vec(name)))
+                .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))
+        })?;
+        self.check_target(target)
+    }
+
+    fn container_target(&self, input: &Path) -> Result<Target> {
+        let is_pipe = || is_dash(input) || !std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
+        if self.args.output.is_none() && is_pipe() {
+            return self.check_target(Target::Stdout);
+        }
+        let target = self.named_target(|| {
+            let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
+            let stem = stem.filter(|s| !s.is_empty() && !s.ends_with(b"/"));
+            stem.map(|s| PathBuf::from(OsString::from_vec(s.to_vec()))).ok_or_else(|| {
+                misuse("decode", input, "its name does not end in .fec").help("name the output with -o")
+            })
+        })?;
+        self.check_target(target)
+    }
+
+    /// -o, or the default that `name` gives; in a folder, the last component of that default.
+    fn named_target(&self, name: impl Fn() -> Result<PathBuf>) -> Result<Target> {
+        let Some(path) = &self.args.output else { return Ok(Target::File(name()?)) };
+        match Target::of(path) {
+            Target::Folder(_) => {
+                let name = name()?;
+                let last = name.file_name().ok_or_else(|| Failure::usage("decode: no name is recorded"))?;
+                Ok(Target::File(path.join(last)))
+            }
+            target => Ok(target),
+        }
+    }
+
+    /// Refuses, before any work, an output that cannot be made.
+    fn check_target(&self, target: Target) -> Result<Target> {
+        match &target {
+            Target::File(path) | Target::Folder(path) => {
+                output::check_absent(path, self.policy)?;
+                target.check_inputs(self.args.inputs.iter().map(PathBuf::as_path))?;
+            }
+            Target::Stdout => drop(target.sequential()?),
+            Target::Special(path) => debug_assert!(is_special(path)),
+        }
+        Ok(target)
+    }
+}

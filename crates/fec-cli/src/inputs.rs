@@ -1,0 +1,61 @@
+//! What the paths of a command line that restores or verifies are.
+
+use crate::failure::{Failure, Result};
+use crate::target::{is_dash, open_input};
+use fec_core::params::Form;
+use fecfile::archive::Archive;
+use fecfile::{Error, ErrorKind, Input};
+use std::fs::File;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the paths of a command line are, as far as the system tells.
+pub(crate) enum Inputs {
+    /// Standard input, or a pipe or device with this path.
+    Pipe(PathBuf, File),
+    /// Files.
+    Objects(Input),
+}
+
+/// Opens what a command line names.
+pub(crate) fn inputs(paths: &[PathBuf]) -> Result<Inputs> {
+    let [path] = paths else {
+        if paths.iter().any(|path| is_dash(path)) {
+            return Err(Failure::usage("read -: standard input stands alone"));
+        }
+        return Ok(Inputs::Objects(Input::of_paths(paths)?));
+    };
+    if path.is_dir() {
+        return Ok(Inputs::Objects(Input::of_paths(paths)?));
+    }
+    let file = open_input(path)?;
+    let fail = |e| Failure::io("read", path, e);
+    let meta = file.metadata().map_err(fail)?;
+    if meta.is_dir() {
+        return Err(Failure::usage("read -: it is a folder"));
+    }
+    // What was read of standard input before is not ours: the rest is a pipe.
+    let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);
+    if !meta.is_file() || is_rest {
+        return Ok(Inputs::Pipe(path.clone(), file));
+    }
+    let object = fecfile::input::Object::new(path, Arc::new(file)).map_err(fail)?;
+    Ok(Inputs::Objects(Input::One(object)))
+}
+
+/// Refuses a shard file on standard input, which has no name and no neighbours.
+pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()> {
+    if is_dash(path) && archive.form() == Form::Shards {
+        return Err(Error::at("read", path, ErrorKind::ShardFileAlone).into());
+    }
+    Ok(())
+}
+
+/// Marks an input in which nothing was found as a live stream, if it starts like one.
+pub(crate) fn live_error(mut error: Error, is_live: bool) -> Failure {
+    if let ErrorKind::NothingFound(found) = &mut error.kind {
+        found.leftovers.is_live = is_live;
+    }
+    error.into()
+}

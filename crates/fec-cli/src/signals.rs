@@ -1,0 +1,56 @@
+//! Signals and panics: nothing partial stays behind, whatever ends the process.
+
+use fec_bench::interrupt;
+use fecfile::io::sigbus::is_ignored;
+use fecfile::io::temporary::{remove_all, try_remove_all};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is temporary and end the process with 130; but
+/// not those that whoever started the process chose to ignore. A file size limit is an error like any other, and a mapped
+/// file that shrinks too.
+pub(crate) fn install() -> io::Result<()> {
+    fecfile::io::sigbus::install()?;
+    // Not the end: the write that went over the limit fails, and its error is reported.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    let wanted: Vec<i32> =
+        [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| !is_ignored(*s)).collect();
+    let mut signals = signal_hook::iterator::Signals::new(wanted)?;
+    std::thread::Builder::new().name("signals".into()).stack_size(128 << 10).spawn(move || {
+        for _ in signals.forever() {
+            if !interrupt::take_note() {
+                remove_all(|| signal_hook::low_level::exit(130));
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// From now on a panic in any thread, which is a fault of the program, is reported as always, removes what is temporary
+/// and ends the process with 101. So nothing unwinds, and builds for boards leave that out.
+pub(crate) fn on_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        // This thread may hold the list itself; another one does so for a moment only.
+        for _ in 0..100 {
+            if try_remove_all() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        signal_hook::low_level::exit(101);
+    }));
+}
+
+/// Allows as many open files as the system does: every shard file of a folder is open at the same time.
+pub(crate) fn allow_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!("the limit of open files stays: {error}");
+    }
+}

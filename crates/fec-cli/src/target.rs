@@ -1,0 +1,127 @@
+//! Where output goes and where input comes from: paths of the command line, `-`, and what is behind them.
+
+use crate::failure::{Failure, Result, misuse};
+use fecfile::error::Place;
+use fecfile::io::output::{is_same, is_shard_file, is_special, open_special};
+use fecfile::io::temporary::parent;
+use fecfile::names::show;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Where output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Standard output.
+    Stdout,
+    /// A device, FIFO or socket: written from front to back.
+    Special(PathBuf),
+    /// A file that appears when it is whole.
+    File(PathBuf),
+    /// A folder of files that appears when all are whole.
+    Folder(PathBuf),
+}
+
+impl Target {
+    /// What `path` names: `-`, a folder (it is one, or ends in a slash), a device, or a file.
+    pub(crate) fn of(path: &Path) -> Target {
+        let bytes = path.as_os_str().as_bytes();
+        if is_dash(path) {
+            Target::Stdout
+        } else if bytes.ends_with(b"/") || path.is_dir() {
+            Target::Folder(OsString::from_vec(trim_slashes(bytes).to_vec()).into())
+        } else if is_special(path) {
+            Target::Special(path.into())
+        } else {
+            Target::File(path.into())
+        }
+    }
+
+    /// The path, where there is one that output could take from something else.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Target::File(path) | Target::Folder(path) => Some(path),
+            Target::Stdout | Target::Special(_) => None,
+        }
+    }
+
+    pub(crate) fn is_stdout(&self) -> bool {
+        *self == Target::Stdout
+    }
+
+    /// Opens what is written from front to back, and what to call it when something goes wrong.
+    ///
+    /// # Errors
+    /// When standard output is a terminal, or a device cannot be opened.
+    pub(crate) fn sequential(&self) -> Result<(File, Place)> {
+        match self {
+            Target::Stdout => Ok((stdout_for_data()?, Place::Output)),
+            Target::Special(path) | Target::File(path) | Target::Folder(path) => {
+                Ok((open_special(path)?, Place::Path(path.clone())))
+            }
+        }
+    }
+
+    /// Refuses an output that would take the place of an input, or of a shard in an input folder.
+    ///
+    /// # Errors
+    /// Wrong use.
+    pub(crate) fn check_inputs<'a>(&self, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        let Some(path) = self.path() else { return Ok(()) };
+        let is_folder = matches!(self, Target::Folder(_));
+        for input in inputs.into_iter().filter(|input| !is_dash(input)) {
+            let is_its_folder = || is_folder && is_same(path, parent(input));
+            let is_shard_in_it = || is_shard_file(path) && is_same(parent(path), input);
+            if is_same(path, input) || is_its_folder() || is_shard_in_it() {
+                return Err(misuse("write", path, "it is the input, or stands in its place")
+                    .help("choose another output with -o"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Stdout => f.write_str("-"),
+            Target::Special(path) | Target::File(path) => f.write_str(&show(path)),
+            Target::Folder(path) => write!(f, "{}/", show(path).trim_end_matches('/')),
+        }
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Standard input, as a file of its own.
+pub(crate) fn stdin() -> Result<File> {
+    let fd = io::stdin().as_fd().try_clone_to_owned();
+    fd.map(File::from).map_err(|e| Failure::io("read", Path::new("-"), e))
+}
+
+/// Standard input for `-`, otherwise the file.
+pub(crate) fn open_input(path: &Path) -> Result<File> {
+    if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io("read", path, e)) }
+}
+
+/// Standard output for payload bytes.
+pub(crate) fn stdout_for_data() -> Result<File> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Err(Failure::usage("write standard output: it is a terminal, and the bytes are not text")
+            .help("send it to a file or a pipe, or name one with -o"));
+    }
+    stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
+}
+
+/// A path without the slashes at its end, except that the root folder stays.
+fn trim_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
+    &path[..end.min(path.len())]
+}

@@ -1,0 +1,91 @@
+//! `fec verify`: what is intact, damaged or missing, and what the payload can still stand.
+
+mod report;
+
+use crate::args;
+use crate::failure::{Exit, Failure, Result};
+use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
+use crate::settings::Settings;
+use fecfile::archive::{Archive, starts_like_stream};
+use fecfile::error::Class;
+use fecfile::live::detect;
+use fecfile::names::show;
+use fecfile::report::{Deep, Verified};
+use fecfile::{Context, ErrorKind, Input};
+use report::Report;
+use std::io::{self, Read};
+use std::time::Instant;
+
+pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let bars = settings.bars("verify");
+    let context = Context { settings: settings.library, progress: &bars };
+    let opened = open(args, &context);
+    let archive = opened.map_err(|failure| one_shard_is_untrue(args, failure))?;
+    let verified = archive.verify(args.deep, &context)?;
+    let report = Report::new(&verified, args.root.is_some(), started.elapsed());
+    let text = match verified.is_restorable {
+        None => report.describe_one(&show(&args.inputs[0])),
+        Some(_) => report.describe(&verified.leftovers),
+    };
+    settings.report(&report, &text, false)?;
+    Ok(exit(&verified))
+}
+
+/// What a failed opening means, and the failure.
+struct Unopened {
+    failure: Failure,
+    /// One shard file was given with a root that nothing in it leads to.
+    is_one_shard: bool,
+}
+
+fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archive, Unopened> {
+    let other = |failure| Unopened { failure, is_one_shard: false };
+    let root = args.root;
+    match inputs(&args.inputs).map_err(other)? {
+        Inputs::Objects(input) => {
+            let is_live = starts_like_stream(&input).map_err(|e| other(e.into()))?;
+            let archive = Archive::open(&input, root, context).map_err(|e| {
+                let is_one_shard = matches!(&input, Input::One(_))
+                    && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
+                Unopened { failure: live_error(e, is_live), is_one_shard }
+            })?;
+            check_not_piped_shard(&args.inputs[0], &archive).map_err(other)?;
+            Ok(archive)
+        }
+        Inputs::Pipe(path, mut file) => {
+            let (head, is_live) =
+                detect::pipe(&mut file).map_err(|e| other(Failure::io("read", &path, e)))?;
+            let input = io::Cursor::new(head).chain(file);
+            if args.deep {
+                let input = Input::spooled(&path, input).map_err(|e| other(e.into()))?;
+                return Archive::open(&input, root, context).map_err(|e| other(live_error(e, is_live)));
+            }
+            Archive::in_pipe(input, &path, is_live, root, context).map_err(|e| other(e.into()))
+        }
+    }
+}
+
+/// A single shard that is damaged or foreign is not what the root promises.
+fn one_shard_is_untrue(args: &args::Verify, unopened: Unopened) -> Failure {
+    let Unopened { mut failure, is_one_shard } = unopened;
+    if args.root.is_some() && is_one_shard && failure.exit == Exit::Lost {
+        failure.exit = Exit::Untrue;
+    }
+    failure
+}
+
+fn exit(verified: &Verified) -> Exit {
+    match (verified.is_restorable, verified.is_intact()) {
+        (None, true) => Exit::Done,
+        (None, false) => Class::Untrue.into(),
+        (Some(true), is_intact) if verified.deep != Deep::Failed => {
+            if is_intact {
+                Exit::Done
+            } else {
+                Exit::Mendable
+            }
+        }
+        _ => verified.leftovers.class().into(),
+    }
+}

@@ -1,0 +1,180 @@
+//! The tracing kernels: the macros of the real ones, with a line that holds nothing.
+//!
+//! One serves all kernels with the same tables and vectors. None is in the list of backends.
+
+use super::access::AccessKind;
+use super::recorder::tell;
+use crate::gf256::PRODUCTS;
+use crate::gf256::kernel::aligned::LINE;
+use crate::gf256::kernel::backend::Backend;
+use crate::gf256::kernel::contract::Rows;
+use crate::gf256::kernel::matrix::RowMoves;
+use crate::gf256::kernel::program::{Column, Pass};
+use crate::gf256::kernel::runner::Tile;
+use crate::gf256::kernel::tuning::Walk;
+use std::ops::Range;
+// The macros look for these modules in the parent of the one they stand in.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::gf256::kernel::two_layers;
+use crate::gf256::kernel::{
+    aligned, contract, each, four_layers, matrix, passes, program, runner, stream_loops, tail, tuning,
+};
+
+/// What a tracing kernel offers: the loops of a kernel, which tell and compute nothing. Tables are packed, as for it.
+#[allow(clippy::type_complexity)]
+pub(super) struct TracingKernel {
+    /// Whether a pass of a program goes over its tile twice.
+    pub(super) two_layers: bool,
+    /// A pass of a program over a tile; arguments are those of `run_pass`, tables as bytes.
+    pub(super) pass:
+        fn(&Pass, &[u8], &[u8], &mut [Column], &mut [Column], &mut [Rows<'_, '_, '_, '_>], Tile<'_>),
+    /// A group of outputs of a matrix; none where that is no loop of vectors.
+    pub(super) columns: Option<fn(&[u8], &[&[u8]], &mut [&mut [u8]], Range<usize>, RowMoves)>,
+    pub(super) sum: fn(&[&[&[u8]]], &[u8], &mut [u8], Walk) -> usize,
+    pub(super) add: fn(&mut [u8], &[u8], Walk) -> usize,
+    pub(super) spread: fn([&mut [u8]; 3], &[u8], [&[u8]; 2]) -> usize,
+    pub(super) mix: fn([&mut [u8]; 4]) -> usize,
+    pub(super) turn: fn([&mut [u8]; 3], &[u8]) -> usize,
+}
+
+/// The tracing kernel of a backend.
+pub(super) fn of(backend: Backend) -> &'static TracingKernel {
+    match (backend.kernel.table_len, backend.kernel.stream.width) {
+        (1, _) => &bytes::KERNEL,
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        (32, 16) => &vectors_16::KERNEL,
+        #[cfg(target_arch = "x86_64")]
+        (32, 32) => &vectors_32::KERNEL,
+        #[cfg(target_arch = "x86_64")]
+        (8, 64) => &vectors_64::KERNEL,
+        other => unreachable!("no tracing kernel has tables and vectors of {other:?} bytes"),
+    }
+}
+
+/// A vector, a line, or a table in registers.
+#[derive(Clone, Copy)]
+struct Nothing;
+
+fn zero() -> Nothing {
+    Nothing
+}
+
+fn xor(_: Nothing, _: Nothing) -> Nothing {
+    Nothing
+}
+
+fn load<const N: usize>(bytes: &[u8; N]) -> Nothing {
+    tell(bytes, AccessKind::Read);
+    Nothing
+}
+
+fn store<const N: usize>(bytes: &mut [u8; N], _: Nothing, stream: bool) {
+    tell(bytes, if stream { AccessKind::Stream } else { AccessKind::Write });
+}
+
+fn load_line(bytes: &[u8; LINE]) -> Nothing {
+    load(bytes)
+}
+
+fn store_line(bytes: &mut [u8; LINE], line: Nothing, stream: bool) {
+    store(bytes, line, stream);
+}
+
+/// A product by a table in memory.
+fn multiply<const N: usize>(line: Nothing, table: &[u8; N]) -> Nothing {
+    load(table);
+    product(line, table)
+}
+
+/// A product by a table in registers. A coefficient by itself is looked up in the table of all products; which of them
+/// depends on the data.
+fn product<const N: usize>(vector: Nothing, table: &[u8; N]) -> Nothing {
+    if let [coefficient] = table[..] {
+        tell(&PRODUCTS[usize::from(coefficient)], AccessKind::Read);
+    }
+    vector
+}
+
+fn product_of(part: Nothing, _: Nothing) -> Nothing {
+    part
+}
+
+fn add<const N: usize>(sum: Nothing, _: Nothing, table: &[u8; N]) -> Nothing {
+    multiply(sum, table)
+}
+
+fn prefetch(_: &[u8], _: usize) {}
+
+fn prefetch_write(_: &[u8], _: usize) {}
+
+fn fence() {}
+
+/// Defines a tracing kernel: the macros of a kernel with the same arguments.
+macro_rules! tracing {
+    (
+        $name:ident: width: $width:literal, table_len: $table_len:literal, sums: $sums:literal,
+        passes: { $($passes:tt)* }, columns: $columns:expr, { $($matrix:tt)* }
+    ) => {
+        #[allow(dead_code, unused_imports)]
+        mod $name {
+            use super::each::looped as each;
+            use super::*;
+            use super::{
+                Nothing as Line, Nothing as Loaded, Nothing as Part, Nothing as Vector, load as load_tables,
+                load as load_vector, load_line as load_part, store as store_vector, store_line as store_part,
+                xor as xor_lines, xor as xor_parts, zero as zero_line, zero as zero_vector,
+            };
+
+            pub(super) static KERNEL: TracingKernel = TracingKernel {
+                two_layers: TWO_LAYERS,
+                pass: |pass, sources, tables, blocks, stage, sets, tile| {
+                    run_pass(pass, sources, tables.as_chunks().0, blocks, stage, sets, tile);
+                },
+                columns: $columns,
+                sum: stream_sum,
+                add: stream_add,
+                spread: stream_spread,
+                mix: stream_mix,
+                turn: stream_turn,
+            };
+
+            super::passes::passes! { table_len: $table_len, sums: $sums, tails: false }
+
+            $($passes)*
+
+            super::tail::tail! {}
+
+            super::stream_loops::stream_loops! { width: $width, table_len: $table_len }
+
+            $($matrix)*
+        }
+    };
+}
+
+tracing! {
+    bytes: width: 64, table_len: 1, sums: 16, passes: { super::four_layers::four_layers! {} }, columns: None, {}
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+tracing! {
+    vectors_16: width: 16, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { part: 64 } },
+    columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
+    { super::matrix::matrix! { step: 32, table_len: 32, outputs: 1 2 3 4 5 6 7 8 } }
+}
+
+#[cfg(target_arch = "x86_64")]
+tracing! {
+    vectors_32: width: 32, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { part: 64 } },
+    columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
+    { super::matrix::matrix! { step: 64, table_len: 32, outputs: 1 2 3 4 } }
+}
+
+#[cfg(target_arch = "x86_64")]
+tracing! {
+    vectors_64: width: 64, table_len: 8, sums: 16, passes: { super::four_layers::four_layers! {} },
+    columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
+    { super::matrix::matrix! {
+        step: 64, table_len: 8,
+        outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
+    } }
+}

@@ -1,0 +1,29 @@
+//! What a profile does in its own way.
+
+use super::super::operation::Perform;
+use super::sender::{Emit, Sender};
+
+/// Makes the repair packets of a stream, by the rules of its profile. The steps are performed by `on`.
+///
+/// A packet takes two or three calls through this trait, which cost nothing next to its bytes.
+pub(super) trait RepairRows<P: Perform> {
+    /// Takes in the newest source packet. If it completes a block or window, emits first what the one before still
+    /// lacks.
+    fn absorb(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
+
+    /// Emits the next row: over the sliding window, or of the last complete block or window if it lacks one.
+    /// Returns whether there was one.
+    fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool;
+
+    /// Gets ready for the next row while there is time.
+    fn look_ahead(&mut self, _sender: &Sender, _on: &mut P) {}
+
+    /// Emits rows beyond the ratio, as many as it gives for the last `sources` packets.
+    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
+
+    /// Emits what the last packets still lack at the end of the stream.
+    fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
+
+    /// The receiver needs nothing before this packet, which was sent or comes next.
+    fn acknowledge(&mut self, _oldest_needed: u64) {}
+}

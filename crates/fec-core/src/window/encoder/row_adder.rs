@@ -1,0 +1,55 @@
+//! Adds up rows of lane sums and taps.
+
+use super::super::lane_sums::LaneSums;
+use super::super::operation::{Operation, Perform};
+use super::super::row::{RepairRow, Sources, emptied};
+use super::sender::{Emit, Sender};
+use crate::gf256::kernel::{AlignedBytes, LINE};
+
+/// The memory that one row after the other is made in.
+#[derive(Debug)]
+pub(super) struct RowAdder {
+    /// Empty lists of what a row is the sum of.
+    classes: Sources<'static>,
+    /// The row's symbol, in whole lines.
+    symbol: AlignedBytes,
+    symbol_len: usize,
+}
+
+impl RowAdder {
+    /// For symbols of so many bytes.
+    pub(super) fn new(symbol_len: usize) -> RowAdder {
+        let symbol = AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE));
+        RowAdder { classes: Default::default(), symbol, symbol_len }
+    }
+
+    /// Adds up a row over the columns of `sums`, and emits it.
+    pub(super) fn emit(
+        &mut self,
+        row: &RepairRow,
+        sums: &LaneSums,
+        sender: &mut Sender,
+        on: &mut impl Perform,
+        emit: &mut Emit<'_>,
+    ) {
+        let mut classes: Sources<'_> = std::mem::take(&mut self.classes);
+        sums.select(row, &mut classes);
+        let symbols = sender.store.symbols_from(row.first);
+        for &(column, class) in &row.taps {
+            classes[usize::from(class)].push(symbols.symbol(column));
+        }
+        sender.added += classes.iter().map(Vec::len).sum::<usize>() as u64;
+        let sources = classes.each_ref().map(|class| &class[..]);
+        on.perform(Operation::Gather { classes: &sources, factor: row.factor, dst: &mut self.symbol });
+        self.classes = emptied(classes);
+        sender.emit_repair((row.first, row.count, 0), &self.symbol[..self.symbol_len], on, emit);
+    }
+}
+
+#[cfg(all(test, feature = "trace"))]
+impl RowAdder {
+    /// The symbol.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.symbol
+    }
+}

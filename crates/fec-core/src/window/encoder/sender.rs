@@ -1,0 +1,123 @@
+//! What the senders of all profiles share: the stream as far as it was sent, and the packets.
+
+use super::super::operation::{Operation, Perform};
+use super::super::settings::Ratio;
+use super::super::symbol_ring::SymbolRing;
+use crate::format::packet::{self, MAX_SEQ, Parameters, RowHeader};
+use crate::gf256::kernel::Backend;
+use thiserror::Error;
+
+/// Where packets go.
+pub(super) type Emit<'a> = dyn FnMut(&[u8]) + 'a;
+
+/// One stream as far as it was sent.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) parameters: Parameters,
+    pub(super) ratio: Ratio,
+    pub(super) backend: Backend,
+    pub(super) store: SymbolRing,
+    /// Number of source packets so far.
+    pub(super) sent: u64,
+    /// Number of rows so far.
+    pub(super) rows: u64,
+    /// Number of sums and symbols that rows were added up from so far.
+    pub(super) added: u64,
+    /// What the ratio owes, in repair packets times `ratio.source()`.
+    owed: u32,
+    /// Scratch: a packet.
+    pub(super) out: Vec<u8>,
+}
+
+impl Sender {
+    /// Nothing sent yet. There will be room for the symbols of the last `places` packets.
+    pub(super) fn new(parameters: Parameters, ratio: Ratio, backend: Backend, places: u64) -> Sender {
+        let symbol_len = parameters.symbol_len();
+        Sender {
+            parameters,
+            ratio,
+            backend,
+            store: SymbolRing::new(places, symbol_len),
+            sent: 0,
+            rows: 0,
+            added: 0,
+            owed: 0,
+            out: Vec::with_capacity(packet::REPAIR_OVERHEAD + symbol_len),
+        }
+    }
+
+    /// Whether the payload may be sent.
+    pub(super) fn admit(&self, payload: &[u8]) -> Result<(), PushError> {
+        if payload.len() > self.store.full_payload() {
+            return Err(PushError::TooLong { len: payload.len(), most: self.parameters.payload });
+        }
+        if self.sent >= MAX_SEQ - u64::from(self.parameters.window) - 1 {
+            return Err(PushError::Full);
+        }
+        Ok(())
+    }
+
+    /// Emits the source packet of a payload, and keeps its symbol.
+    pub(super) fn emit_source(&mut self, payload: &[u8], emit: &mut Emit<'_>) {
+        let seq = self.sent;
+        let checksum = self.store.put_new(self.parameters.stream_id, seq, payload);
+        // The next packet's place was last used a window ago.
+        self.backend.prefetch(self.store.symbol(seq + 1));
+        self.sent += 1;
+        self.owed += u32::from(self.ratio.repair());
+        if payload.len() == self.store.full_payload() {
+            emit(self.store.packet(seq, &packet::source_header(&self.parameters, seq)));
+        } else {
+            packet::write_source(&mut self.out, &self.parameters, seq, payload, checksum);
+            emit(&self.out);
+        }
+    }
+
+    /// Whether the ratio owes a row. If so, the row counts as emitted.
+    pub(super) fn row_is_due(&mut self) -> bool {
+        let source = u32::from(self.ratio.source());
+        let due = self.owed >= source;
+        if due {
+            self.owed -= source;
+        }
+        due
+    }
+
+    /// Source packets until the ratio owes the next row.
+    pub(super) fn until_next_row(&self) -> u64 {
+        let left = u32::from(self.ratio.source()).saturating_sub(self.owed);
+        left.div_ceil(u32::from(self.ratio.repair())).into()
+    }
+
+    /// Emits a repair packet as the next row, over `count` packets from `first` on.
+    pub(super) fn emit_repair(
+        &mut self,
+        (first, count, part): (u64, u32, u32),
+        symbol: &[u8],
+        on: &mut impl Perform,
+        emit: &mut Emit<'_>,
+    ) {
+        let header = RowHeader { row: self.rows, first, count, part };
+        self.rows += 1;
+        let (out, parameters) = (&mut self.out, &self.parameters);
+        on.perform(Operation::Write { out, parameters, header: &header, symbol });
+        emit(&self.out);
+    }
+}
+
+/// Why a payload is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PushError {
+    /// It is longer than the settings allow.
+    #[error("a payload of {len} bytes is longer than the stream's largest of {most}")]
+    TooLong {
+        /// Its length.
+        len: usize,
+        /// The most that is allowed.
+        most: u16,
+    },
+    /// The stream has had all its numbers.
+    #[error("the stream has no sequence number left")]
+    Full,
+}

@@ -1,0 +1,134 @@
+//! Rows over a window that slides: the profiles *bounded* and *classic*.
+
+use super::super::lane_sums::LaneSums;
+use super::super::operation::{Operation, Perform};
+use super::super::row::{GROUP, RepairRow, group_at, lanes, window_start};
+use super::repair_rows::RepairRows;
+use super::row_adder::RowAdder;
+use super::sender::{Emit, Sender};
+use crate::format::packet::{Parameters, Profile};
+
+/// Packets this young are likely still in the second cache of a processor that gains by asking ahead. (Measured with
+/// 2 MiB: asking for younger ones cost more than it gave.)
+const NEAR: u64 = 1200;
+
+/// The sums over the window, and the row that comes next.
+#[derive(Debug)]
+pub(super) struct SlidingRows {
+    sums: LaneSums,
+    /// The first packet that the receiver may still need.
+    needed: u64,
+    /// Whether complete groups are mixed in their places, so that a tap is a sum of three packets.
+    mixes: bool,
+    /// The row that is expected next, or the last one if nothing is expected yet.
+    row: RepairRow,
+    /// How many of its taps were asked for.
+    asked: usize,
+    adder: RowAdder,
+}
+
+impl SlidingRows {
+    /// No packet yet.
+    pub(super) fn new(parameters: &Parameters) -> SlidingRows {
+        let &Parameters { profile, window, block, .. } = parameters;
+        let symbol_len = parameters.symbol_len();
+        SlidingRows {
+            sums: LaneSums::new(lanes(profile), block, window, symbol_len),
+            needed: 0,
+            mixes: profile == Profile::Bounded,
+            row: RepairRow::default(),
+            asked: 0,
+            adder: RowAdder::new(symbol_len),
+        }
+    }
+
+    /// Asks for some of the taps of the row that is expected next: they come from far away, and there is time until
+    /// then. Those that are not there yet are passed over.
+    fn ask(&mut self, sender: &Sender) {
+        let taps = &self.row.taps[self.asked..];
+        let (repair, source) = (usize::from(sender.ratio.repair()), usize::from(sender.ratio.source()));
+        let share = self.row.taps.len() * repair / source + 1;
+        let near = sender.sent.saturating_sub(NEAR);
+        let symbols = sender.store.symbols_from(self.row.first);
+        for &(column, _) in taps.iter().take(share).filter(|&&(column, _)| column < near) {
+            sender.backend.prefetch(symbols.symbol(column));
+        }
+        self.asked += share.min(taps.len());
+    }
+}
+
+impl<P: Perform> RepairRows<P> for SlidingRows {
+    fn absorb(&mut self, sender: &mut Sender, on: &mut P, _: &mut Emit<'_>) {
+        let sums = &mut self.sums;
+        let Parameters { window, block, .. } = sender.parameters;
+        let step = u64::from(block);
+        if sender.sent > sums.start() + u64::from(window) || self.needed >= sums.start() + step {
+            let start = window_start(&sender.parameters, sender.sent).max(self.needed / step * step);
+            sums.leave(start.min(sums.current()), on);
+        }
+        let seq = sender.sent - 1;
+        let place = seq - sums.current();
+        sums.push(Some(sender.store.symbol(seq)), on);
+        if self.mixes {
+            // Of a group that is complete all packets were sent: from now on rows take sums of three for taps there.
+            let group = group_at(block, seq, place).filter(|group| group[GROUP - 1] == seq);
+            if let Some(group) = group {
+                on.perform(Operation::Mix { rows: sender.store.symbols_mut(group) });
+            }
+        }
+    }
+
+    fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool {
+        let (first, count) = self.sums.columns();
+        if count == 0 {
+            return false;
+        }
+        if !self.row.is(sender.rows, first, count) {
+            let (row, parameters, number) = (&mut self.row, &sender.parameters, sender.rows);
+            on.perform(Operation::Generate { row, parameters, number, first, count });
+        }
+        self.asked = self.row.taps.len();
+        self.adder.emit(&self.row, &self.sums, sender, on, emit);
+        true
+    }
+
+    /// Works out the row that is expected next if the last one was emitted, and asks for its taps.
+    fn look_ahead(&mut self, sender: &Sender, on: &mut P) {
+        if self.row.number() < sender.rows {
+            let end = sender.sent + sender.until_next_row();
+            let first = window_start(&sender.parameters, end).max(self.sums.start());
+            let count = u32::try_from(end - first).unwrap_or(0);
+            if (1..=sender.parameters.window).contains(&count) {
+                let (row, parameters, number) = (&mut self.row, &sender.parameters, sender.rows);
+                on.perform(Operation::Generate { row, parameters, number, first, count });
+                self.asked = 0;
+            }
+        }
+        self.ask(sender);
+    }
+
+    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+        for _ in 0..sender.ratio.of(sources) {
+            self.emit_row(sender, on, emit);
+        }
+    }
+
+    fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+        let Parameters { window, block, .. } = sender.parameters;
+        let tail = u64::from(window / 4).max(u64::from(block));
+        self.emit_extra(tail.min(sender.sent), sender, on, emit);
+    }
+
+    fn acknowledge(&mut self, oldest_needed: u64) {
+        self.needed = self.needed.max(oldest_needed);
+    }
+}
+
+#[cfg(all(test, feature = "trace"))]
+impl SlidingRows {
+    /// All that holds bytes of packets.
+    pub(super) fn memory(&self) -> Vec<&[u8]> {
+        let [total, records] = self.sums.memory();
+        vec![total, records, self.adder.memory()]
+    }
+}

@@ -1,0 +1,140 @@
+//! Windows of Reed-Solomon sets at the receiver (format specification, section 14.4): repair packets are kept until a
+//! set has as many packets as it was made of.
+
+use super::deal::Deal;
+use super::symbol_ring::SymbolRing;
+use crate::block::{Code, Plan};
+use crate::format::packet::{Parameters, RowHeader};
+use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
+
+/// A set of a window or tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SetId {
+    /// The first packet of the window or tail.
+    pub(super) first: u64,
+    pub(super) deal: Deal,
+    pub(super) set: u32,
+}
+
+/// The repair packets that have come for one window or tail.
+#[derive(Debug)]
+struct WindowRepairs {
+    first: u64,
+    deal: Deal,
+    tail: bool,
+    /// For each set the repair packets that may be of use: index and symbol.
+    repairs: Vec<Vec<(u8, AlignedBytes)>>,
+}
+
+/// Keeps repair packets and solves sets.
+#[derive(Debug)]
+pub(super) struct SetSolver {
+    backend: Backend,
+    symbol_len: usize,
+    window: u32,
+    block: u16,
+    /// At most two windows and two tails: packets of a third mean that the oldest gets none any more.
+    windows: Vec<WindowRepairs>,
+}
+
+impl SetSolver {
+    /// Nothing received yet.
+    pub(super) fn new(backend: Backend, parameters: &Parameters) -> SetSolver {
+        let Parameters { window, block, .. } = *parameters;
+        SetSolver { backend, symbol_len: parameters.symbol_len(), window, block, windows: Vec::new() }
+    }
+
+    /// Takes a repair packet. `known` tells which packets of the window are. Returns the set it belongs to, or
+    /// `None` when it is of no use.
+    pub(super) fn take(
+        &mut self,
+        header: &RowHeader,
+        symbol: &[u8],
+        known: impl Fn(u64) -> bool,
+    ) -> Option<SetId> {
+        let RowHeader { first, count, part, .. } = *header;
+        let deal = Deal::new(count, self.block);
+        let at = match self.windows.iter().position(|window| (window.first, window.deal) == (first, deal)) {
+            Some(at) => at,
+            None => {
+                let whole = first.is_multiple_of(u64::from(self.window)) && count == self.window;
+                let tail = deal.sets == 1 && !whole;
+                let mut alike = (0..self.windows.len()).filter(|&at| self.windows[at].tail == tail);
+                if let (Some(oldest), Some(_)) = (alike.next(), alike.next()) {
+                    self.windows.remove(oldest);
+                }
+                let repairs = (0..deal.sets).map(|_| Vec::new()).collect();
+                self.windows.push(WindowRepairs { first, deal, tail, repairs });
+                self.windows.len() - 1
+            }
+        };
+        let window = &mut self.windows[at];
+        let (set, index) = (part % deal.sets, (part / deal.sets) as u8);
+        let missing = columns(first, deal, set).filter(|&column| !known(column)).count();
+        let repairs = &mut window.repairs[set as usize];
+        if repairs.len() >= missing || repairs.iter().any(|(taken, _)| *taken == index) {
+            return None;
+        }
+        let mut copy = AlignedBytes::zeroed(self.symbol_len.next_multiple_of(LINE));
+        copy[..symbol.len()].copy_from_slice(symbol);
+        repairs.push((index, copy));
+        Some(SetId { first, deal, set })
+    }
+
+    /// The sets that a packet belongs to and that have repair packets.
+    pub(super) fn sets_of(&self, column: u64) -> impl Iterator<Item = SetId> + '_ {
+        self.windows.iter().filter_map(move |&WindowRepairs { first, deal, ref repairs, .. }| {
+            let position = column.checked_sub(first).filter(|&position| position < u64::from(deal.count))?;
+            let set = (position % u64::from(deal.sets)) as u32;
+            (!repairs[set as usize].is_empty()).then_some(SetId { first, deal, set })
+        })
+    }
+
+    /// Rebuilds the lost packets of a set if enough of it is there: their numbers and symbols.
+    pub(super) fn solve(
+        &mut self,
+        SetId { first, deal, set }: SetId,
+        store: &SymbolRing,
+        known: impl Fn(u64) -> bool,
+    ) -> Vec<(u64, AlignedBytes)> {
+        let Some(window) =
+            self.windows.iter_mut().find(|window| (window.first, window.deal) == (first, deal))
+        else {
+            return Vec::new();
+        };
+        let repairs = &mut window.repairs[set as usize];
+        let lost: Vec<u64> = columns(first, deal, set).filter(|&column| !known(column)).collect();
+        if lost.is_empty() || repairs.len() < lost.len() {
+            return Vec::new();
+        }
+        let packets = deal.packets(set) as usize;
+        let (mut indices, mut wanted, mut src) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, column) in (0..).zip(columns(first, deal, set)) {
+            if known(column) {
+                indices.push(position);
+                src.push(store.symbol(column));
+            } else {
+                wanted.push(position);
+            }
+        }
+        for (index, symbol) in repairs.iter().take(lost.len()) {
+            indices.push(packets as u8 + index);
+            src.push(symbol);
+        }
+        let code = Code::new(packets, 256 - packets).expect("a row of this set was parsed");
+        let plan = Plan::new(code, self.backend, &indices, &wanted).expect("k distinct shards of the set");
+        let mut rebuilt: Vec<(u64, AlignedBytes)> = lost
+            .into_iter()
+            .map(|column| (column, AlignedBytes::zeroed(self.symbol_len.next_multiple_of(LINE))))
+            .collect();
+        let mut dst: Vec<&mut [u8]> = rebuilt.iter_mut().map(|(_, symbol)| &mut **symbol).collect();
+        plan.run(&src, &mut dst);
+        repairs.clear();
+        rebuilt
+    }
+}
+
+/// The packets of a set.
+fn columns(first: u64, deal: Deal, set: u32) -> impl Iterator<Item = u64> {
+    (0..deal.packets(set)).map(move |position| first + u64::from(position * deal.sets + set))
+}

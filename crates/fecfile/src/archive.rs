@@ -1,0 +1,182 @@
+//! The way to restoring and verifying: one encoding, found and chosen among all that an input holds.
+
+use crate::choose::{Choice, choose};
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::forms::encoded::Encoded;
+use crate::forms::form::{Candidate, Found, Seen};
+use crate::forms::{FORMS, container};
+use crate::input::{Content, Input};
+use crate::leftovers::Leftovers;
+use crate::live;
+use crate::report::{Examination, Outcome, Restored};
+use crate::sets::{Nobody, SetWalk, untrue};
+use fec_core::digest::Digest;
+use fec_core::params::Form;
+use fec_core::set::PlanCache;
+use std::io;
+use std::path::Path;
+
+/// One encoding of those that an input holds, ready to be restored or verified.
+pub struct Archive {
+    found: Vec<Box<dyn Found>>,
+    choice: Choice,
+    others: Vec<Digest>,
+    plans: PlanCache,
+    is_one_shard: bool,
+}
+
+impl Archive {
+    /// Finds the encodings in an input, and chooses the one under the root `wanted`; without one, the only one that can be
+    /// restored (docs/FORMAT.md, sections 9.2 and 9.3).
+    ///
+    /// # Errors
+    /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole),
+    /// and those of the input.
+    pub fn open(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
+        let mut seen = Seen::default();
+        let mut found = Vec::new();
+        for form in FORMS {
+            found.push(form.find(input, &mut seen, wanted, context)?);
+        }
+        let is_one = matches!(input, Input::One(_));
+        let opened = Archive::chosen(found, &seen, wanted, is_one && seen.is_wanted, context);
+        opened.map_err(|mut error| {
+            if let ErrorKind::NothingFound(found) = &mut error.kind {
+                found.is_shard_file = is_one && seen.form == Some(Form::Shards);
+            }
+            error
+        })
+    }
+
+    /// Finds the encodings in a pipe. Its bytes are not kept, so what is found can be verified, and not restored.
+    ///
+    /// # Errors
+    /// As [`Archive::open`].
+    pub fn in_pipe(
+        pipe: impl io::Read,
+        place: &Path,
+        is_live: bool,
+        wanted: Option<Digest>,
+        context: &Context<'_>,
+    ) -> Result<Archive> {
+        let found = container::in_pipe(pipe, place, is_live, wanted, context)?;
+        Archive::chosen(vec![found], &Seen::default(), wanted, false, context)
+    }
+
+    fn chosen(
+        found: Vec<Box<dyn Found>>,
+        seen: &Seen,
+        wanted: Option<Digest>,
+        is_one_shard: bool,
+        context: &Context<'_>,
+    ) -> Result<Archive> {
+        let plans = PlanCache::new(context.settings.backend);
+        let check = |encoded: &Encoded<'_>| {
+            encoded.check_memory(&context.settings)?;
+            SetWalk::new(&context.silent(), &plans).run(encoded.records.as_ref(), &encoded.groups, &Nobody)
+        };
+        let choice = choose(&found, seen, wanted, &check)?;
+        let root = found[choice.0].candidates()[choice.1].root;
+        let all = found.iter().flat_map(|found| found.candidates());
+        let others = all.filter(|c| c.has_records && c.root != root).filter_map(|c| c.root).collect();
+        Ok(Archive { found, choice, others, plans, is_one_shard })
+    }
+
+    fn candidate(&self) -> Candidate {
+        self.found[self.choice.0].candidates()[self.choice.1]
+    }
+
+    /// The form of the encoding.
+    pub fn form(&self) -> Form {
+        self.found[self.choice.0].kind()
+    }
+
+    /// Its root; `None` for a container that was cut and lost its index.
+    pub fn root(&self) -> Option<Digest> {
+        self.candidate().root
+    }
+
+    /// The recorded name: a file name without folders.
+    pub fn name(&self) -> Option<Vec<u8>> {
+        self.encoded().name
+    }
+
+    /// Whether it can be restored, if that is known without decoding.
+    pub fn is_restorable(&self) -> Option<bool> {
+        self.candidate().is_restorable
+    }
+
+    /// Whether a single shard file was given, with its root: it can be verified alone.
+    pub fn is_one_shard(&self) -> bool {
+        self.is_one_shard && self.form() == Form::Shards
+    }
+
+    /// Roots of other encodings that were found.
+    pub fn others(&self) -> &[Digest] {
+        &self.others
+    }
+
+    /// What was found and belongs to no encoding.
+    pub fn leftovers(&self) -> &Leftovers {
+        self.found[self.choice.0].leftovers()
+    }
+
+    /// Its groups and shards.
+    pub fn encoded(&self) -> Encoded<'_> {
+        self.found[self.choice.0].encoded(self.choice.1)
+    }
+
+    pub(crate) fn examine(&self, context: &Context<'_>) -> Examination {
+        self.found[self.choice.0].examine(self.choice.1, context)
+    }
+
+    pub(crate) fn plans(&self) -> &PlanCache {
+        &self.plans
+    }
+
+    /// The result of restoring; an error if the root binds a set that breaks a rule.
+    pub(crate) fn restored(
+        &self,
+        encoded: &Encoded<'_>,
+        outcome: Outcome,
+        written: bool,
+    ) -> Result<Restored> {
+        if let Some(set) = outcome.untrue {
+            return Err(untrue(set));
+        }
+        Ok(Restored {
+            root: encoded.root,
+            name: encoded.name.clone(),
+            payload_len: encoded.payload_len,
+            sets: encoded.sets(),
+            outcome,
+            leftovers: self.leftovers().clone(),
+            others: self.others.clone(),
+            written,
+        })
+    }
+}
+
+/// Whether an input starts with a whole valid packet of a live stream.
+///
+/// # Errors
+/// Those of the input.
+pub fn starts_like_stream(input: &Input) -> Result<bool> {
+    let Input::One(object) = input else { return Ok(false) };
+    let Content::Bytes(bytes, _) = &object.content else { return Ok(false) };
+    live::detect::object(bytes.as_ref()).map_err(|e| Error::io("read", object.place.as_path(), e))
+}
+
+/// Fails when an input that starts like a live stream also holds an encoding that can be restored.
+///
+/// # Errors
+/// [`StreamAndEncodings`](ErrorKind::StreamAndEncodings), and those of the input.
+pub fn check_only_stream(input: &Input, context: &Context<'_>) -> Result<()> {
+    let found = container::Containers.find_restorable(input, &context.silent())?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let Input::One(object) = input else { return Ok(()) };
+    Err(Error::at("decode", object.place.as_path(), ErrorKind::StreamAndEncodings(found)))
+}

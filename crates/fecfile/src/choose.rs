@@ -1,0 +1,113 @@
+//! Which of several encodings is meant: the one asked for, or the only one that can be restored. Never
+//! the one with the most shards.
+
+use crate::error::{Class, Error, ErrorKind, NothingFound, Result};
+use crate::forms::encoded::Encoded;
+use crate::forms::form::{Candidate, Found, Seen};
+use crate::leftovers::Leftovers;
+use crate::report::Outcome;
+use fec_core::digest::Digest;
+use fec_core::params::Form;
+
+/// The error when nothing was found under the wanted root, or under any.
+pub(crate) fn nothing_found(wanted: Option<Digest>, others: Vec<Digest>, leftovers: Leftovers) -> Error {
+    let is_shard_file = false;
+    let found = NothingFound { wanted, others, leftovers, is_shard_file };
+    Error::new("read", ErrorKind::NothingFound(Box::new(found)))
+}
+
+/// One of the encodings that were found: the place of its form among `found`, and its number there.
+pub(crate) type Choice = (usize, usize);
+
+/// Chooses among all encodings of all forms; `check` decodes one to nowhere.
+///
+/// # Errors
+/// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole); and
+/// those of `check`.
+pub(crate) fn choose(
+    found: &[Box<dyn Found>],
+    seen: &Seen,
+    wanted: Option<Digest>,
+    check: &dyn Fn(&Encoded<'_>) -> Result<Outcome>,
+) -> Result<Choice> {
+    let all: Vec<(Choice, Candidate)> = (0..)
+        .zip(found)
+        .flat_map(|(form, found)| {
+            (0..).zip(found.candidates()).map(move |(nth, candidate)| ((form, nth), candidate))
+        })
+        .collect();
+    let check = |(form, nth): Choice| check(&found[form].encoded(nth));
+    // What an input is that holds nothing to restore (docs/FORMAT.md, section 9.3).
+    let form = seen.form.unwrap_or(Form::Container);
+    let leftovers = || {
+        let own = found.iter().find(|found| found.kind() == form);
+        own.map_or_else(Leftovers::default, |found| found.leftovers().clone())
+    };
+    match wanted {
+        Some(root) => {
+            if let Some((choice, _)) = all.iter().find(|(_, c)| c.root == Some(root)) {
+                return Ok(*choice);
+            }
+            let is_there = |(choice, candidate): &&(Choice, Candidate)| match candidate.is_restorable {
+                Some(_) => candidate.has_records,
+                // One that is too large to check is named too.
+                None => check(*choice).map_or_else(|e| e.class() == Class::Refused, |o| o.intact_records > 0),
+            };
+            let others = all.iter().filter(is_there).filter_map(|(_, candidate)| candidate.root).collect();
+            Err(nothing_found(wanted, others, leftovers()))
+        }
+        None => {
+            let of_form = |(form, _): Choice| found[form].kind();
+            only_one(&all, |choice| of_form(choice) == form, &check, leftovers)
+        }
+    }
+}
+
+/// The only encoding that can be restored. If none can, the only one that has any records, if it has the form of the
+/// input.
+fn only_one(
+    all: &[(Choice, Candidate)],
+    has_form: impl Fn(Choice) -> bool,
+    check: &dyn Fn(Choice) -> Result<Outcome>,
+    leftovers: impl Fn() -> Leftovers,
+) -> Result<Choice> {
+    if let [(choice, candidate)] = all
+        && candidate.is_restorable.is_none()
+    {
+        // Restoring tells whether it can be restored.
+        return Ok(*choice);
+    }
+    let mut whole = Vec::new();
+    let mut partly = Vec::new();
+    let mut refused = None;
+    for (choice, candidate) in all {
+        let (is_whole, is_there) = match candidate.is_restorable {
+            Some(is) => (is, candidate.has_records),
+            None => match check(*choice) {
+                // Sets beyond the memory must not keep others from being restored.
+                Err(e) if e.class() == Class::Refused => {
+                    refused = Some(e);
+                    continue;
+                }
+                outcome => outcome.map(|outcome| (outcome.is_whole(), outcome.intact_records > 0))?,
+            },
+        };
+        match (is_whole, is_there) {
+            (true, _) => whole.push((*choice, candidate.root)),
+            (false, true) if has_form(*choice) => partly.push((*choice, candidate.root)),
+            (false, _) => {}
+        }
+    }
+    let roots = |list: &[(Choice, Option<Digest>)]| list.iter().map(|(_, root)| *root).collect();
+    match (&whole[..], &partly[..], refused) {
+        ([(choice, _)], ..) => Ok(*choice),
+        ([], _, Some(error)) => Err(error),
+        ([], [(choice, _)], None) => Ok(*choice),
+        ([], [], None) => Err(nothing_found(None, Vec::new(), leftovers())),
+        ([], several, None) => {
+            let leftovers = Box::new(leftovers());
+            Err(Error::new("read", ErrorKind::NoneWhole { roots: roots(several), leftovers }))
+        }
+        (several, ..) => Err(Error::new("read", ErrorKind::Ambiguous(roots(several)))),
+    }
+}

@@ -1,0 +1,39 @@
+//! What an error means for the caller.
+
+use fec_core::error::Class as FormatClass;
+
+/// What an error means for the caller. When an operation fails for several causes, the last of them in this order
+/// counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// The payload cannot be restored whole.
+    Lost,
+    /// What is there is not what the root promises.
+    Untrue,
+    /// A limit, or something that this build does not know.
+    Refused,
+    /// An input or output error, or the input changed while it was read.
+    Io,
+    /// Wrong use, or refused before any work.
+    Usage,
+}
+
+/// The class of a rule of the formats that an object breaks.
+pub(crate) fn class_of(class: Option<FormatClass>) -> Class {
+    match class {
+        Some(FormatClass::Refused) => Class::Refused,
+        Some(FormatClass::Invalid) => Class::Untrue,
+        Some(FormatClass::Damaged) | None => Class::Lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_causes_the_gravest_counts() {
+        let order = [Class::Lost, Class::Untrue, Class::Refused, Class::Io];
+        assert!(order.is_sorted());
+    }
+}

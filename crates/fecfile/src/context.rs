@@ -1,0 +1,117 @@
+//! What every operation works with: threads, kernel, limits, and where progress is reported.
+
+use fec_core::gf256::kernel::Backend;
+use fec_core::params::CONTAINER_GROUP_BYTES;
+use fec_core::window::WINDOW_LIMIT;
+
+/// The largest group that any setting allows: 2^20 groups of this size cannot overflow 64 bits.
+const LARGEST_GROUP: u64 = 1 << 42;
+
+/// Threads, kernel and limits of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Threads that work at the same time.
+    pub threads: usize,
+    /// The kernel.
+    pub backend: Backend,
+    /// Inputs of `encode` are mapped, if the fence of [`io::sigbus`](crate::io::sigbus) is installed.
+    pub map: bool,
+    /// An operation ends only when its outputs are on the disk, not only in the system's cache.
+    pub sync: bool,
+    /// Most bytes for the buffers of sets.
+    pub max_memory: u64,
+    /// Most bytes that a container's group may have.
+    pub max_group: u64,
+    /// Most bytes that the window of a live stream may have.
+    pub max_window: u64,
+}
+
+impl Settings {
+    /// The fastest kernel, set for this processor; a thread for each core; 96 MiB for the buffers of sets.
+    pub fn new() -> Settings {
+        let backend = Backend::best();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let settings = Settings {
+            threads,
+            backend: backend.with_tuning(crate::processor::tuning(backend.tuning())),
+            map: true,
+            sync: true,
+            max_memory: 0,
+            max_group: 0,
+            max_window: 0,
+        };
+        settings.with_memory(None)
+    }
+
+    /// The same settings with this many bytes for the buffers of sets, of groups and of windows; `None`: the default of
+    /// each.
+    pub fn with_memory(self, bytes: Option<u64>) -> Settings {
+        Settings {
+            max_memory: bytes.unwrap_or(96 << 20),
+            max_group: bytes.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
+            max_window: bytes.unwrap_or(WINDOW_LIMIT),
+            ..self
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::new()
+    }
+}
+
+/// Settings, and where progress is reported.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Threads, kernel and limits.
+    pub settings: Settings,
+    /// Where progress is reported.
+    pub progress: &'a dyn Progress,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Context { settings: Settings::new(), progress: &Silent }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Starts a meter for the bytes of `action`.
+    pub fn meter(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + 'a> {
+        self.progress.begin(action, total)
+    }
+
+    /// The same context without progress.
+    pub fn silent(&self) -> Context<'static> {
+        Context { settings: self.settings, progress: &Silent }
+    }
+}
+
+/// Takes reports of progress.
+pub trait Progress: Sync {
+    /// `action` begins. It goes through `total` bytes, or through a number that is not known yet.
+    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_>;
+}
+
+/// Counts the bytes of one action. Shared by all threads; it ends when it is dropped.
+pub trait Meter: Sync + Send {
+    /// `bytes` more are done.
+    fn add(&self, bytes: u64);
+    /// All is done.
+    fn finish(&self) {}
+}
+
+/// Progress that goes nowhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _action: &'static str, _total: Option<u64>) -> Box<dyn Meter + '_> {
+        Box::new(Silent)
+    }
+}
+
+impl Meter for Silent {
+    fn add(&self, _bytes: u64) {}
+}

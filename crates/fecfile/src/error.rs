@@ -1,0 +1,322 @@
+//! Errors: what was being done, where, and why it stopped. Each is a value, so that callers choose words and exit codes
+//! of their own.
+
+use crate::leftovers::{Leftovers, show_root};
+use crate::live::LiveError;
+use crate::names::show;
+use crate::report::Restored;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::set::SetError;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use crate::class::Class;
+
+/// The result of an operation of this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How a failed write is told.
+pub(crate) type WriteFailure<'a> = dyn Fn(io::Error) -> Error + Sync + 'a;
+
+/// What was being done, where, and why it stopped.
+#[derive(Debug)]
+pub struct Error {
+    /// `read`, `write`, `encode`, …
+    pub action: &'static str,
+    /// Where.
+    pub place: Place,
+    /// Why.
+    pub kind: ErrorKind,
+}
+
+/// Where something went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file or folder, `-` for standard input, or the name of an object in a store.
+    Path(PathBuf),
+    /// Standard output, or whatever the caller's writer is.
+    Output,
+    /// A temporary file.
+    Temporary,
+    /// A network address.
+    Address(String),
+    /// No place in particular.
+    Nowhere,
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Place {
+        Place::Path(path.to_path_buf())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Path(path) => f.write_str(&show(path)),
+            Place::Output => f.write_str("standard output"),
+            Place::Temporary => f.write_str("the temporary file"),
+            Place::Address(address) => f.write_str(address),
+            Place::Nowhere => Ok(()),
+        }
+    }
+}
+
+/// Why an operation stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The system or a store reports an error.
+    #[error("{0}")]
+    Io(#[source] io::Error),
+    /// A folder where a file is expected.
+    #[error("it is a folder")]
+    IsFolder,
+    /// An output that is a symbolic link.
+    #[error("it is a symbolic link")]
+    IsSymlink,
+    /// An output that exists, and may not be replaced.
+    #[error("it exists")]
+    Exists,
+    /// Something else stands where the output folder is to be.
+    #[error("it exists and is not a folder")]
+    NotAFolder,
+    /// An output folder with something in it.
+    #[error("the folder is not empty")]
+    FolderNotEmpty,
+    /// A folder that may be replaced holds something that is not a shard file.
+    #[error("{} is not a shard file", show(.0))]
+    NotAShardFile(PathBuf),
+    /// An output file system that is too small.
+    #[error("{needed} bytes are needed and {free} are free")]
+    NoRoom {
+        /// Bytes of the output.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// An input that changed while it was read.
+    #[error("it changed while it was read")]
+    Changed,
+    /// Sets larger than the memory that is allowed.
+    #[error("one set takes {need} bytes, --max-memory is {most}")]
+    SetMemory {
+        /// Bytes of a set.
+        need: u64,
+        /// Bytes allowed.
+        most: u64,
+    },
+    /// A group whose shards are so small that its proofs fill the memory.
+    #[error("a group takes {need} bytes with its proofs, --max-memory is {most}")]
+    GroupMemory {
+        /// Bytes of the group.
+        need: u64,
+        /// Bytes allowed.
+        most: u64,
+    },
+    /// What was asked for breaks a rule of the formats.
+    #[error("{0}")]
+    Format(#[from] FormatError),
+    /// A payload with more groups than the format has numbers for.
+    #[error("the payload has more than {0} groups")]
+    ManyGroups(u64),
+    /// An input with more groups than a reader accepts.
+    #[error("more than {0} groups")]
+    TooManyGroups(u64),
+    /// An input that imitates records, so that scanning it would never end.
+    #[error("{0}")]
+    Imitation(#[from] fec_core::format::scan::TooMuchVain),
+    /// More encodings in one input than a reader tells apart.
+    #[error("more than {0} encodings in one input")]
+    TooManyEncodings(usize),
+    /// Nothing was found under the wanted root, or under any.
+    #[error("{0}")]
+    NothingFound(Box<NothingFound>),
+    /// Two or more encodings can be restored, and none was asked for.
+    #[error("{} encodings are here, and none was asked for:{}", .0.len(), Roots(.0))]
+    Ambiguous(Vec<Option<Digest>>),
+    /// A live stream in front, and encodings behind it that can be restored.
+    #[error("a live stream and encodings are here:{}", Roots(.0))]
+    StreamAndEncodings(Vec<Option<Digest>>),
+    /// Several encodings, of which none can be restored whole.
+    #[error("{} encodings are here, and none is whole:{}", .roots.len(), Roots(roots))]
+    NoneWhole {
+        /// Their roots.
+        roots: Vec<Option<Digest>>,
+        /// What else is there.
+        leftovers: Box<Leftovers>,
+    },
+    /// A pipe of which no more can be restored.
+    #[error("the payload cannot be restored from byte {position} on\n{}", lost_and_left(lost, leftovers))]
+    NotWhole {
+        /// Bytes that went out.
+        position: u64,
+        /// What is lost of the group behind them.
+        lost: Box<crate::ranges::Ranges>,
+        /// What else came.
+        leftovers: Box<Leftovers>,
+    },
+    /// A payload that cannot be restored whole; nothing was written. What is lost stands in the outcome.
+    #[error("the payload cannot be restored whole\n{}", lost_and_left(&.0.outcome.lost, &.0.leftovers))]
+    Lost(Box<Restored>),
+    /// A container in a pipe that ends too early.
+    #[error("it is cut: nothing follows after byte {position}")]
+    Cut {
+        /// Bytes that went out.
+        position: u64,
+        /// What else came.
+        leftovers: Box<Leftovers>,
+    },
+    /// A container whose index lists other groups.
+    #[error("the index is of root {}, the groups are not", crate::names::hex(.0))]
+    OtherIndex(Digest),
+    /// The root binds a set that breaks a rule.
+    #[error("group {group}, set {set}: {cause}")]
+    Untrue {
+        /// The group's number.
+        group: u32,
+        /// The set's number in it.
+        set: u32,
+        /// The rule.
+        #[source]
+        cause: SetError,
+    },
+    /// Decoding was asked for, and one shard is not enough for it.
+    #[error("one shard is not enough to decode sets")]
+    OneShardDeep,
+    /// A shard file where only a container can be read.
+    #[error("it is a shard file, not a container")]
+    ShardFileAlone,
+    /// A live stream cannot be sent or received.
+    #[error("{0}")]
+    Live(#[from] LiveError),
+}
+
+/// What was found instead.
+#[derive(Debug)]
+pub struct NothingFound {
+    /// The root that was asked for.
+    pub wanted: Option<Digest>,
+    /// Roots that something leads to.
+    pub others: Vec<Digest>,
+    /// What does not count.
+    pub leftovers: Leftovers,
+    /// The input is a single shard file.
+    pub is_shard_file: bool,
+}
+
+impl fmt::Display for NothingFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_live() {
+            return f.write_str("the input is a live stream: it has no root, and nothing in it is proved");
+        }
+        let mut listed: String =
+            self.others.iter().map(|root| format!("\n  found: root {}", show_root(Some(*root)))).collect();
+        let mut left = String::new();
+        self.leftovers.describe_all(&mut left);
+        if !left.is_empty() {
+            listed.push('\n');
+            listed.push_str(left.trim_end());
+        }
+        match self.wanted {
+            Some(root) => write!(f, "nothing that leads to root {} was found{listed}", show_root(Some(root))),
+            None => write!(f, "no intact shard or record was found{listed}"),
+        }
+    }
+}
+
+impl NothingFound {
+    /// Whether the input is a live stream, which holds no encodings.
+    pub fn is_live(&self) -> bool {
+        self.leftovers.is_live && self.others.is_empty()
+    }
+}
+
+struct Roots<'a>(&'a [Option<Digest>]);
+
+impl fmt::Display for Roots<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|root| write!(f, "\n  root {}", show_root(*root)))
+    }
+}
+
+fn lost_and_left(lost: &crate::ranges::Ranges, leftovers: &Leftovers) -> String {
+    let mut out = String::new();
+    lost.describe("lost", 20, &mut out);
+    leftovers.describe(&mut out);
+    out.trim_end().to_owned()
+}
+
+impl Error {
+    /// An error without a place.
+    pub fn new(action: &'static str, kind: impl Into<ErrorKind>) -> Error {
+        Error { action, place: Place::Nowhere, kind: kind.into() }
+    }
+
+    /// An error at a place.
+    pub fn at(action: &'static str, place: impl Into<Place>, kind: impl Into<ErrorKind>) -> Error {
+        Error { action, place: place.into(), kind: kind.into() }
+    }
+
+    /// An operation of the system on a file failed.
+    pub fn io(action: &'static str, place: impl Into<Place>, cause: io::Error) -> Error {
+        Error::at(action, place, ErrorKind::Io(cause))
+    }
+
+    /// What it means for the caller.
+    pub fn class(&self) -> Class {
+        match &self.kind {
+            ErrorKind::Io(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => Class::Io,
+            ErrorKind::SetMemory { .. }
+            | ErrorKind::GroupMemory { .. }
+            | ErrorKind::ManyGroups(_)
+            | ErrorKind::TooManyGroups(_)
+            | ErrorKind::Imitation(_)
+            | ErrorKind::Format(_)
+            | ErrorKind::TooManyEncodings(_) => Class::Refused,
+            ErrorKind::NothingFound(found) if found.is_live() => Class::Usage,
+            ErrorKind::NothingFound(found) if found.others.is_empty() => found.leftovers.class(),
+            ErrorKind::NothingFound(found) => found.leftovers.class().max(Class::Untrue),
+            ErrorKind::NoneWhole { leftovers, .. }
+            | ErrorKind::NotWhole { leftovers, .. }
+            | ErrorKind::Cut { leftovers, .. } => leftovers.class(),
+            ErrorKind::Lost(restored) if restored.outcome.unreadable.is_some() => Class::Io,
+            ErrorKind::Lost(restored) => restored.leftovers.class(),
+            ErrorKind::OtherIndex(_) | ErrorKind::Untrue { .. } => Class::Untrue,
+            ErrorKind::Live(cause) => cause.class(),
+            ErrorKind::IsFolder
+            | ErrorKind::IsSymlink
+            | ErrorKind::Exists
+            | ErrorKind::NotAFolder
+            | ErrorKind::FolderNotEmpty
+            | ErrorKind::NotAShardFile(_)
+            | ErrorKind::Ambiguous(_)
+            | ErrorKind::StreamAndEncodings(_)
+            | ErrorKind::OneShardDeep
+            | ErrorKind::ShardFileAlone => Class::Usage,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // These say everything themselves.
+        let speaks_for_itself = matches!(
+            self.kind,
+            ErrorKind::NothingFound(_) | ErrorKind::Ambiguous(_) | ErrorKind::NoneWhole { .. }
+        );
+        match &self.place {
+            _ if speaks_for_itself => write!(f, "{}", self.kind),
+            Place::Nowhere => write!(f, "{}: {}", self.action, self.kind),
+            place => write!(f, "{} {place}: {}", self.action, self.kind),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.kind)
+    }
+}

@@ -1,0 +1,18 @@
+//! The forms that an encoding takes, and what all of them come down to: an [`Encoded`], which has groups of sets in order and
+//! a way to load the shards of any set into a decoder, which checks them there.
+//!
+//! Detection, restoring and verifying walk over one list, `FORMS`. A new form adds its file, its line there, its
+//! writer, its part of the specification and its number in `fec_core::params`.
+
+pub(crate) mod container;
+pub mod encoded;
+pub(crate) mod form;
+pub(crate) mod shards;
+
+pub use crate::leftovers::{Leftovers, show_root};
+pub use encoded::{Encoded, GroupEntry, Load, Records};
+
+use form::Form;
+
+/// All forms, in the order in which they look at an input.
+pub(crate) static FORMS: &[&dyn Form] = &[&shards::ShardFiles, &container::Containers];

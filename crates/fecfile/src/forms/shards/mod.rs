@@ -1,0 +1,106 @@
+//! Shard files: one for each shard index, with that shard of all sets (docs/FORMAT.md, section 8).
+
+mod examine;
+mod gather;
+pub(crate) mod writer;
+
+use super::encoded::Encoded;
+use super::form::{Candidate, Form, Found, Seen};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::leftovers::Leftovers;
+use crate::report::Examination;
+use fec_core::digest::Digest;
+use fec_core::params;
+use gather::{Gathered, ShardSet};
+
+/// The form.
+pub(crate) struct ShardFiles;
+
+impl Form for ShardFiles {
+    fn kind(&self) -> params::Form {
+        params::Form::Shards
+    }
+
+    fn find(
+        &self,
+        input: &Input,
+        seen: &mut Seen,
+        wanted: Option<Digest>,
+        _context: &Context<'_>,
+    ) -> Result<Box<dyn Found>> {
+        let mut gathered = Gathered::default();
+        let mut is_restorable = None;
+        let mut is_alone = false;
+        match input {
+            Input::Several(objects) => {
+                seen.form = Some(self.kind());
+                objects.iter().for_each(|object| {
+                    gathered.add(object);
+                });
+            }
+            Input::One(object) => {
+                is_alone = true;
+                if gathered.add(object) {
+                    seen.form = Some(self.kind());
+                }
+                seen.is_wanted = wanted.is_some_and(|root| gathered.sets.contains_key(&root));
+                if wanted.is_none() {
+                    let mut whole = Vec::new();
+                    for set in gathered.sets.values() {
+                        let fail = |e| Error::io("read", object.place.as_path(), e);
+                        let (proved, is_whole) = set.proved().map_err(fail)?;
+                        proved.iter().for_each(|(start, end)| seen.proved.add(start, end));
+                        whole.push(is_whole);
+                    }
+                    is_restorable = Some(whole);
+                }
+            }
+        }
+        let Gathered { sets, leftovers } = gathered;
+        Ok(Box::new(FoundShards { sets: sets.into_values().collect(), is_restorable, is_alone, leftovers }))
+    }
+}
+
+/// Shard files that belong to one or several roots.
+struct FoundShards {
+    sets: Vec<ShardSet>,
+    /// Whether each can be restored; known only where one file was given without a root.
+    is_restorable: Option<Vec<bool>>,
+    /// One file was given.
+    is_alone: bool,
+    leftovers: Leftovers,
+}
+
+impl Found for FoundShards {
+    fn kind(&self) -> params::Form {
+        params::Form::Shards
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let known = |nth: usize| self.is_restorable.as_ref().map(|is| is[nth]);
+        let sets = self.sets.iter().enumerate();
+        sets.map(|(nth, set)| Candidate {
+            root: Some(set.encoding.root),
+            is_restorable: known(nth),
+            has_records: true,
+        })
+        .collect()
+    }
+
+    fn encoded(&self, nth: usize) -> Encoded<'_> {
+        self.sets[nth].encoded()
+    }
+
+    fn examine(&self, nth: usize, context: &Context<'_>) -> Examination {
+        match self.is_alone {
+            true => examine::one(&self.sets[nth], context),
+            false => examine::all(&self.sets[nth], context),
+        }
+    }
+
+    fn leftovers(&self) -> &Leftovers {
+        &self.leftovers
+    }
+}

@@ -1,0 +1,113 @@
+//! Inputs: objects that are read at positions, each with the place where it stands.
+
+use crate::error::{Error, Result};
+use crate::io::folder::open_file;
+use crate::io::spool::Spool;
+use crate::io::{ReadAt, Store};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Objects that encodings are looked for in.
+pub enum Input {
+    /// Shard files, from any places and under any names, and whatever else lies there.
+    Several(Vec<Object>),
+    /// One object of any form.
+    One(Object),
+}
+
+/// An object and where it stands.
+#[derive(Clone)]
+pub struct Object {
+    /// Its path, or its name in a store: for reports, never for decisions.
+    pub place: PathBuf,
+    /// What can be read of it.
+    pub content: Content,
+}
+
+/// What can be read of an object.
+#[derive(Clone)]
+pub enum Content {
+    /// Bytes at positions, and how many there were at first.
+    Bytes(Arc<dyn ReadAt>, u64),
+    /// A folder, pipe or device: it is not opened, since that could wait for ever.
+    NoFile,
+    /// It cannot be opened.
+    Unreadable(Arc<io::Error>),
+}
+
+impl Object {
+    /// An object that is open.
+    ///
+    /// # Errors
+    /// When its size cannot be told.
+    pub fn new(place: impl Into<PathBuf>, bytes: Arc<dyn ReadAt>) -> io::Result<Object> {
+        let len = bytes.size()?;
+        Ok(Object { place: place.into(), content: Content::Bytes(bytes, len) })
+    }
+
+    fn open(place: PathBuf, open: impl FnOnce() -> io::Result<Option<Arc<dyn ReadAt>>>) -> Object {
+        let content = match open().and_then(|bytes| bytes.map(|b| b.size().map(|len| (b, len))).transpose()) {
+            Ok(Some((bytes, len))) => Content::Bytes(bytes, len),
+            Ok(None) => Content::NoFile,
+            Err(e) => Content::Unreadable(Arc::new(e)),
+        };
+        Object { place, content }
+    }
+}
+
+impl Input {
+    /// What a list of paths names: one file is one object of any form; folders, whose files are looked at one level deep, and
+    /// several paths are shard files.
+    ///
+    /// # Errors
+    /// When a path is not there, or a folder cannot be listed.
+    pub fn of_paths(paths: &[PathBuf]) -> Result<Input> {
+        let fail = |path: &Path, e| Error::io("read", path, e);
+        if let [path] = paths
+            && let Some(bytes) = open_file(path).map_err(|e| fail(path, e))?
+        {
+            return Ok(Input::One(Object::new(path, bytes).map_err(|e| fail(path, e))?));
+        }
+        let mut files = BTreeSet::new();
+        for path in paths {
+            if !fs::metadata(path).map_err(|e| fail(path, e))?.is_dir() {
+                files.insert(path.clone());
+                continue;
+            }
+            for entry in fs::read_dir(path).map_err(|e| fail(path, e))? {
+                files.insert(entry.map_err(|e| fail(path, e))?.path());
+            }
+        }
+        let open = |path: PathBuf| {
+            let file = path.clone();
+            Object::open(path, move || open_file(&file))
+        };
+        Ok(Input::Several(files.into_iter().map(open).collect()))
+    }
+
+    /// All objects of a store.
+    ///
+    /// # Errors
+    /// When it cannot be listed.
+    pub fn of_store(store: &dyn Store) -> Result<Input> {
+        let names = store.list().map_err(|e| Error::new("list the store", crate::error::ErrorKind::Io(e)))?;
+        let open = |name: std::ffi::OsString| {
+            let place = PathBuf::from(&name);
+            Object::open(place, || store.open(&name).map(|bytes| Some(Arc::from(bytes))))
+        };
+        Ok(Input::Several(names.into_iter().map(open).collect()))
+    }
+
+    /// A pipe, copied to an unnamed temporary file.
+    ///
+    /// # Errors
+    /// Those of the pipe and of the file.
+    pub fn spooled(place: &Path, pipe: impl io::Read) -> Result<Input> {
+        let bytes = Spool::of_pipe(place, pipe)?;
+        let object = Object::new(place, bytes).map_err(|e| Error::io("spool", place, e))?;
+        Ok(Input::One(object))
+    }
+}

@@ -1,0 +1,54 @@
+//! A folder as a store.
+
+use super::output::{FolderOut, Policy, check_room};
+use super::{NewObjects, ReadAt, Store};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of a folder. New ones appear together with the folder itself, which must not be there, or be empty; or
+/// hold shard files only, if those may be replaced.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    policy: Policy,
+}
+
+impl Folder {
+    /// The folder `path`, whether it is there or not.
+    pub fn new(path: impl Into<PathBuf>, policy: Policy) -> Folder {
+        Folder { path: path.into(), policy }
+    }
+}
+
+impl Store for Folder {
+    fn list(&self) -> io::Result<Vec<OsString>> {
+        let mut names: Vec<OsString> =
+            fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, name: &OsStr) -> io::Result<Box<dyn ReadAt>> {
+        Ok(Box::new(File::open(self.path.join(name))?))
+    }
+
+    fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>> {
+        FolderOut::check(&self.path, self.policy)?;
+        check_room(&self.path, bytes)?;
+        Ok(Box::new(FolderOut::create(&self.path, names, self.policy)?))
+    }
+}
+
+/// Opens a regular file; `None` for anything else, which is not opened, since that could wait for ever.
+///
+/// # Errors
+/// When it is not there, or cannot be opened.
+pub fn open_file(path: &Path) -> io::Result<Option<Arc<dyn ReadAt>>> {
+    match fs::metadata(path)?.is_file() {
+        true => Ok(Some(Arc::new(File::open(path)?))),
+        false => Ok(None),
+    }
+}

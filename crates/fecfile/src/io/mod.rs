@@ -1,0 +1,134 @@
+//! Storage: what the rest of the library reads from and writes to.
+//!
+//! | trait | stands for | implementations |
+//! |---|---|---|
+//! | [`ReadAt`] | an object that is read at positions | `File`, [`MemoryObject`](memory::MemoryObject), byte slices |
+//! | [`NewObjects`] | objects that are written, in any order, and appear together | [`FolderOut`](output::FolderOut), the memory store |
+//! | [`Store`] | a place for objects with names | [`Folder`](folder::Folder), [`MemoryStore`](memory::MemoryStore) |
+//!
+//! Forms know only these traits. An object that cannot be read in some place is damaged there, and nowhere else.
+
+pub mod bad_blocks;
+pub mod folder;
+pub mod memory;
+pub mod output;
+pub mod sigbus;
+pub mod source;
+pub mod spool;
+pub mod temporary;
+
+use crate::error::Place;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+
+/// An object that is read at positions, by several threads.
+pub trait ReadAt: Send + Sync {
+    /// Reads some of the bytes from `offset` on; 0 at the end.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
+
+    /// Bytes of the object.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `out` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if there are fewer; those of the object.
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < out.len() {
+            match self.read_at(offset + filled as u64, &mut out[filled..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ReadAt for File {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, out, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.metadata().map(|meta| meta.len())
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let start = self.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
+        let len = out.len().min(self.len() - start);
+        out[..len].copy_from_slice(&self[start..start + len]);
+        Ok(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, out)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for std::sync::Arc<T> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, out)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, out)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+/// Objects that are being written, by several threads and in any order, and that appear under their names when all of them
+/// are whole. Dropped before that, nothing of them is left.
+pub trait NewObjects: Send + Sync {
+    /// Writes `parts`, one behind the other, from byte `offset` of object number `object` on. The list is used up.
+    fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()>;
+
+    /// What to call them when something goes wrong.
+    fn place(&self) -> Place;
+
+    /// Reads back what was written: fills as much of `out` as is there, and tells how much that is.
+    fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize>;
+
+    /// Makes all objects durable, and gives them their names.
+    fn commit(self: Box<Self>) -> crate::Result<()>;
+}
+
+/// A place for objects with names.
+pub trait Store: Send + Sync {
+    /// The names of all objects, in order.
+    fn list(&self) -> io::Result<Vec<OsString>>;
+
+    /// Opens an object for reading.
+    fn open(&self, name: &OsStr) -> io::Result<Box<dyn ReadAt>>;
+
+    /// Starts objects with these names, of about `bytes` bytes together.
+    ///
+    /// # Errors
+    /// When they may not be made, or there is not the room for them.
+    fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>>;
+}

@@ -1,0 +1,333 @@
+//! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
+
+use super::NewObjects;
+use super::temporary::{Temporary, parent};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::threads::Threads;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::shard_file;
+use rustix::fs::{AtFlags, CWD, RenameFlags};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// How an output may be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// An existing output may be replaced.
+    pub force: bool,
+    /// The output is on the disk, not only in the system's cache, before the operation ends.
+    pub sync: bool,
+}
+
+/// Whether `path` is there and is a device, FIFO or socket: such outputs are written from front to back.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| {
+        let t = m.file_type();
+        t.is_fifo() || t.is_char_device() || t.is_block_device() || t.is_socket()
+    })
+}
+
+/// Opens a device, FIFO or socket for writing.
+pub fn open_special(path: &Path) -> Result<File> {
+    OpenOptions::new().write(true).open(path).map_err(|e| Error::io("write", path, e))
+}
+
+/// Fails when `path` exists and may not be replaced.
+pub fn check_absent(path: &Path, policy: Policy) -> Result<()> {
+    let refused = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => ErrorKind::IsFolder,
+        Ok(meta) if meta.is_symlink() => ErrorKind::IsSymlink,
+        Ok(_) if !policy.force => ErrorKind::Exists,
+        _ => return Ok(()),
+    };
+    Err(Error::at("write", path, refused))
+}
+
+/// Fails when the folder that is to hold `path` is not there.
+pub fn check_folder(path: &Path) -> Result<()> {
+    fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io("create", path, e))
+}
+
+/// Whether two paths name one place, as far as their folders exist.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let place =
+        |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
+    let file = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let same_place = place(a).is_some_and(|a| Some(a) == place(b));
+    same_place || file(a).is_some_and(|a| Some(a) == file(b))
+}
+
+/// Fails early when the file system that holds `path` has clearly less room than `bytes`.
+pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
+    let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if stat.f_blocks > 0 && free < bytes {
+        return Err(Error::at("write", path, ErrorKind::NoRoom { needed: bytes, free }));
+    }
+    Ok(())
+}
+
+/// A regular file that appears under its name only when it is whole.
+#[derive(Debug)]
+pub struct FileOut {
+    target: PathBuf,
+    policy: Policy,
+    temporary: Temporary,
+    file: File,
+}
+
+impl FileOut {
+    /// Starts a file that will be `target`.
+    pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
+        check_absent(target, policy)?;
+        let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let (temporary, file) =
+            Temporary::beside(target, open).map_err(|e| Error::io("create", target, e))?;
+        Ok(FileOut { target: target.to_path_buf(), policy, temporary, file })
+    }
+
+    /// The file, to write into.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts bytes at a place.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.file.write_all_at(bytes, offset).map_err(|e| self.failure(e))
+    }
+
+    /// A failed write to this output.
+    pub fn failure(&self, cause: io::Error) -> Error {
+        Error::io("write", self.target.as_path(), cause)
+    }
+
+    /// Gives the file its length, its place on the disk and its name.
+    pub fn commit(self, len: u64) -> Result<()> {
+        let FileOut { target, policy, temporary, file } = self;
+        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        file.set_len(len).map_err(fail)?;
+        if policy.sync {
+            file.sync_all().map_err(fail)?;
+        }
+        temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
+            _ => fail(e),
+        })?;
+        sync_folder(parent(&target), policy)
+    }
+}
+
+/// Renames, and without `force` never over anything that is there.
+fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
+    if force {
+        return fs::rename(from, to);
+    }
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        // A file system without that call: a link never replaces anything either.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            match rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty()) {
+                Ok(()) => fs::remove_file(from),
+                Err(rustix::io::Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
+                // Folders, and file systems without links: the output was checked before the work.
+                Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
+                Err(e) => Err(e.into()),
+            }
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
+    if !policy.sync {
+        return Ok(());
+    }
+    let synced = File::open(folder).and_then(|f| f.sync_all());
+    match synced {
+        // Some file systems cannot sync a folder; the files in it are safe.
+        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        other => other.map_err(|e| Error::io("sync", folder, e)),
+    }
+}
+
+/// A folder of files that appears under its name only when all of them are whole.
+#[derive(Debug)]
+pub struct FolderOut {
+    target: PathBuf,
+    policy: Policy,
+    temporary: Temporary,
+    files: Vec<File>,
+}
+
+impl FolderOut {
+    /// Starts a folder that will be `target`, with files of these names.
+    pub fn create(target: &Path, names: &[std::ffi::OsString], policy: Policy) -> Result<FolderOut> {
+        FolderOut::check(target, policy)?;
+        let fail = |e: io::Error| Error::io("create", target, e);
+        let (temporary, ()) = Temporary::beside(target, |path| fs::create_dir(path)).map_err(fail)?;
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let open =
+                OpenOptions::new().read(true).write(true).create_new(true).open(temporary.path().join(name));
+            files.push(open.map_err(fail)?);
+        }
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files })
+    }
+
+    /// Fails when `target` exists and may not be replaced: without `force` anything but an empty folder; with it
+    /// anything but a folder that holds shard files only.
+    pub fn check(target: &Path, policy: Policy) -> Result<()> {
+        let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
+        if !meta.is_dir() {
+            return Err(Error::at("write", target, ErrorKind::NotAFolder));
+        }
+        let fail = |e| Error::io("read", target, e);
+        for entry in fs::read_dir(target).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            if !policy.force {
+                return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
+            }
+            if !is_shard_file(&path) {
+                return Err(Error::at("replace", target, ErrorKind::NotAShardFile(path)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts all files on the disk and gives the folder its name.
+    fn commit(self) -> Result<()> {
+        let FolderOut { target, policy, temporary, files } = self;
+        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        if policy.sync {
+            let first_error = Mutex::new(None);
+            // Waiting for a disk takes no processor, so this does not count against the threads of the caller.
+            Threads(SYNCS).run(files.len(), &|i| {
+                if let Err(e) = files[i].sync_all() {
+                    lock(&first_error).get_or_insert(e);
+                }
+            });
+            if let Some(e) = into_value(first_error) {
+                return Err(fail(e));
+            }
+        }
+        drop(files);
+        sync_folder(temporary.path(), policy)?;
+        FolderOut::check(&target, policy)?;
+        temporary.commit(|from| replace_folder(from, &target, policy)).map_err(fail)?;
+        sync_folder(parent(&target), policy)
+    }
+}
+
+/// Files that are put on the disk at the same time.
+const SYNCS: usize = 4;
+
+impl NewObjects for FolderOut {
+    fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        write_all_vectored_at(&self.files[object], parts, offset)
+    }
+
+    fn place(&self) -> Place {
+        self.target.as_path().into()
+    }
+
+    fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < out.len() {
+            match self.files[object].read_at(&mut out[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        FolderOut::commit(*self)
+    }
+}
+
+/// Renames a folder into place; with `force` one that is there already goes away afterwards.
+fn replace_folder(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
+    match fs::rename(from, to) {
+        // Without `force` the folder was empty when it was checked: what came since is not ours.
+        Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let exchange = || rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE);
+            exchange()?;
+            // Under the temporary name nobody else finds it: what is in it now is what goes away.
+            if FolderOut::check(from, policy).is_err() {
+                exchange()?;
+                return Err(e);
+            }
+            fs::remove_dir_all(from)
+        }
+        other => other,
+    }
+}
+
+/// Whether `path` is a file that starts like a shard file.
+pub fn is_shard_file(path: &Path) -> bool {
+    let mut magic = [0u8; 8];
+    let is_file = fs::symlink_metadata(path).is_ok_and(|m| m.is_file());
+    is_file
+        && File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok()
+        && shard_file::has_magic(&magic)
+}
+
+/// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
+fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
+    // Empty rows are nothing to write.
+    IoSlice::advance_slices(&mut rows, 0);
+    while !rows.is_empty() {
+        match rustix::io::pwritev(file, rows, at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                at += written as u64;
+                IoSlice::advance_slices(&mut rows, written);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes a small text file under the same rules as any output.
+pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
+    if is_special(path) {
+        return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io("write", path, e));
+    }
+    let out = FileOut::create(path, policy)?;
+    out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
+    out.commit(text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Somebody puts a file into the output folder between the last check and the rename.
+    #[test]
+    fn a_folder_that_fills_up_meanwhile_is_not_replaced() {
+        for force in [false, true] {
+            let place = tempfile::tempdir().unwrap();
+            let (from, to) = (place.path().join("from"), place.path().join("to"));
+            for folder in [&from, &to] {
+                fs::create_dir(folder).unwrap();
+            }
+            fs::write(to.join("precious"), b"precious").unwrap();
+            fs::write(from.join("new"), b"new").unwrap();
+            let done = replace_folder(&from, &to, Policy { force, sync: false });
+            assert_eq!(done.unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
+            assert_eq!(fs::read(to.join("precious")).unwrap(), b"precious");
+            assert!(from.join("new").exists());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A file to protect: mapped, or read at positions; and a check that it stayed the same.
+
+use super::sigbus::FencedMap;
+use crate::error::{Error, ErrorKind, Result};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// A regular file open for reading.
+#[derive(Debug)]
+pub struct SourceFile {
+    path: PathBuf,
+    file: File,
+    map: Option<FencedMap>,
+    stamp: Stamp,
+}
+
+/// What changes when somebody writes to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    len: u64,
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of a file.
+    pub fn of(meta: &Metadata) -> Stamp {
+        Stamp {
+            len: meta.len(),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
+            ctime: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+impl SourceFile {
+    /// Opens a regular file; `mapped` asks for a map, which is not made for an empty file, without the fence of
+    /// [`sigbus`](super::sigbus), or where the system refuses it.
+    pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
+        let fail = |e: io::Error| Error::io("read", path, e);
+        let file = File::open(path).map_err(fail)?;
+        let stamp = Stamp::of(&file.metadata().map_err(fail)?);
+        let map = if mapped && stamp.len > 0 {
+            FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
+        } else {
+            None
+        };
+        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of the file when it was opened.
+    pub fn size(&self) -> u64 {
+        self.stamp.len
+    }
+
+    /// Copies the bytes from `offset` into `out`.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let done = match &self.map {
+            Some(map) => map.copy(offset as usize, out),
+            None => self.file.read_exact_at(out, offset),
+        };
+        done.map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => self.changed(),
+            _ => Error::io("read", self.path.as_path(), e),
+        })
+    }
+
+    /// Fails if the file was changed since it was opened.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let meta = self.file.metadata().map_err(|e| Error::io("read", self.path.as_path(), e))?;
+        if Stamp::of(&meta) != self.stamp {
+            return Err(self.changed());
+        }
+        Ok(())
+    }
+
+    fn changed(&self) -> Error {
+        Error::at("read", self.path.as_path(), ErrorKind::Changed)
+    }
+}

@@ -1,0 +1,57 @@
+//! A temporary file without a name: for what has to be whole before it goes on.
+
+use super::ReadAt;
+use crate::error::{Error, Place, Result, WriteFailure};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A temporary file, gone when it is dropped.
+pub struct Spool(File);
+
+impl Spool {
+    /// An empty one, in the folder that the system has for temporary files.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new() -> Result<Spool> {
+        tempfile::tempfile().map(Spool).map_err(|e| Error::io("create", Place::Temporary, e))
+    }
+
+    /// One that holds all that comes out of a pipe, as an object to read.
+    ///
+    /// # Errors
+    /// Those of the pipe and of the file, told as the pipe's.
+    pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
+        let fail = |e: io::Error| Error::io("spool", place, e);
+        let mut file = tempfile::tempfile().map_err(fail)?;
+        io::copy(&mut pipe, &mut file).map_err(fail)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Puts bytes at a place.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.0.write_all_at(bytes, offset).map_err(|e| Error::io("write", Place::Temporary, e))
+    }
+
+    /// Writes the first `len` bytes to `out`, with zeros where nothing was put.
+    ///
+    /// # Errors
+    /// Those of the file, one that became shorter meanwhile too, and those of `out`.
+    pub fn copy_to(mut self, len: u64, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+        let here = |action| move |e| Error::io(action, Place::Temporary, e);
+        self.0.set_len(len).map_err(here("write"))?;
+        self.0.rewind().map_err(here("read"))?;
+        let copied = io::copy(&mut self.0.take(len), out).map_err(fail)?;
+        if copied < len {
+            // What went out is not the payload.
+            return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! What was found and does not take part.
+
+use crate::class::{Class, class_of};
+use crate::names::{hex, show};
+use fec_core::digest::Digest;
+use fec_core::error::{Class as FormatClass, FormatError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A root as people read it, or words for one that is not known.
+pub fn show_root(root: Option<Digest>) -> String {
+    root.map_or_else(|| "a root that is not known".to_owned(), |root| hex(&root))
+}
+
+/// Everything that was found and does not take part: for the report, and for the class of the error when the payload
+/// cannot be restored without it.
+#[derive(Clone, Debug, Default)]
+pub struct Leftovers {
+    /// Files that hold nothing of any encoding.
+    pub foreign: Vec<PathBuf>,
+    /// Files or places that could not be read.
+    pub unreadable: Vec<String>,
+    /// Objects that break a rule: where, and which; a thousand at most, the others are only counted.
+    pub rejected: Vec<(String, FormatError)>,
+    /// The input starts like a live stream, which holds no encodings.
+    pub is_live: bool,
+    worst: Option<FormatClass>,
+    count: u64,
+}
+
+/// Rejected objects are listed up to this number, and counted beyond.
+const MAX_NOTES: usize = 1000;
+/// Lines of one kind before the rest is only counted.
+const LINES: usize = 10;
+
+impl Leftovers {
+    /// Notes an object that breaks a rule.
+    pub fn reject(&mut self, place: impl FnOnce() -> String, error: FormatError) {
+        self.worst = self.worst.max(Some(error.class()));
+        self.count += 1;
+        if self.rejected.len() < MAX_NOTES {
+            self.rejected.push((place(), error));
+        }
+    }
+
+    /// Notes an object that cannot be read.
+    pub fn unreadable(&mut self, path: &Path, error: &io::Error) {
+        self.unreadable.push(format!("{}: {error}", show(path)));
+    }
+
+    /// What it means that a payload cannot be restored, by what stood in the way.
+    pub fn class(&self) -> Class {
+        if self.unreadable.is_empty() { class_of(self.worst) } else { Class::Io }
+    }
+
+    /// Lines for people: files that hold nothing, and what [`describe`](Leftovers::describe) tells.
+    pub fn describe_all(&self, out: &mut String) {
+        for path in self.foreign.iter().take(LINES) {
+            out.push_str(&format!("  no shard file: {}\n", show(path)));
+        }
+        self.describe(out);
+    }
+
+    /// Lines for people: what was rejected for another reason than plain damage comes first.
+    pub fn describe(&self, out: &mut String) {
+        let mut listed: Vec<&(String, FormatError)> = self.rejected.iter().collect();
+        listed.sort_by_key(|(_, e)| std::cmp::Reverse(e.class()));
+        for (place, error) in listed.iter().take(LINES) {
+            out.push_str(&format!("  rejected: {place}: {error}\n"));
+        }
+        if self.count > LINES as u64 {
+            out.push_str(&format!("  and {} more rejected\n", self.count - LINES as u64));
+        }
+        for line in self.unreadable.iter().take(LINES) {
+            out.push_str(&format!("  cannot be read: {line}\n"));
+        }
+    }
+}

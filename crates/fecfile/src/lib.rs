@@ -1,0 +1,64 @@
+//! Protects files, pipes and live streams against loss, corruption and tampering: the library behind the command `fec`.
+//!
+//! A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte root names exactly this
+//! encoding of exactly these bytes. The codec is [`fec_core`]; here are files, pipes, stores, sockets and threads around it.
+//!
+//! ```
+//! use fecfile::{Context, encode_path, decode_path, verify_path};
+//! # fn main() -> fecfile::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let (file, back) = (folder.path().join("release.bin"), folder.path().join("back.bin"));
+//! # std::fs::write(&file, b"the only copy of something").unwrap();
+//! let context = Context::default();
+//! let root = encode_path(&file, &context)?.root;             // release.bin.shards/, any 33 of 100 restore it
+//! # let shards = folder.path().join("release.bin.shards");
+//! assert!(verify_path(&shards, Some(root), &context)?.is_intact());
+//! decode_path(&shards, &back, Some(root), &context)?;
+//! # assert_eq!(std::fs::read(&back).unwrap(), b"the only copy of something");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | encode to a store of shards, to a container file, to a writer | [`encode`], with [`Options`](payload::Options) |
+//! | find what an input holds, restore it, verify it | [`Archive`] |
+//! | decode a container from a pipe as it comes | [`pipe`] |
+//! | keep shards somewhere else than in folders | [`io::Store`] |
+//! | look at every set as it is decoded | [`sets`] |
+//! | send and receive live streams | [`live`] |
+//!
+//! Everything is synchronous. Errors are values ([`Error`]: what was done, where, why) with a [`Class`] that says what they mean.
+//! Nothing prints, nothing ends the process, and nothing is installed behind the caller's back: the fence that lets inputs
+//! be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal ([`io::temporary::remove_all`]) and the
+//! timing of stages ([`stages::start`]) are there for programs that ask for them.
+
+pub mod archive;
+mod choose;
+mod class;
+pub mod context;
+pub mod encode;
+pub mod error;
+pub mod forms;
+pub mod input;
+pub mod io;
+mod leftovers;
+pub mod live;
+pub mod names;
+pub mod payload;
+pub mod pipe;
+pub mod processor;
+pub mod ranges;
+pub mod report;
+pub mod restore;
+pub mod sets;
+mod simple;
+pub mod stages;
+pub mod threads;
+pub mod verify;
+
+pub use archive::Archive;
+pub use context::{Context, Settings};
+pub use error::{Class, Error, ErrorKind, Result};
+pub use input::Input;
+pub use simple::{decode_path, decode_reader, encode_path, encode_reader, verify_path, verify_reader};

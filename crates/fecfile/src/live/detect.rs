@@ -1,0 +1,100 @@
+//! Tells a framed byte stream from everything else: by a whole valid packet at its very start (docs/FORMAT.md,
+//! sections 9.3 and 16). A magic alone says nothing: payloads and damaged containers hold them too.
+
+use super::frame::first_packet;
+use crate::io::ReadAt;
+use crate::io::bad_blocks::is_bad_place;
+use fec_core::format::packet;
+use std::io::{self, Read};
+
+/// Bytes read at a time: a frame of the usual length, and more.
+const STEP: usize = 4 << 10;
+
+/// Whether bytes that start like `head` are a stream; `None` if that cannot be told yet.
+fn is_stream(head: &[u8], at_end: bool) -> Option<bool> {
+    match first_packet(head) {
+        Ok(packet) => Some(packet::parse(&packet).is_ok()),
+        Err(may_follow) => (at_end || !may_follow).then_some(false),
+    }
+}
+
+/// Reads the beginning of an input, as little as it takes, and tells whether it is a stream.
+fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<(Vec<u8>, bool)> {
+    let mut head = Vec::new();
+    loop {
+        let filled = head.len();
+        head.resize(filled + STEP, 0);
+        let count = loop {
+            match read(&mut head[filled..], filled as u64) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        head.truncate(filled + count);
+        if let Some(told) = is_stream(&head, count == 0) {
+            return Ok((head, told));
+        }
+    }
+}
+
+/// Whether an object is a stream. What cannot be read in that place is none.
+///
+/// # Errors
+/// Those of the object.
+pub fn object(object: &dyn ReadAt) -> io::Result<bool> {
+    match beginning(|out, at| object.read_at(at, out)) {
+        Ok((_, is_stream)) => Ok(is_stream),
+        Err(e) if is_bad_place(&e) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Reads the beginning of a pipe, and tells whether it is a stream.
+///
+/// # Errors
+/// Those of the pipe.
+pub fn pipe(input: &mut impl Read) -> io::Result<(Vec<u8>, bool)> {
+    beginning(|out, _| input.read(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::frame::{DELIMITER, Framer};
+    use fec_core::format::packet::Profile;
+    use fec_core::gf256::kernel::Backend;
+    use fec_core::window::{Encoder, Ratio, StreamSettings, WINDOW_LIMIT};
+
+    #[test]
+    fn only_a_whole_valid_packet_at_the_very_start_tells_a_stream() {
+        let mut stream = DELIMITER.to_vec();
+        let settings = StreamSettings {
+            stream_id: 1,
+            window: 100,
+            block: 48,
+            payload: 100,
+            profile: Profile::Bounded,
+            ratio: Ratio::new(1, 6).unwrap(),
+            limit: WINDOW_LIMIT,
+        };
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        encoder.push(&[0xFE, 0xFD, 7, 0xFE], &mut |packet| Framer::new().frame(packet, &mut stream)).unwrap();
+        assert_eq!(is_stream(&stream, false), Some(true));
+        assert_eq!(is_stream(&[&stream[..], b"whatever follows"].concat(), false), Some(true));
+        for len in 0..stream.len() {
+            assert_eq!(is_stream(&stream[..len], false), None, "{len}");
+            assert_eq!(is_stream(&stream[..len], true), Some(false), "{len}");
+        }
+        for bit in 0..8 * stream.len() {
+            let mut damaged = stream.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            // (Of the last delimiter's bits each makes the frame longer: nothing can be told yet.)
+            assert_ne!(is_stream(&damaged, false), Some(true), "{bit}");
+            assert_eq!(is_stream(&damaged, true), Some(false), "{bit}");
+        }
+        assert_eq!(is_stream(&[b"x", &stream[..]].concat(), false), Some(false), "not at the very start");
+        assert_eq!(is_stream(&[0xFE; 70_000], false), Some(false));
+        let endless = [&DELIMITER[..], &[1; 70_000]].concat();
+        assert_eq!(is_stream(&endless, false), Some(false), "no frame is so long");
+    }
+}

@@ -1,0 +1,53 @@
+//! Live streams: packets of the sliding-window code over byte streams and UDP.
+//!
+//! ```text
+//! send     reader thread ─▶ payloads ─▶ fec_core::window ─▶ impair ─▶ pace ─▶ frame ─▶ file, pipe
+//!                                                                      └────▶ udp
+//! receive  reader thread ─▶ frame ─▶ fec_core::window ─▶ payload
+//!          (reads, or receives)
+//! ```
+//!
+//! What a packet holds is the codec's affair; here packets are bytes. The codec has no clock and no sockets: timers,
+//! deadlines and the silence of a network are here. Neither direction needs the other, and nothing is ever sent back.
+//!
+//! ```
+//! use fecfile::error::Place;
+//! use fecfile::live::output::Output;
+//! use fecfile::live::receive::{PacketSource, ReceiveOptions, receive};
+//! use fecfile::live::send::{PacketDestination, SendOptions, send};
+//! use fecfile::context::{Context, Silent};
+//! use std::io::Cursor;
+//! # fn main() -> fecfile::Result<()> {
+//! let (context, here) = (Context::default(), Place::Nowhere);
+//! let (mut stream, mut back) = (Vec::new(), Vec::new());
+//! let destination = PacketDestination::Bytes(Output::stream(here.clone(), &mut stream));
+//! send(Cursor::new(b"what is said"), here.clone(), destination, &SendOptions::default(), &context)?;
+//!
+//! let source = PacketSource::Bytes { place: here.clone(), head: Vec::new(), input: Box::new(Cursor::new(stream)) };
+//! let output = Output::stream(here, &mut back);
+//! assert!(receive(source, output, &ReceiveOptions::default(), &mut Silent, &context)?.is_whole());
+//! assert_eq!(back, b"what is said");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod address;
+pub mod chunk;
+pub mod detect;
+mod error;
+mod frame;
+pub mod impair;
+pub mod loss;
+pub mod output;
+mod pace;
+mod reader_thread;
+pub mod receive;
+pub mod received;
+pub mod send;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod transmitter;
+pub mod udp;
+
+pub use error::{LiveError, LostPackets, Refusal};

@@ -1,0 +1,88 @@
+//! Where the bytes of a stream go, in pieces as they come.
+
+use crate::error::{Error, Place, Result};
+use crate::io::output::FileOut;
+use std::io::{self, Write};
+
+/// Bytes that are gathered before they are written, unless the input pauses.
+const GATHER: usize = 128 << 10;
+
+/// A file that appears when it is whole, or something that is written as it comes.
+pub struct Output<'a> {
+    to: Writing<'a>,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+enum Writing<'a> {
+    Stream(Place, Box<dyn Write + 'a>),
+    File(FileOut),
+}
+
+impl<'a> Output<'a> {
+    /// What is written from front to back, as a pipe; errors name `place`.
+    pub fn stream(place: Place, writer: impl Write + 'a) -> Output<'a> {
+        Output::new(Writing::Stream(place, Box::new(writer)))
+    }
+
+    /// A file that appears under its name when the stream has ended.
+    pub fn file(file: FileOut) -> Output<'a> {
+        Output::new(Writing::File(file))
+    }
+
+    fn new(to: Writing<'a>) -> Output<'a> {
+        Output { to, buffer: Vec::with_capacity(2 * GATHER), written: 0 }
+    }
+
+    /// Takes bytes.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+    }
+
+    /// Takes so many zeros.
+    pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
+        while count > 0 {
+            let now = count.min(GATHER as u64);
+            self.buffer.resize(self.buffer.len() + now as usize, 0);
+            self.flush()?;
+            count -= now;
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let done = match &mut self.to {
+            Writing::Stream(place, writer) => {
+                write_all(writer, &self.buffer).map_err(|e| Error::io("write", place.clone(), e))
+            }
+            Writing::File(file) => write_all(&mut file.file(), &self.buffer).map_err(|e| file.failure(e)),
+        };
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        done
+    }
+
+    /// Bytes written.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Gives a file its name.
+    pub(super) fn commit(self) -> Result<()> {
+        match self.to {
+            Writing::File(file) => file.commit(self.written),
+            Writing::Stream(..) => Ok(()),
+        }
+    }
+}
+
+/// Writes bytes to where somebody may wait for them.
+fn write_all(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    writer.write_all(bytes)?;
+    writer.flush()
+}

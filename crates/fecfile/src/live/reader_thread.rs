@@ -1,0 +1,117 @@
+//! Input that is read by a thread of its own, so that whoever works on it can wait with a clock, and so that the
+//! system's buffers are emptied while it works. A few buffers go round; when all are full, reading waits.
+
+use super::chunk::Chunk;
+use super::udp::PacketReceiver;
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Bytes read of a byte stream at a time, at most.
+const READ: usize = 256 << 10;
+/// Buffers that go round between the threads.
+const BUFFERS: usize = 12;
+/// How long a thread that waits for packets takes to notice that nobody wants them any more.
+const NOTICE: Duration = Duration::from_millis(500);
+
+/// What comes next of an input.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Something was read.
+    Chunk(Chunk),
+    /// Nothing came in time.
+    Nothing,
+    /// The input has ended.
+    End,
+    /// The input cannot be read further.
+    Failed(io::Error),
+}
+
+/// A thread that reads an input, seen from whoever works on it.
+pub(super) struct ReaderThread {
+    full: Receiver<io::Result<Chunk>>,
+    empty: SyncSender<Chunk>,
+}
+
+impl ReaderThread {
+    /// Reads a byte stream, of which `head` was read before.
+    pub(super) fn of_bytes(head: Vec<u8>, mut input: impl Read + Send + 'static) -> io::Result<ReaderThread> {
+        let mut head = Some(head).filter(|head| !head.is_empty());
+        ReaderThread::start(move |chunk| {
+            let len = match head.take() {
+                Some(head) => {
+                    chunk.bytes = head;
+                    chunk.bytes.len()
+                }
+                None => {
+                    chunk.bytes.resize(READ, 0);
+                    loop {
+                        match input.read(&mut chunk.bytes) {
+                            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                            other => break other?,
+                        }
+                    }
+                }
+            };
+            chunk.pieces.clear();
+            chunk.pieces.push((0..len, len));
+            Ok(len > 0)
+        })
+    }
+
+    /// Receives datagrams.
+    pub(super) fn of_packets(receiver: PacketReceiver) -> io::Result<ReaderThread> {
+        ReaderThread::start(move |chunk| receiver.receive(chunk, NOTICE).map(|()| true))
+    }
+
+    /// Starts the thread; `fill` reads into a chunk and tells whether there may be more.
+    fn start(
+        mut fill: impl FnMut(&mut Chunk) -> io::Result<bool> + Send + 'static,
+    ) -> io::Result<ReaderThread> {
+        let (filled, full) = sync_channel::<io::Result<Chunk>>(BUFFERS);
+        let (empty, emptied) = sync_channel::<Chunk>(BUFFERS);
+        for _ in 0..BUFFERS {
+            // There is room for all of them.
+            let _ = empty.try_send(Chunk::default());
+        }
+        std::thread::Builder::new().name("input".into()).spawn(move || {
+            // Ends when the other side has gone, at the end of the input, or with an error.
+            while let Ok(mut chunk) = emptied.recv() {
+                let more = fill(&mut chunk);
+                let (last, item) = match more {
+                    Ok(more) => (!more, Ok(chunk)),
+                    Err(e) => (true, Err(e)),
+                };
+                if filled.send(item).is_err() || last {
+                    break;
+                }
+            }
+        })?;
+        Ok(ReaderThread { full, empty })
+    }
+
+    /// What comes next, waiting until `deadline` for it, or without an end.
+    pub(super) fn next(&self, deadline: Option<Instant>) -> Next {
+        let item = match deadline {
+            None => self.full.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => self.full.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+        };
+        match item {
+            Ok(Ok(chunk)) => Next::Chunk(chunk),
+            Ok(Err(e)) => Next::Failed(e),
+            Err(RecvTimeoutError::Timeout) => Next::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    /// Whether something is there already; it counts as taken.
+    pub(super) fn try_next(&self) -> Next {
+        self.next(Some(Instant::now()))
+    }
+
+    /// Gives a buffer back to be filled again.
+    pub(super) fn give_back(&self, chunk: Chunk) {
+        // There is room for all; a thread that has ended needs none.
+        let _ = self.empty.try_send(chunk);
+    }
+}

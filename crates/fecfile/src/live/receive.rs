@@ -1,0 +1,329 @@
+//! Receives: from packets back to the payload.
+
+use super::address::Address;
+use super::chunk::Chunk;
+use super::frame::Deframer;
+use super::output::Output;
+use super::reader_thread::{Next, ReaderThread};
+use super::received::Received;
+use super::timers::{Deadlines, Every, Silence};
+use super::udp::{Drops, Interface, PacketReceiver};
+use super::{LiveError, LostPackets};
+use crate::context::{Context, Meter, Settings, Silent};
+use crate::error::{Error, Place, Result};
+use fec_core::format::packet::{self, Body, MAGIC, MARK};
+use fec_core::window::{self, Decoder, Event, Limits};
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// The longest gap that is filled with zeros, in packets: more would be a flood that one packet can cause.
+const MOST_ZEROS: u64 = 1 << 20;
+/// So much silence is a good sign that a network stream has ended.
+pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
+
+/// Where packets come from.
+pub enum PacketSource {
+    /// A framed byte stream.
+    Bytes {
+        /// What to call it.
+        place: Place,
+        /// What was read of it before.
+        head: Vec<u8>,
+        /// The rest.
+        input: Box<dyn Read + Send>,
+    },
+    /// Datagrams.
+    Udp {
+        /// Where they come to.
+        address: Address,
+        /// Through this interface.
+        interface: Interface,
+    },
+}
+
+impl PacketSource {
+    fn place(&self) -> Place {
+        match self {
+            PacketSource::Bytes { place, .. } => place.clone(),
+            PacketSource::Udp { address, .. } => address.into(),
+        }
+    }
+}
+
+/// How a stream is received.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiveOptions {
+    /// The stream with this number; `None`: the first one that comes.
+    pub stream_id: Option<u64>,
+    /// A lost packet is given up this long after a later one came; `None`: when no repair packet covers it any more.
+    pub deadline: Option<Duration>,
+    /// A lost packet is given up when so many later ones were sent.
+    pub deadline_packets: Option<u32>,
+    /// What stands for packets that are lost for good.
+    pub gaps: GapPolicy,
+    /// The stream ends when it is silent for so long, once a packet came: see [`NETWORK_IDLE`]. `None`: it waits for
+    /// ever, unless the sender of datagrams has said that it has ended.
+    pub idle: Option<Duration>,
+    /// How often [`ReceptionWatcher::so_far`] is told; `None`: never.
+    pub tell_every: Option<Duration>,
+}
+
+/// What becomes of a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GapPolicy {
+    /// The payload goes on behind it.
+    #[default]
+    Skip,
+    /// Zeros, a full packet's for each.
+    Zero,
+    /// Receiving ends.
+    Fail,
+}
+
+/// Told what happens while a stream is received.
+pub trait ReceptionWatcher {
+    /// Datagrams are received at this address from now on.
+    fn listening(&mut self, _address: SocketAddr) {}
+
+    /// So much was received until now.
+    fn so_far(&mut self, _received: &Received) {}
+}
+
+impl ReceptionWatcher for Silent {}
+
+/// Receives a stream to its end. What comes is written even if it has gaps: [`Received`] tells.
+///
+/// # Errors
+/// Those of source and output; [`LiveError::NothingCame`] and [`LiveError::NothingAccepted`] if nothing of a stream
+/// came, [`LiveError::LongGap`] and [`LiveError::LostForGood`] by what the options say of gaps. A file does not appear
+/// then.
+pub fn receive(
+    source: PacketSource,
+    output: Output<'_>,
+    options: &ReceiveOptions,
+    watcher: &mut dyn ReceptionWatcher,
+    context: &Context<'_>,
+) -> Result<Received> {
+    let place = source.place();
+    let intake = Intake::open(source, watcher)?;
+    let meter = context.meter("decode", None);
+    let mut session = Session::new(intake.drops, output, options, &context.settings);
+    let failed = session.run(&intake.reader, watcher, meter.as_ref())?;
+    let (received, output) = session.finish()?;
+    meter.finish();
+    if let Some(e) = failed {
+        return Err(Error::io("read", place, e));
+    }
+    if let Some(cause) = received.why_nothing() {
+        return Err(Error::at("decode", place, cause));
+    }
+    output.commit()?;
+    Ok(received)
+}
+
+/// A source that is open.
+struct Intake {
+    reader: ReaderThread,
+    /// Of a network, the kernel's count of dropped packets.
+    drops: Option<Drops>,
+}
+
+impl Intake {
+    fn open(source: PacketSource, watcher: &mut dyn ReceptionWatcher) -> Result<Intake> {
+        match source {
+            PacketSource::Bytes { place, head, input } => {
+                let reader = ReaderThread::of_bytes(head, input).map_err(|e| Error::io("read", place, e))?;
+                Ok(Intake { reader, drops: None })
+            }
+            PacketSource::Udp { address, interface } => {
+                let receiver = PacketReceiver::open(&address, &interface)?;
+                let fail = |e| Error::io("receive on", &address, e);
+                watcher.listening(receiver.local_addr().map_err(fail)?);
+                let drops = receiver.drops();
+                let reader = ReaderThread::of_packets(receiver).map_err(fail)?;
+                Ok(Intake { reader, drops: Some(drops) })
+            }
+        }
+    }
+}
+
+/// Packets to the decoder, what it delivers to the output, and the clock.
+struct Session<'a> {
+    decoder: Decoder,
+    /// `None` for datagrams.
+    deframer: Option<Deframer>,
+    drops: Option<Drops>,
+    options: &'a ReceiveOptions,
+    output: Output<'a>,
+    received: Received,
+    deadlines: Deadlines,
+    /// The sender has said that it has ended; something before may be missing.
+    told_end: bool,
+    started: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        drops: Option<Drops>,
+        output: Output<'a>,
+        options: &'a ReceiveOptions,
+        settings: &Settings,
+    ) -> Session<'a> {
+        let limits = Limits { window_bytes: settings.max_window, ..Limits::default() };
+        let is_network = drops.is_some();
+        let foreign_is_loss = !is_network && options.stream_id.is_none();
+        Session {
+            decoder: Decoder::new(limits, settings.backend),
+            deframer: (!is_network).then(Deframer::new),
+            drops,
+            options,
+            output,
+            received: Received::new(foreign_is_loss),
+            deadlines: Deadlines::new(options.deadline),
+            told_end: false,
+            started: Instant::now(),
+        }
+    }
+
+    fn is_network(&self) -> bool {
+        self.drops.is_some()
+    }
+
+    /// Works until the stream or its source has ended, and tells why the source cannot be read further, if so.
+    fn run(
+        &mut self,
+        reader: &ReaderThread,
+        watcher: &mut dyn ReceptionWatcher,
+        meter: &dyn Meter,
+    ) -> Result<Option<io::Error>> {
+        let mut silence = Silence::new(self.options.idle, self.is_network());
+        let mut telling = Every::new(self.options.tell_every, self.started);
+        let mut written = 0;
+        loop {
+            let silent_at = silence.deadline(self.told_end);
+            let timers = [silent_at, self.deadlines.next(), telling.next()];
+            let next = reader.next(timers.into_iter().flatten().min());
+            let now = Instant::now();
+            match next {
+                Next::Chunk(chunk) => {
+                    if self.take(&chunk, now)? {
+                        silence.ends(now);
+                    }
+                    reader.give_back(chunk);
+                }
+                Next::Nothing => {}
+                Next::End => return Ok(None),
+                Next::Failed(e) => return Ok(Some(e)),
+            }
+            if let Some(before) = self.deadlines.due(now) {
+                self.decoder.give_up_before(before);
+                self.drain()?;
+            }
+            self.output.flush()?;
+            meter.add(self.output.written() - written);
+            written = self.output.written();
+            if telling.is_due(now) {
+                self.count_up(now);
+                watcher.so_far(&self.received);
+            }
+            // A pipe is read to its end.
+            if self.is_network() && self.received.ended || silence.lasted(silent_at) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes packets; tells whether there was one of this stream.
+    fn take(&mut self, chunk: &Chunk, now: Instant) -> Result<bool> {
+        let before = self.received.arrived;
+        if let Some(mut deframer) = self.deframer.take() {
+            for part in chunk.parts() {
+                deframer.feed(part, |packet| self.packet(packet))?;
+            }
+            self.received.broken_frames = deframer.broken();
+            self.deframer = Some(deframer);
+        } else {
+            for packet in chunk.parts() {
+                self.packet(packet)?;
+            }
+        }
+        self.deadlines.hear(self.decoder.pending().map(|pending| pending.end), now);
+        Ok(self.received.arrived > before)
+    }
+
+    fn packet(&mut self, packet: &[u8]) -> Result<()> {
+        let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
+        let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
+        if self.options.stream_id.is_some_and(is_other) {
+            self.received.foreign += 1;
+            return Ok(());
+        }
+        let fate = self.decoder.receive(packet);
+        self.received.count(fate);
+        if fate == window::Received::Accepted {
+            let is_end = |(_, body)| matches!(body, Body::Mark { end: true, .. });
+            // Marks are few, and so short that parsing them again costs nothing.
+            self.told_end |= packet.len() == MARK && packet::parse(packet).is_ok_and(is_end);
+        }
+        if let (Some(packets), Some(pending)) = (self.options.deadline_packets, self.decoder.pending()) {
+            self.decoder.give_up_before(pending.end.saturating_sub(packets.into()));
+        }
+        self.drain()
+    }
+
+    /// Writes what is ready.
+    fn drain(&mut self) -> Result<()> {
+        while let Some(event) = self.decoder.next() {
+            match event {
+                Event::Packet { seq, payload, rebuilt } => {
+                    self.received.packet(seq, payload.len(), rebuilt);
+                    self.output.write(payload)?;
+                }
+                Event::Gap { first, count } => self.gap(LostPackets { first, count })?,
+                Event::End => self.received.ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind packets that are lost for good, as far as the options allow it.
+    fn gap(&mut self, lost: LostPackets) -> Result<()> {
+        self.received.gap(lost);
+        match self.options.gaps {
+            GapPolicy::Skip => Ok(()),
+            GapPolicy::Zero if lost.count > MOST_ZEROS => {
+                Err(Error::new("decode", LiveError::LongGap { count: lost.count, most: MOST_ZEROS }))
+            }
+            GapPolicy::Zero => {
+                let payload = self.decoder.parameters().map_or(0, |p| u64::from(p.payload));
+                self.output.zeros(lost.count * payload)
+            }
+            GapPolicy::Fail => {
+                self.output.flush()?;
+                Err(Error::new("decode", LiveError::LostForGood(lost)))
+            }
+        }
+    }
+
+    /// Brings what was received up to date.
+    fn count_up(&mut self, now: Instant) {
+        self.received.parameters = self.decoder.parameters().copied();
+        self.received.statistics = self.decoder.statistics();
+        self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
+        self.received.time = now - self.started;
+    }
+
+    /// The input has ended: what is missing is lost.
+    fn finish(mut self) -> Result<(Received, Output<'a>)> {
+        if let Some(deframer) = &mut self.deframer {
+            deframer.finish();
+            self.received.broken_frames = deframer.broken();
+        }
+        self.decoder.give_up_before(u64::MAX);
+        self.drain()?;
+        self.output.flush()?;
+        self.count_up(Instant::now());
+        Ok((self.received, self.output))
+    }
+}

@@ -1,0 +1,172 @@
+//! What was received of a stream, counted as it comes.
+
+use super::{LiveError, LostPackets, Refusal};
+use crate::error::Class;
+use fec_core::format::packet::{PacketError, Parameters};
+use fec_core::window::{Received as Fate, Statistics};
+use std::time::Duration;
+
+/// Gaps are listed up to this number, and counted beyond.
+pub const MOST_GAPS: usize = 1000;
+
+/// What was received of a stream, until now or in all.
+#[derive(Clone, Debug, Default)]
+pub struct Received {
+    /// What the packets say of the stream; `None`: none came.
+    pub parameters: Option<Parameters>,
+    /// The sender has said that the stream has ended, and everything before was delivered or named as lost.
+    pub ended: bool,
+    /// The number of the first packet that came out, or is missing; what was sent before it is not known.
+    pub joined_at: Option<u64>,
+    /// Bytes that came out.
+    pub payload_bytes: u64,
+    /// Packets that came out.
+    pub packets: u64,
+    /// Of those, the ones that were lost and rebuilt.
+    pub rebuilt: u64,
+    /// Packets that are lost for good.
+    pub lost: u64,
+    /// Where they are missing, the first [`MOST_GAPS`].
+    pub gaps: Vec<LostPackets>,
+    /// Gaps, all of them.
+    pub gap_count: u64,
+    /// Packets of this stream that arrived, of any kind.
+    pub arrived: u64,
+    /// Packets whose checksum was wrong.
+    pub damaged: u64,
+    /// Packets of other streams.
+    pub foreign: u64,
+    /// Packets of other streams are a loss. In a network anybody may send; in a file or pipe what is left out was meant
+    /// for somebody, unless one stream was asked for.
+    pub foreign_is_loss: bool,
+    /// Packets of this stream with other parameters.
+    pub mismatched: u64,
+    /// Intact packets that are not accepted.
+    pub refused: u64,
+    /// Why the first of them was not.
+    pub refusal: Option<Refusal>,
+    /// Pieces of a byte stream that were no frames.
+    pub broken_frames: u64,
+    /// Packets that the kernel had no room for, if it tells.
+    pub kernel_drops: Option<u64>,
+    /// What the decoder counts.
+    pub statistics: Statistics,
+    /// Since the start.
+    pub time: Duration,
+    /// Behind the last gap: one that begins there is its continuation.
+    gap_end: Option<u64>,
+}
+
+impl Received {
+    /// Nothing yet.
+    pub(super) fn new(foreign_is_loss: bool) -> Received {
+        Received { foreign_is_loss, ..Received::default() }
+    }
+
+    /// Whether everything that was sent came out, and nothing else came in.
+    pub fn is_whole(&self) -> bool {
+        // An empty stream has no first packet.
+        let from_start = self.joined_at.is_none_or(|at| at == 0);
+        self.ended && self.lost == 0 && from_start && !(self.foreign_is_loss && self.foreign > 0)
+    }
+
+    /// What it means that the stream is not whole; `None`: it is.
+    pub fn class(&self) -> Option<Class> {
+        (!self.is_whole()).then(|| self.why_nothing().map_or(Class::Lost, |cause| cause.class()))
+    }
+
+    /// Why nothing of a stream came, as far as can be told; `None`: something did.
+    pub(super) fn why_nothing(&self) -> Option<LiveError> {
+        let nothing = match self.refusal {
+            Some(refusal) => LiveError::NothingAccepted(refusal),
+            None => {
+                LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
+            }
+        };
+        (self.arrived == 0).then_some(nothing)
+    }
+
+    /// Counts a packet by what became of it.
+    pub(super) fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Foreign => self.foreign += 1,
+            Fate::Mismatch => self.mismatched += 1,
+            Fate::Rejected(PacketError::Damaged | PacketError::Magic) => self.damaged += 1,
+            Fate::Rejected(error) => self.refuse(Refusal::Packet(error)),
+            Fate::Refused { bytes } => self.refuse(Refusal::Window { bytes }),
+            _ => self.arrived += 1,
+        }
+    }
+
+    fn refuse(&mut self, why: Refusal) {
+        self.refused += 1;
+        self.refusal.get_or_insert(why);
+    }
+
+    /// Counts a payload that is delivered.
+    pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool) {
+        self.joined_at.get_or_insert(seq);
+        self.packets += 1;
+        self.payload_bytes += len as u64;
+        self.rebuilt += u64::from(rebuilt);
+    }
+
+    /// Notes packets that are lost for good.
+    pub(super) fn gap(&mut self, packets: LostPackets) {
+        let LostPackets { first, count } = packets;
+        self.joined_at.get_or_insert(first);
+        self.lost += count;
+        let continues = self.gap_end == Some(first);
+        self.gap_end = Some(first + count);
+        if !continues {
+            self.gap_count += 1;
+            if self.gaps.len() < MOST_GAPS {
+                self.gaps.push(packets);
+            }
+        } else if self.gap_count <= MOST_GAPS as u64
+            && let Some(last) = self.gaps.last_mut()
+        {
+            last.count += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_that_touch_are_one_and_the_list_has_an_end() {
+        let mut received = Received::new(false);
+        received.packet(0, 10, false);
+        for first in [1, 2, 3] {
+            received.gap(LostPackets { first, count: 1 });
+        }
+        assert_eq!(received.gaps, [LostPackets { first: 1, count: 3 }]);
+        for gap in 1..2 * MOST_GAPS as u64 {
+            received.gap(LostPackets { first: 10 * gap, count: 2 });
+            received.gap(LostPackets { first: 10 * gap + 2, count: 1 });
+        }
+        assert_eq!((received.gap_count, received.lost), (2 * MOST_GAPS as u64, 6 * MOST_GAPS as u64));
+        assert_eq!(received.gaps.len(), MOST_GAPS);
+        assert!(received.gaps.iter().all(|gap| gap.count == 3));
+    }
+
+    #[test]
+    fn a_stream_is_whole_from_its_start_to_its_end() {
+        let whole = || Received { ended: true, arrived: 1, joined_at: Some(0), ..Received::new(true) };
+        assert!(whole().is_whole() && Received { joined_at: None, ..whole() }.is_whole());
+        for not in [
+            Received { ended: false, ..whole() },
+            Received { joined_at: Some(1), ..whole() },
+            Received { lost: 1, ..whole() },
+            Received { foreign: 1, ..whole() },
+        ] {
+            assert_eq!(not.class(), Some(Class::Lost), "{not:?}");
+        }
+        assert!(Received { foreign: 1, foreign_is_loss: false, ..whole() }.is_whole());
+        let mut refused = Received::new(true);
+        refused.count(Fate::Refused { bytes: 7 });
+        assert_eq!(refused.class(), Some(Class::Refused));
+    }
+}

@@ -1,0 +1,348 @@
+//! Sends: from a file or pipe to packets.
+
+use super::LiveError;
+use super::address::Address;
+use super::chunk::Chunk;
+use super::impair::{Channel, Impairment};
+use super::output::Output;
+use super::reader_thread::{Next, ReaderThread};
+use super::transmitter::{Link, Transmitter};
+use super::udp::{Interface, MAX_DATAGRAM, PacketSender};
+use crate::context::{Context, Settings};
+use crate::error::{Error, Place, Result};
+use fec_core::format::packet::{Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+/// How often the end is told over a network, where every packet may be lost, and how long apart.
+const ENDS: u32 = 5;
+const END_PAUSE: Duration = Duration::from_millis(20);
+/// A silent stream says so often that it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// The rates that can be kept, in million bits a second.
+pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
+
+/// How a stream is sent.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The number that tells the stream from others; `None`: a random one.
+    pub stream_id: Option<u64>,
+    /// Most source packets that one repair packet covers, up to 65,536.
+    pub window: u32,
+    /// Steps in which the window moves; or packets of an independent block or set.
+    pub block: u16,
+    /// Most payload bytes of a packet, 16 to 65,535; 42 to 58 bytes are added.
+    pub payload: u16,
+    /// How repair packets are made.
+    pub profile: Profile,
+    /// How many of them.
+    pub ratio: Ratio,
+    /// What was read waits no longer for a full packet, and a packet no longer for a repair packet.
+    pub flush: Duration,
+    /// Most million bits a second, one of [`RATES`], headers of UDP and IP not counted; `None`: as fast as it goes.
+    pub mbps: Option<f64>,
+    /// What happens to packets on purpose.
+    pub impairment: Option<Impairment>,
+}
+
+impl Default for SendOptions {
+    /// What passes nearly everywhere: packets of 1350 bytes, one repair packet for six, over a window of 6000; a pause
+    /// of the input is noticed after 20 ms.
+    fn default() -> SendOptions {
+        SendOptions {
+            stream_id: None,
+            window: 6000,
+            block: 240,
+            payload: 1350,
+            profile: Profile::Bounded,
+            ratio: Ratio::new(1, 6).expect("neither is 0"),
+            flush: Duration::from_millis(20),
+            mbps: None,
+            impairment: None,
+        }
+    }
+}
+
+/// Where packets go.
+pub enum PacketDestination<'a> {
+    /// Frames in a byte stream.
+    Bytes(Output<'a>),
+    /// Datagrams.
+    Udp {
+        /// The receiver, or a multicast group.
+        address: Address,
+        /// Through this interface.
+        interface: Interface,
+    },
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// What the packets say of the stream.
+    pub parameters: Parameters,
+    /// Bytes of the payload.
+    pub payload_bytes: u64,
+    /// Packets with a part of the payload.
+    pub source_packets: u64,
+    /// Repair packets.
+    pub repair_packets: u64,
+    /// Packets that tell how far the stream is, or that it has ended.
+    pub marks: u64,
+    /// Bytes of all packets, without frames and network headers.
+    pub sent_bytes: u64,
+    /// Packets that the impairment lost on purpose.
+    pub impaired_lost: u64,
+    /// Packets that the system did not take while the network was away.
+    pub unsent: u64,
+}
+
+/// Sends all of `input`, which errors call `place`, as it comes.
+///
+/// # Errors
+/// As [`StreamSender::new`] and [`StreamSender::send`].
+pub fn send(
+    input: impl Read + Send + 'static,
+    place: Place,
+    destination: PacketDestination<'_>,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Sent> {
+    StreamSender::new(options, &context.settings)?.send(input, place, destination, context)
+}
+
+/// A stream that can be sent: its settings are accepted. So they are before anything is opened.
+pub struct StreamSender {
+    encoder: Encoder,
+    channel: Option<Channel>,
+    flush: Duration,
+    mbps: Option<f64>,
+}
+
+impl StreamSender {
+    /// Checks the settings of a stream.
+    ///
+    /// # Errors
+    /// [`LiveError::Settings`], [`LiveError::Rate`]; those of [`Impairment::start`].
+    pub fn new(options: &SendOptions, settings: &Settings) -> Result<StreamSender> {
+        let stream_id = options.stream_id.map_or_else(random_id, Ok)?;
+        let wanted = StreamSettings {
+            stream_id,
+            window: options.window,
+            block: options.block,
+            payload: options.payload,
+            profile: options.profile,
+            ratio: options.ratio,
+            limit: settings.max_window,
+        };
+        let encoder =
+            Encoder::new(&wanted, settings.backend).map_err(|e| Error::new("encode", LiveError::from(e)))?;
+        if let Some(rate) = options.mbps.filter(|rate| !RATES.contains(rate)) {
+            return Err(Error::new("encode", LiveError::Rate(rate)));
+        }
+        let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
+        Ok(StreamSender { encoder, channel, flush: options.flush, mbps: options.mbps })
+    }
+
+    /// Sends all of `input`, which errors call `place`, as it comes.
+    ///
+    /// # Errors
+    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`] for a network;
+    /// [`LiveError::Push`] when the stream is so long that packets have no more numbers.
+    pub fn send(
+        self,
+        input: impl Read + Send + 'static,
+        place: Place,
+        destination: PacketDestination<'_>,
+        context: &Context<'_>,
+    ) -> Result<Sent> {
+        let StreamSender { encoder, channel, flush, mbps } = self;
+        let parameters = *encoder.parameters();
+        let transmitter = Transmitter::new(channel, mbps, open(destination, &parameters)?);
+        let fail = |e| Error::io("read", place.clone(), e);
+        let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
+        let meter = context.meter("encode", None);
+        let mut packets = Packetizer::new(encoder, transmitter, flush);
+        loop {
+            let next = match reader.try_next() {
+                // Before waiting, what there is goes out.
+                Next::Nothing => {
+                    packets.transmitter.flush()?;
+                    reader.next(Some(packets.deadline()))
+                }
+                ready => ready,
+            };
+            match next {
+                Next::Chunk(chunk) => {
+                    packets.take(&chunk)?;
+                    meter.add(chunk.parts().map(|part| part.len() as u64).sum());
+                    reader.give_back(chunk);
+                }
+                Next::Nothing => packets.timer()?,
+                Next::Failed(e) => return Err(fail(e)),
+                Next::End => break,
+            }
+        }
+        packets.finish()?;
+        meter.finish();
+        let sent = packets.sent();
+        packets.transmitter.commit()?;
+        Ok(sent)
+    }
+}
+
+/// A number that no other stream has.
+fn random_id() -> Result<u64> {
+    let mut id = [0; 8];
+    rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Error::io("choose a stream number", Place::Nowhere, e.into()))?;
+    Ok(u64::from_le_bytes(id))
+}
+
+/// Opens the way to a destination.
+fn open<'a>(destination: PacketDestination<'a>, parameters: &Parameters) -> Result<Link<'a>> {
+    match destination {
+        PacketDestination::Bytes(output) => Link::bytes(output),
+        PacketDestination::Udp { address, interface } => {
+            if usize::from(parameters.payload) + SYMBOL_OVERHEAD + REPAIR_OVERHEAD > MAX_DATAGRAM {
+                let most = MAX_DATAGRAM - SYMBOL_OVERHEAD - REPAIR_OVERHEAD;
+                return Err(Error::at("send to", &address, LiveError::PacketsTooLong { most }));
+            }
+            let sender = PacketSender::open(&address, &interface)?;
+            Ok(Link::Udp { address, sender })
+        }
+    }
+}
+
+/// Cuts what was read into payloads and watches the clock.
+struct Packetizer<'a> {
+    encoder: Encoder,
+    transmitter: Transmitter<'a>,
+    /// Bytes that are not a full packet yet.
+    partial: Vec<u8>,
+    /// Most bytes of a payload.
+    payload: usize,
+    payload_bytes: u64,
+    wait: Duration,
+    /// When the oldest byte came that is not sent and covered by a repair packet.
+    waiting_since: Option<Instant>,
+}
+
+impl<'a> Packetizer<'a> {
+    fn new(encoder: Encoder, transmitter: Transmitter<'a>, wait: Duration) -> Packetizer<'a> {
+        let payload = usize::from(encoder.parameters().payload);
+        let partial = Vec::with_capacity(payload);
+        Packetizer { encoder, transmitter, partial, payload, payload_bytes: 0, wait, waiting_since: None }
+    }
+
+    fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        for mut bytes in chunk.parts() {
+            while !bytes.is_empty() {
+                let room = self.payload - self.partial.len();
+                let (piece, rest) = bytes.split_at(room.min(bytes.len()));
+                bytes = rest;
+                if self.waiting_since.is_none() {
+                    self.waiting_since = Some(Instant::now());
+                }
+                if self.partial.is_empty() && piece.len() == self.payload {
+                    self.push(piece)?;
+                    continue;
+                }
+                self.partial.extend_from_slice(piece);
+                if self.partial.len() == self.payload {
+                    self.push_partial()?;
+                }
+            }
+        }
+        if self.wait.is_zero() {
+            self.push_partial()?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, payload: &[u8]) -> Result<()> {
+        let transmitter = &mut self.transmitter;
+        let repairs = transmitter.sent().repair;
+        self.payload_bytes += payload.len() as u64;
+        self.encoder
+            .push(payload, &mut |packet| transmitter.send(packet))
+            .map_err(|e| Error::new("encode", LiveError::from(e)))?;
+        // A repair packet that was due covers all packets up to this one.
+        if transmitter.sent().repair > repairs {
+            self.waiting_since = None;
+        }
+        transmitter.result()
+    }
+
+    fn push_partial(&mut self) -> Result<()> {
+        if self.partial.is_empty() {
+            return Ok(());
+        }
+        let partial = std::mem::take(&mut self.partial);
+        let done = self.push(&partial);
+        self.partial = partial;
+        self.partial.clear();
+        done
+    }
+
+    /// When the timer is due.
+    fn deadline(&self) -> Instant {
+        let flush = self.waiting_since.map(|since| since + self.wait);
+        let alive = self.transmitter.last_sent() + KEEP_ALIVE;
+        flush.map_or(alive, |flush| flush.min(alive))
+    }
+
+    fn timer(&mut self) -> Result<()> {
+        let now = Instant::now();
+        if self.waiting_since.is_some_and(|since| now >= since + self.wait) {
+            self.push_partial()?;
+            let transmitter = &mut self.transmitter;
+            self.encoder.flush(&mut |packet| transmitter.send(packet));
+            self.waiting_since = None;
+            transmitter.release()?;
+        }
+        let transmitter = &mut self.transmitter;
+        if now >= transmitter.last_sent() + KEEP_ALIVE {
+            self.encoder.keep_alive(&mut |packet| transmitter.send(packet));
+        }
+        transmitter.result()
+    }
+
+    /// The input has ended.
+    fn finish(&mut self) -> Result<()> {
+        self.push_partial()?;
+        let transmitter = &mut self.transmitter;
+        let mut end = Vec::new();
+        self.encoder.finish(&mut |packet| {
+            transmitter.send(packet);
+            end.clear();
+            end.extend_from_slice(packet);
+        });
+        transmitter.release()?;
+        if transmitter.is_network() {
+            for _ in 0..ENDS {
+                std::thread::sleep(END_PAUSE);
+                transmitter.send(&end);
+                transmitter.release()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sent(&self) -> Sent {
+        let packets = self.transmitter.sent();
+        Sent {
+            parameters: *self.encoder.parameters(),
+            payload_bytes: self.payload_bytes,
+            source_packets: packets.source,
+            repair_packets: packets.repair,
+            marks: packets.marks,
+            sent_bytes: packets.bytes,
+            impaired_lost: self.transmitter.lost(),
+            unsent: self.transmitter.unsent(),
+        }
+    }
+}

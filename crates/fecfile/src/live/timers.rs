@@ -1,0 +1,158 @@
+//! What a receiver does by the clock: it gives packets up, notices silence, and tells how far it is.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Once the sender has said that it has ended, so much silence is enough.
+const IDLE_AFTER_END: Duration = Duration::from_millis(500);
+/// Deadlines are kept with this precision.
+const GRAIN: Duration = Duration::from_millis(1);
+
+/// When lost packets are given up.
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    wait: Option<Duration>,
+    /// How far the stream had come, and when.
+    heard: VecDeque<(Instant, u64)>,
+}
+
+impl Deadlines {
+    /// A lost packet is given up so long after a later one came; `None`: never.
+    pub(super) fn new(wait: Option<Duration>) -> Deadlines {
+        Deadlines { wait, heard: VecDeque::new() }
+    }
+
+    /// Notes how far the stream has come, if packets before are missing.
+    pub(super) fn hear(&mut self, end: Option<u64>, now: Instant) {
+        if let (Some(_), Some(end)) = (self.wait, end) {
+            let is_new = self.heard.back().is_none_or(|(at, heard)| *heard < end && now >= *at + GRAIN);
+            if is_new {
+                self.heard.push_back((now, end));
+            }
+        }
+    }
+
+    /// When the next packet is given up.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let wait = self.wait?;
+        self.heard.front().map(|(at, _)| *at + wait)
+    }
+
+    /// Packets before this one are past their deadline.
+    pub(super) fn due(&mut self, now: Instant) -> Option<u64> {
+        let mut before = None;
+        while self.next().is_some_and(|at| at <= now) {
+            before = self.heard.pop_front().map(|(_, heard)| heard);
+        }
+        before
+    }
+}
+
+/// Whether a source has been silent for so long that the stream has ended.
+#[derive(Debug)]
+pub(super) struct Silence {
+    idle: Option<Duration>,
+    is_network: bool,
+    last_packet: Option<Instant>,
+}
+
+impl Silence {
+    /// The stream ends after `idle` without a packet; a network, of which the end is told, after less.
+    pub(super) fn new(idle: Option<Duration>, is_network: bool) -> Silence {
+        Silence { idle, is_network, last_packet: None }
+    }
+
+    /// A packet came.
+    pub(super) fn ends(&mut self, now: Instant) {
+        self.last_packet = Some(now);
+    }
+
+    /// When the stream has ended, unless a packet comes before. Silence before the first packet is none.
+    pub(super) fn deadline(&self, told_end: bool) -> Option<Instant> {
+        let idle = match told_end && self.is_network {
+            true => Some(self.idle.map_or(IDLE_AFTER_END, |idle| idle.min(IDLE_AFTER_END))),
+            false => self.idle,
+        };
+        self.last_packet.zip(idle).map(|(at, idle)| at + idle)
+    }
+
+    /// Whether no packet came up to `deadline`, and that is past.
+    pub(super) fn lasted(&self, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|at| Instant::now() >= at && self.last_packet <= Some(at))
+    }
+}
+
+/// Something that happens again and again.
+#[derive(Debug)]
+pub(super) struct Every {
+    interval: Option<Duration>,
+    next: Option<Instant>,
+}
+
+impl Every {
+    /// In so much time from now on; `None`: never.
+    pub(super) fn new(interval: Option<Duration>, now: Instant) -> Every {
+        Every { interval, next: interval.map(|interval| now + interval) }
+    }
+
+    /// When it is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Whether it is due now. A program that was stopped for a while does not make up for all it has missed.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.next.is_some_and(|at| now >= at);
+        if is_due {
+            self.next = self.interval.map(|interval| now + interval);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn packets_are_given_up_in_time() {
+        let start = Instant::now();
+        let mut deadlines = Deadlines::new(Some(SECOND));
+        deadlines.hear(None, start);
+        assert_eq!(deadlines.next(), None, "nothing is missing");
+        deadlines.hear(Some(5), start);
+        deadlines.hear(Some(6), start + GRAIN / 2);
+        deadlines.hear(Some(7), start + 2 * GRAIN);
+        assert_eq!(deadlines.next(), Some(start + SECOND));
+        assert_eq!(deadlines.due(start), None);
+        assert_eq!(deadlines.due(start + SECOND), Some(5));
+        assert_eq!(deadlines.due(start + 2 * SECOND), Some(7));
+        assert_eq!(deadlines.next(), None);
+    }
+
+    #[test]
+    fn silence_is_shorter_behind_an_end_that_was_told() {
+        let now = Instant::now();
+        let mut network = Silence::new(Some(SECOND), true);
+        assert_eq!(network.deadline(false), None, "before the first packet");
+        network.ends(now);
+        assert_eq!(network.deadline(false), Some(now + SECOND));
+        assert_eq!(network.deadline(true), Some(now + IDLE_AFTER_END));
+        assert!(!network.lasted(Some(now + SECOND)) && network.lasted(Some(now)));
+        let mut pipe = Silence::new(None, false);
+        pipe.ends(now);
+        assert_eq!(pipe.deadline(true), None);
+    }
+
+    #[test]
+    fn what_was_missed_is_not_made_up_for() {
+        let start = Instant::now();
+        let mut every = Every::new(Some(SECOND), start);
+        assert!(!every.is_due(start));
+        assert!(every.is_due(start + 10 * SECOND));
+        assert_eq!(every.next(), Some(start + 11 * SECOND));
+        assert!(!Every::new(None, start).is_due(start + SECOND));
+    }
+}

@@ -1,0 +1,444 @@
+//! Packets over UDP, many with one system call where the kernel can: segmentation offload on the way out,
+//! `recvmmsg` and receive offload on the way in. Where it cannot, they go one by one.
+//!
+//! One packet is one datagram. Nothing is ever sent back.
+
+use super::LiveError;
+use super::address::Address;
+use super::chunk::Chunk;
+use crate::error::{Error, ErrorKind, Result};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// The largest payload of a UDP datagram (over IPv4).
+pub const MAX_DATAGRAM: usize = 65_507;
+/// Bytes asked for as a receive buffer; the system may give fewer.
+const RECEIVE_BUFFER: usize = 32 << 20;
+/// Bytes asked for as a send buffer.
+const SEND_BUFFER: usize = 2 << 20;
+/// Bytes of one receive buffer: one datagram, or as many small ones as the kernel joins.
+const SLOT: usize = 65_536;
+/// Different lengths of packets that are gathered at the same time.
+const LENGTHS: usize = 4;
+/// How often a full queue of the system is tried again, 1 ms apart, before the packets count as not sent.
+const RETRIES: u32 = 50;
+
+/// Options of the network interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Name of the interface to use, for multicast above all.
+    pub name: Option<String>,
+    /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers.
+    pub hops: u32,
+}
+
+impl Default for Interface {
+    /// Whichever the system chooses, and this network only.
+    fn default() -> Interface {
+        Interface { name: None, hops: 1 }
+    }
+}
+
+impl Interface {
+    fn bind(&self, socket: &Socket) -> io::Result<()> {
+        match &self.name {
+            None => Ok(()),
+            Some(name) => socket.bind_device(Some(name.as_bytes())),
+        }
+    }
+
+    /// The interface's number, for which the system is asked by any socket; 0 if none is named: the system's choice.
+    fn index(&self, socket: &Socket) -> io::Result<u32> {
+        let Some(name) = &self.name else { return Ok(0) };
+        Ok(rustix::net::netdevice::name_to_index(socket, name)?)
+    }
+
+    /// Why no socket could be opened: because of the interface, if one is named.
+    fn refusal(&self, cause: io::Error) -> ErrorKind {
+        match &self.name {
+            Some(name) => LiveError::Interface { name: name.clone(), cause }.into(),
+            None => ErrorKind::Io(cause),
+        }
+    }
+}
+
+/// Sends packets to one place.
+pub struct PacketSender {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    to: SocketAddr,
+    /// Packets that wait, those of one length behind one another, as the kernel wants them.
+    waiting: Vec<Run>,
+    /// Whether segmentation offload may be used.
+    offload: bool,
+    any_sent: bool,
+    /// Packets that the system did not take because the network was away.
+    unsent: u64,
+}
+
+/// Packets of one length.
+struct Run {
+    len: usize,
+    bytes: Vec<u8>,
+}
+
+impl PacketSender {
+    /// A socket for packets to `address`.
+    ///
+    /// # Errors
+    /// Those of [`Address::destination`]; [`LiveError::Interface`]; what the system says.
+    pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
+        let to = address.destination()?;
+        let open = || -> io::Result<PacketSender> {
+            let mut to = to;
+            let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+            if let SocketAddr::V6(to) = &mut to
+                && to.scope_id() == 0
+            {
+                // Of an address that is the same on every network, the interface says on which.
+                to.set_scope_id(interface.index(&socket)?);
+            }
+            interface.bind(&socket)?;
+            match to.ip() {
+                IpAddr::V4(ip) if ip.is_multicast() => socket.set_multicast_ttl_v4(interface.hops)?,
+                IpAddr::V6(ip) if ip.is_multicast() => {
+                    socket.set_multicast_hops_v6(interface.hops)?;
+                    socket.set_multicast_if_v6(interface.index(&socket)?)?;
+                }
+                _ => {}
+            }
+            socket.bind(&any(to.is_ipv4(), 0).into())?;
+            // Fewer bytes are only slower.
+            let _ = socket.set_send_buffer_size(SEND_BUFFER);
+            PacketSender::new(socket.into(), to)
+        };
+        open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+    }
+
+    /// Sends through a socket that is open.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub fn new(socket: UdpSocket, to: SocketAddr) -> io::Result<PacketSender> {
+        let state = UdpSocketState::new((&socket).into())?;
+        let waiting = Vec::with_capacity(LENGTHS);
+        Ok(PacketSender { socket, state, to, waiting, offload: true, any_sent: false, unsent: 0 })
+    }
+
+    /// Sends every packet with a system call of its own from now on.
+    #[cfg(test)]
+    fn without_offload(mut self) -> PacketSender {
+        self.offload = false;
+        self
+    }
+
+    /// Takes a packet; it is on its way when [`PacketSender::flush`] returns, or before.
+    ///
+    /// # Errors
+    /// What the system says of this packet, or of those that waited. A network that goes away is none: those packets
+    /// count as [`unsent`](PacketSender::unsent).
+    pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        let most = if self.offload {
+            self.state.max_gso_segments().min(MAX_DATAGRAM / packet.len().max(1))
+        } else {
+            1
+        };
+        if most <= 1 {
+            return self.transmit(packet, packet.len());
+        }
+        let run = match self.waiting.iter().position(|run| run.len == packet.len() || run.bytes.is_empty()) {
+            Some(run) => run,
+            None if self.waiting.len() < LENGTHS => {
+                self.waiting.push(Run { len: 0, bytes: Vec::with_capacity(MAX_DATAGRAM) });
+                self.waiting.len() - 1
+            }
+            None => {
+                self.flush()?;
+                0
+            }
+        };
+        let run = &mut self.waiting[run];
+        run.len = packet.len();
+        run.bytes.extend_from_slice(packet);
+        // Together, so that no packet waits for more than one full run of another length.
+        if run.bytes.len() >= most * packet.len() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Sends all that waits.
+    ///
+    /// # Errors
+    /// As [`PacketSender::send`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut done = Ok(());
+        // Repair packets are the longest, and should not overtake what they cover.
+        waiting.sort_unstable_by_key(|run| run.len);
+        for run in &mut waiting {
+            if done.is_ok() && !run.bytes.is_empty() {
+                done = self.transmit(&run.bytes, run.len);
+            }
+            run.bytes.clear();
+        }
+        self.waiting = waiting;
+        done
+    }
+
+    /// Packets that the system did not take.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Sends packets of `len` bytes each that stand behind one another.
+    fn transmit(&mut self, packets: &[u8], len: usize) -> io::Result<()> {
+        let (mut rest, mut retries) = (packets, 0);
+        while !rest.is_empty() {
+            // The offload can turn out not to work here, or, behind a change of route, not any more.
+            let segments = self.state.max_gso_segments().max(1);
+            let now = if segments > 1 { rest.len() } else { len };
+            let segment_size = (now > len).then_some(len);
+            let transmit = Transmit {
+                destination: self.to,
+                ecn: None,
+                contents: &rest[..now],
+                segment_size,
+                src_ip: None,
+            };
+            match self.state.try_send((&self.socket).into(), &transmit) {
+                Ok(()) => self.any_sent = true,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    wait(&self.socket, PollFlags::OUT)?;
+                    continue;
+                }
+                Err(_) if now > len && self.state.max_gso_segments() <= 1 => continue,
+                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) && retries < RETRIES => {
+                    retries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                // A network that goes away is loss like any other; one that was never there is an error.
+                Err(e) if self.any_sent && is_outage(&e) => self.unsent += (now / len) as u64,
+                Err(e) => return Err(e),
+            }
+            rest = &rest[now..];
+        }
+        Ok(())
+    }
+}
+
+fn is_outage(error: &io::Error) -> bool {
+    let outages = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::EPERM, libc::ENOBUFS];
+    error.raw_os_error().is_some_and(|code| outages.contains(&code))
+}
+
+/// Receives packets.
+pub struct PacketReceiver {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl PacketReceiver {
+    /// A socket for packets that come to `address`, of which a multicast group is joined.
+    ///
+    /// # Errors
+    /// Those of [`Address::local`]; [`LiveError::AddressInUse`], [`LiveError::NotLocal`], [`LiveError::Interface`];
+    /// what the system says.
+    pub fn open(address: &Address, interface: &Interface) -> Result<PacketReceiver> {
+        let local = address.local()?;
+        let open = || -> io::Result<PacketReceiver> {
+            let wanted = [local.unwrap_or_else(|| any(false, address.port()))];
+            // A machine without IPv6 has no address for both.
+            let fallback = local.is_none().then(|| any(true, address.port()));
+            let mut result = Err(io::ErrorKind::AddrNotAvailable.into());
+            for to in wanted.into_iter().chain(fallback) {
+                result = bind(to, interface);
+                if result.is_ok() {
+                    break;
+                }
+            }
+            PacketReceiver::new(result?)
+        };
+        open().map_err(|e| {
+            let cause = match e.kind() {
+                io::ErrorKind::AddrInUse => LiveError::AddressInUse(e).into(),
+                io::ErrorKind::AddrNotAvailable => LiveError::NotLocal(e).into(),
+                _ => interface.refusal(e),
+            };
+            Error::at("receive on", address, cause)
+        })
+    }
+
+    /// Receives through a socket that is bound.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub fn new(socket: UdpSocket) -> io::Result<PacketReceiver> {
+        enlarge(&socket);
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(PacketReceiver { socket, state })
+    }
+
+    /// Where packets are received.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// A handle for the number of packets that the kernel had to drop.
+    pub fn drops(&self) -> Drops {
+        use std::os::fd::AsFd;
+        let inode = rustix::fs::fstat(self.socket.as_fd()).ok().map(|stat| stat.st_ino);
+        Drops { inode, v4: self.local_addr().is_ok_and(|a| a.is_ipv4()) }
+    }
+
+    /// Waits for packets, at most `limit`, and reads as many as are there into `chunk`: none if none came.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub fn receive(&self, chunk: &mut Chunk, limit: Duration) -> io::Result<()> {
+        chunk.pieces.clear();
+        let slots = quinn_udp::BATCH_SIZE;
+        // Offload gives many packets in each slot; without it a slot holds one.
+        chunk.bytes.resize(slots * SLOT, 0);
+        let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
+        loop {
+            let mut buffers: Vec<IoSliceMut<'_>> =
+                chunk.bytes.chunks_mut(SLOT).map(IoSliceMut::new).collect();
+            match self.state.recv((&self.socket).into(), &mut buffers, &mut metas) {
+                Ok(count) => {
+                    for (slot, meta) in metas.iter().enumerate().take(count) {
+                        let start = slot * SLOT;
+                        chunk.pieces.push((start..start + meta.len.min(SLOT), meta.stride));
+                    }
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if !wait_for(&self.socket, PollFlags::IN, Some(limit))? {
+                        return Ok(());
+                    }
+                }
+                // An earlier packet of ours was refused; there are none, and it would change nothing.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+/// Reads the kernel's count of dropped packets of one socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Drops {
+    inode: Option<u64>,
+    v4: bool,
+}
+
+impl Drops {
+    /// Packets that came while the receive buffer was full; `None` where the system does not tell.
+    pub fn count(&self) -> Option<u64> {
+        let inode = self.inode?.to_string();
+        let table = std::fs::read_to_string(if self.v4 { "/proc/net/udp" } else { "/proc/net/udp6" }).ok()?;
+        // sl local remote st queues tr:when retrnsmt uid timeout inode ref pointer drops
+        let line = table.lines().find(|line| line.split_ascii_whitespace().nth(9) == Some(&inode))?;
+        line.split_ascii_whitespace().nth(12)?.parse().ok()
+    }
+}
+
+/// Asks for a large receive buffer, for the time in which a burst comes and nobody reads.
+pub fn enlarge(socket: &UdpSocket) {
+    // More than the system's limit is for administrators; without either, what the system gives stays.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER).is_err() {
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
+    }
+}
+
+/// Any address of this machine.
+fn any(v4: bool, port: u16) -> SocketAddr {
+    match v4 {
+        true => (Ipv4Addr::UNSPECIFIED, port).into(),
+        false => (Ipv6Addr::UNSPECIFIED, port).into(),
+    }
+}
+
+fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+    interface.bind(&socket)?;
+    if to.is_ipv6() && to.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    if to.ip().is_multicast() {
+        // Several receivers of one group on one machine all get its packets.
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&to.into())?;
+    match to.ip() {
+        IpAddr::V4(group) if group.is_multicast() => {
+            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index(&socket)?))?;
+        }
+        IpAddr::V6(group) if group.is_multicast() => {
+            socket.join_multicast_v6(&group, interface.index(&socket)?)?
+        }
+        _ => {}
+    }
+    Ok(socket.into())
+}
+
+/// Waits until the socket can be used.
+fn wait(socket: &UdpSocket, flags: PollFlags) -> io::Result<()> {
+    wait_for(socket, flags, None).map(|_| ())
+}
+
+/// Waits until the socket can be used, at most `limit`; false if it cannot by then.
+fn wait_for(socket: &UdpSocket, flags: PollFlags, limit: Option<Duration>) -> io::Result<bool> {
+    let limit = limit.and_then(|limit| rustix::event::Timespec::try_from(limit).ok());
+    loop {
+        match poll(&mut [PollFd::new(socket, flags)], limit.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every packet arrives unchanged through both ways of sending, lengths mixed.
+    #[test]
+    fn packets_survive_being_cut_and_joined() {
+        for offload in [true, false] {
+            let inward = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let to = inward.local_addr().unwrap();
+            let receiver = PacketReceiver::new(inward).unwrap();
+            let sender = PacketSender::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), to).unwrap();
+            let mut sender = if offload { sender } else { sender.without_offload() };
+            let lens = [1404, 1404, 1392, 1404, 36, 100, 1404, 7, 1, 1404, 9000, 1392];
+            let mut wanted = Vec::new();
+            for i in 0..300u32 {
+                let mut packet = vec![i as u8; lens[i as usize % lens.len()]];
+                packet[0] = (i >> 8) as u8;
+                sender.send(&packet).unwrap();
+                wanted.push(packet);
+            }
+            sender.flush().unwrap();
+            let (mut chunk, mut got) = (Chunk::default(), Vec::new());
+            while got.len() < wanted.len() {
+                receiver.receive(&mut chunk, Duration::from_secs(5)).unwrap();
+                assert!(!chunk.pieces.is_empty(), "only {} of {} arrived", got.len(), wanted.len());
+                got.extend(chunk.parts().map(<[u8]>::to_vec));
+            }
+            wanted.sort();
+            got.sort();
+            assert!(got == wanted, "offload {offload}");
+            assert_eq!(receiver.drops().count(), Some(0));
+        }
+    }
+}

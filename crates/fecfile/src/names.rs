@@ -1,0 +1,47 @@
+//! Names and numbers as people read them.
+
+use std::path::Path;
+
+/// A path or recorded name for people: control characters and broken UTF-8 are escaped, so that no
+/// name can play tricks with a terminal.
+pub fn show(path: impl AsRef<Path>) -> String {
+    show_bytes(path.as_ref().as_os_str().as_encoded_bytes())
+}
+
+/// [`show`] for a name that is raw bytes.
+pub fn show_bytes(name: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in name.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() || is_bidi(c) {
+                out.extend(c.escape_default());
+            } else {
+                out.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// Whether a character turns the direction of the text around it, so that a name looks like another.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_play_tricks_with_a_terminal() {
+        assert_eq!(show_bytes(b"a\x1b[2Jb\xff\n"), "a\\u{1b}[2Jb\\xff\\n");
+    }
+}

@@ -1,0 +1,150 @@
+//! What is encoded, and how.
+
+use crate::error::{Error, Place, Result};
+use crate::io::source::SourceFile;
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fec_core::params::default_set_size;
+use std::io::{self, Read};
+
+/// How a payload is encoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// k original and m recovery shards.
+    pub code: Code,
+    /// The hash of digests and roots.
+    pub hash: HashKind,
+    /// Payload bytes of a set; `None` is the default of the code, at most 4 MiB.
+    pub set_size: Option<u64>,
+    /// Sets of a group of a container, at most; `None` is as many as 48 MiB hold.
+    pub group_size: Option<u32>,
+}
+
+impl Options {
+    /// BLAKE3 and the default sizes.
+    pub fn new(code: Code) -> Options {
+        Options { code, hash: HashKind::Blake3, set_size: None, group_size: None }
+    }
+
+    /// Payload bytes of a set.
+    pub fn set_size(&self) -> u64 {
+        self.set_size.unwrap_or_else(|| default_set_size(self.code))
+    }
+}
+
+impl Default for Options {
+    /// 33 + 67 shards: any 33 of 100 restore the payload.
+    fn default() -> Options {
+        Options::new(Code::new(33, 67).expect("33 + 67 shards are a code"))
+    }
+}
+
+/// A payload of known length that is read at positions, by several threads.
+pub trait Payload: Sync {
+    /// Its bytes.
+    fn size(&self) -> u64;
+
+    /// Copies the bytes from `offset` into `out`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+
+    /// Fails if it changed since it was opened, as far as can be seen.
+    ///
+    /// # Errors
+    /// [`Changed`](crate::ErrorKind::Changed).
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What to call it when something goes wrong.
+    fn place(&self) -> Place {
+        Place::Nowhere
+    }
+}
+
+impl Payload for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        out.copy_from_slice(&self[offset as usize..][..out.len()]);
+        Ok(())
+    }
+}
+
+impl Payload for SourceFile {
+    fn size(&self) -> u64 {
+        SourceFile::size(self)
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        SourceFile::read_at(self, offset, out)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        SourceFile::check_unchanged(self)
+    }
+
+    fn place(&self) -> Place {
+        self.path().into()
+    }
+}
+
+/// What a container is made of, from front to back.
+pub enum Source<'a> {
+    /// A payload of known length.
+    Payload(&'a dyn Payload),
+    /// A pipe, and what to call it.
+    Pipe(&'a mut (dyn Read + Send), Place),
+}
+
+impl Source<'_> {
+    /// What to call it when something goes wrong.
+    pub fn place(&self) -> Place {
+        match self {
+            Source::Payload(payload) => payload.place(),
+            Source::Pipe(_, place) => place.clone(),
+        }
+    }
+
+    /// Its bytes, if they are known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self {
+            Source::Payload(payload) => Some(payload.size()),
+            Source::Pipe(..) => None,
+        }
+    }
+
+    /// Fills `out` with the bytes from `offset` on, where the bytes before were read, as far as there are any.
+    pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        match self {
+            Source::Payload(payload) => {
+                let len = (payload.size() - offset).min(out.len() as u64) as usize;
+                payload.read_at(offset, &mut out[..len])?;
+                Ok(len)
+            }
+            Source::Pipe(pipe, place) => {
+                let mut filled = 0;
+                while filled < out.len() {
+                    match pipe.read(&mut out[filled..]) {
+                        Ok(0) => break,
+                        Ok(n) => filled += n,
+                        Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                        Err(e) => return Err(Error::io("read", place.clone(), e)),
+                    }
+                }
+                Ok(filled)
+            }
+        }
+    }
+
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Source::Payload(payload) => payload.check_unchanged(),
+            Source::Pipe(..) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the system tells of the processor: cores and caches, and the kernel's settings that suit them.
+
+use fec_core::gf256::kernel::Tuning;
+use std::fs;
+
+/// The first line of a file, if there is one.
+pub fn line(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// Bytes and ways of the data caches of a CPU, by level; 0 ways are unknown ones.
+pub fn data_caches(cpu: usize) -> [Option<(u64, u64)>; 4] {
+    let mut found = [None; 4];
+    for index in 0..8 {
+        let read = |name: &str| line(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{name}"));
+        let level = read("level").and_then(|level| level.parse::<usize>().ok());
+        let data = read("type").is_some_and(|kind| kind != "Instruction");
+        let bytes = read("size").and_then(|size| kibibytes(&size));
+        let ways = read("ways_of_associativity").and_then(|ways| ways.parse().ok()).unwrap_or(0);
+        if let (Some(level @ 1..=3), true, Some(bytes)) = (level, data, bytes) {
+            found[level] = Some((bytes, ways));
+        }
+    }
+    found
+}
+
+/// `32K` or `1M`, as the system writes sizes of caches.
+fn kibibytes(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The settings for this machine. `found` are those that the processor itself told: on x86-64 a row of the table, if it is
+/// a known one. ARM cores tell programs nothing, but the system does.
+///
+/// Cores may differ, as on big.LITTLE boards, and any of them may run any part of the work: tiles are cut for the smallest
+/// caches among them.
+pub fn tuning(found: Tuning) -> Tuning {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let base = match arm_cores(&info).first() {
+        Some((implementer, part)) => Tuning::of_arm_core(*implementer, *part),
+        // Under emulation the system tells of another machine.
+        None if cfg!(not(target_arch = "x86_64")) || found.name() != "generic" => return found,
+        None => found,
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let smallest = |level: usize| {
+        let sizes = (0..cpus).filter_map(|cpu| data_caches(cpu)[level].map(|(bytes, _)| bytes));
+        sizes.min().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+    };
+    base.with_caches(smallest(1), smallest(2))
+}
+
+/// Settings in words: the processor's name, and the values.
+pub fn listed(tuning: Tuning) -> String {
+    let values: Vec<String> = tuning.settings().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{}: {}", tuning.name(), values.join(","))
+}
+
+/// Implementer and part of each ARM core, as /proc/cpuinfo lists them.
+fn arm_cores(info: &str) -> Vec<(u8, u16)> {
+    let fields = |name: &'static str| {
+        info.lines().filter_map(move |line| {
+            let (key, value) = line.split_once(':')?;
+            let digits = value.trim().strip_prefix("0x")?;
+            (key.trim() == name).then(|| u16::from_str_radix(digits, 16).ok()).flatten()
+        })
+    };
+    let implementers = fields("CPU implementer").map(|number| u8::try_from(number).unwrap_or(0));
+    implementers.zip(fields("CPU part")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_caches_have_the_system_s_units() {
+        assert_eq!(kibibytes("32K"), Some(32 << 10));
+        assert_eq!(kibibytes("2M"), Some(2 << 20));
+        assert_eq!(kibibytes("64"), Some(64));
+        assert_eq!(kibibytes("32X"), None);
+        assert_eq!(kibibytes("K"), None);
+    }
+
+    #[test]
+    fn arm_cores_are_found_in_what_the_system_lists() {
+        let board = "processor\t: 0\nBogoMIPS\t: 38.40\nCPU implementer\t: 0x41\nCPU architecture: 8\n\
+                     CPU variant\t: 0x0\nCPU part\t: 0xd03\nCPU revision\t: 4\n\n\
+                     processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n";
+        assert_eq!(arm_cores(board), [(0x41, 0xd03), (0x41, 0xd08)]);
+        assert_eq!(Tuning::of_arm_core(0x41, 0xd03).name(), "cortex-a53");
+        assert!(arm_cores("vendor_id\t: GenuineIntel\nmodel name\t: x\n").is_empty());
+    }
+}

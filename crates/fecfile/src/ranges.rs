@@ -1,0 +1,108 @@
+//! Sorted lists of byte ranges, joined where they touch.
+
+use std::collections::BTreeMap;
+
+/// Bytes `start` up to, and not including, `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first byte.
+    pub start: u64,
+    /// The byte behind the last.
+    pub end: u64,
+}
+
+/// A set of byte ranges.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    /// Start to end; no two touch.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    /// Adds a range that overlaps none that is there.
+    pub fn add(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let (mut start, mut end) = (start, end);
+        if let Some((&before, &its_end)) = self.ranges.range(..start).next_back()
+            && its_end >= start
+        {
+            self.ranges.remove(&before);
+            start = before;
+            end = end.max(its_end);
+        }
+        while let Some((&after, &its_end)) = self.ranges.range(start..=end).next() {
+            self.ranges.remove(&after);
+            end = end.max(its_end);
+        }
+        self.ranges.insert(start, end);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes in all ranges.
+    pub fn total(&self) -> u64 {
+        self.ranges.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Where the last range ends.
+    pub fn end(&self) -> Option<u64> {
+        self.ranges.values().next_back().copied()
+    }
+
+    /// The parts of `start..end` that lie in these ranges, in order.
+    pub fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let before = self.ranges.range(..start).next_back();
+        let overlapping = before.into_iter().chain(self.ranges.range(start..end));
+        overlapping.map(move |(from, to)| (start.max(*from), end.min(*to))).filter(|(from, to)| from < to)
+    }
+
+    /// Start and end of each, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ranges.iter().map(|(&start, &end)| (start, end))
+    }
+
+    /// All, in order.
+    pub fn list(&self) -> Vec<ByteRange> {
+        self.ranges.iter().map(|(&start, &end)| ByteRange { start, end }).collect()
+    }
+
+    /// Lines for people, one for each range, up to `most`.
+    pub fn describe(&self, what: &str, most: usize, out: &mut String) {
+        for (start, end) in self.ranges.iter().take(most) {
+            out.push_str(&format!("  {what}: bytes {start} to {} ({} bytes)\n", end - 1, end - start));
+        }
+        if self.len() > most {
+            out.push_str(&format!("  {what}: {} more ranges\n", self.len() - most));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_where_they_touch() {
+        let mut ranges = Ranges::default();
+        for (start, end) in [(10, 20), (40, 50), (20, 30), (5, 5), (30, 40), (60, 61)] {
+            ranges.add(start, end);
+        }
+        assert_eq!(ranges.list(), [ByteRange { start: 10, end: 50 }, ByteRange { start: 60, end: 61 }]);
+        assert_eq!(ranges.total(), 41);
+        let within = |start, end| ranges.within(start, end).collect::<Vec<_>>();
+        assert_eq!(within(0, 100), [(10, 50), (60, 61)]);
+        assert_eq!(within(20, 30), [(20, 30)]);
+        assert_eq!(within(49, 61), [(49, 50), (60, 61)]);
+        assert_eq!(within(50, 60), []);
+    }
+}

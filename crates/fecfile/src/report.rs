@@ -1,0 +1,191 @@
+//! What operations found, as values; the words for them are the caller's.
+
+use crate::leftovers::Leftovers;
+use crate::ranges::{ByteRange, Ranges};
+use fec_core::digest::Digest;
+use fec_core::params::{self, Shape};
+use fec_core::set::SetError;
+
+/// What became of the sets that were walked over.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Sets that were decoded and proved by their codeword.
+    pub proved_sets: u64,
+    /// Of those, sets in which an original shard was missing or damaged.
+    pub mended_sets: u64,
+    /// Sets with too few shards. A set may hold no payload at all, so that nothing else tells.
+    pub lost_sets: u64,
+    /// Records that were read and passed, as far as they were needed.
+    pub intact_records: u64,
+    /// Records that were read and did not pass.
+    pub damaged_records: u64,
+    /// Payload proved by the codeword of its set.
+    pub by_codeword: u64,
+    /// Payload proved only by its own path, in sets that cannot be decoded.
+    pub by_path: Ranges,
+    /// Payload that is lost.
+    pub lost: Ranges,
+    /// The first set that the root binds and that breaks a rule.
+    pub untrue: Option<(u32, u32, SetError)>,
+    /// The first record that could not be read.
+    pub unreadable: Option<String>,
+}
+
+impl Outcome {
+    /// Whether every set was restored.
+    pub fn is_whole(&self) -> bool {
+        self.lost_sets == 0 && self.untrue.is_none()
+    }
+
+    /// Adds what became of other sets.
+    pub(crate) fn absorb(&mut self, other: Outcome) {
+        self.proved_sets += other.proved_sets;
+        self.mended_sets += other.mended_sets;
+        self.lost_sets += other.lost_sets;
+        self.intact_records += other.intact_records;
+        self.damaged_records += other.damaged_records;
+        self.by_codeword += other.by_codeword;
+        other.by_path.iter().for_each(|(start, end)| self.by_path.add(start, end));
+        other.lost.iter().for_each(|(start, end)| self.lost.add(start, end));
+        self.untrue = self.untrue.take().or(other.untrue);
+        self.unreadable = self.unreadable.take().or(other.unreadable);
+    }
+}
+
+/// What `encode` wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// The geometry of the payload.
+    pub geometry: params::FileGeometry,
+    /// The root of the encoding.
+    pub root: Digest,
+    /// Bytes of all outputs.
+    pub output_bytes: u64,
+}
+
+/// What `decode` restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The root; `None` for a container that was cut.
+    pub root: Option<Digest>,
+    /// The recorded name.
+    pub name: Option<Vec<u8>>,
+    /// Bytes of the payload, if its end is known.
+    pub payload_len: Option<u64>,
+    /// Sets of the encoding.
+    pub sets: u64,
+    /// What became of them.
+    pub outcome: Outcome,
+    /// What did not take part.
+    pub leftovers: Leftovers,
+    /// Roots of other encodings that were found.
+    pub others: Vec<Digest>,
+    /// Whether the output was written; with gaps of zeros, if the payload is not whole.
+    pub written: bool,
+}
+
+impl Restored {
+    /// Whether the payload was restored whole.
+    pub fn is_whole(&self) -> bool {
+        self.outcome.is_whole() && self.payload_len.is_some()
+    }
+}
+
+/// The state of one shard over all sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardState {
+    /// Every byte is as it was written.
+    Intact,
+    /// Something of it is not.
+    Damaged,
+    /// Nothing of it is there.
+    Missing,
+}
+
+/// What is known of one shard over all sets.
+#[derive(Clone, Debug)]
+pub struct ShardReport {
+    /// Its number.
+    pub index: u32,
+    /// Its state.
+    pub state: ShardState,
+    /// The files that claim this shard.
+    pub files: Vec<String>,
+    /// Sets in which it is intact.
+    pub intact_sets: u64,
+    /// Sets of the encoding.
+    pub sets: u64,
+    /// What is damaged, in which file.
+    pub damage: Vec<Damage>,
+}
+
+/// Damage of one kind in one file.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// What is damaged.
+    pub what: String,
+    /// Where.
+    pub bytes: Vec<ByteRange>,
+}
+
+/// What looking at every byte of an encoding found.
+#[derive(Debug)]
+pub struct Examination {
+    /// Every shard, in order; or one, if one was asked about.
+    pub shards: Vec<ShardReport>,
+    /// The fewest intact shards of any set.
+    pub weakest: u32,
+    /// Damage that belongs to no shard.
+    pub damage: Vec<String>,
+    /// Bytes that belong to nothing.
+    pub gaps: Vec<ByteRange>,
+}
+
+/// What decoding every set found, if that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deep {
+    /// It was not asked for.
+    NotAsked,
+    /// Every set is one codeword, padding and all.
+    Proved,
+    /// Not every set could be decoded.
+    Failed,
+}
+
+/// What `verify` found.
+#[derive(Debug)]
+pub struct Verified {
+    /// The form of the encoding.
+    pub form: params::Form,
+    /// The root; `None` for a container that was cut.
+    pub root: Option<Digest>,
+    /// The shape of its sets.
+    pub shape: Shape,
+    /// Bytes of the payload, if its end is known.
+    pub payload_len: Option<u64>,
+    /// What looking at every byte found.
+    pub found: Examination,
+    /// Whether the payload can be restored; `None` when one shard alone was asked about.
+    pub is_restorable: Option<bool>,
+    /// What decoding found.
+    pub deep: Deep,
+    /// What did not take part.
+    pub leftovers: Leftovers,
+    /// Roots of other encodings that were found.
+    pub others: Vec<Digest>,
+}
+
+impl Verified {
+    /// Whether every byte is as it was written.
+    pub fn is_intact(&self) -> bool {
+        self.found.damage.is_empty() && self.found.shards.iter().all(|s| s.state == ShardState::Intact)
+    }
+
+    /// Shards that may still be lost, wherever: the least over all sets.
+    pub fn may_still_lose(&self) -> Option<u32> {
+        let k = self.shape.code.k() as u32;
+        self.is_restorable.filter(|is| *is).map(|_| self.found.weakest - k)
+    }
+}

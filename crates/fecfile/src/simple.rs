@@ -1,0 +1,138 @@
+//! The front door: paths and readers in one call each.
+
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::encode;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::input::Input;
+use crate::io::folder::Folder;
+use crate::io::output::Policy;
+use crate::io::source::SourceFile;
+use crate::payload::{Options, Source};
+use crate::pipe::{self, Pipe};
+use crate::report::{Restored, Verified, Written};
+use fec_core::digest::Digest;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Encodes the file `path` to 100 shard files in the folder `path`.shards, of which any 33 restore it. The folder must not
+/// be there, or be empty.
+///
+/// # Errors
+/// Those of file and folder; nothing is left of what was begun.
+pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
+    let mut folder = path.as_os_str().to_owned();
+    folder.push(".shards");
+    let source = SourceFile::open(path, context.settings.map)?;
+    let name = path.file_name().unwrap_or_default();
+    let store = Folder::new(PathBuf::from(folder), policy(context));
+    encode::to_store(&source, name.as_bytes(), &store, &Options::default(), context)
+}
+
+/// Encodes what `input` reads to a container on `output`, in constant memory.
+///
+/// # Errors
+/// Those of input and output.
+pub fn encode_reader(
+    mut input: impl Read + Send,
+    output: impl Write + Send,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let source = Source::Pipe(&mut input, Place::Path("-".into()));
+    encode::to_writer(source, output, &Place::Output, &Options::default(), context)
+}
+
+/// Restores the payload of `path`, a folder of shard files or a container, to the file `output`, which must not be there.
+/// With a root only what leads to it; without one the only encoding that can be restored.
+///
+/// # Errors
+/// Those of both files, and when nothing, or more than one encoding, is found. [`Lost`](ErrorKind::Lost) when it cannot be
+/// restored whole: then nothing is written.
+pub fn decode_path(
+    path: &Path,
+    output: &Path,
+    root: Option<Digest>,
+    context: &Context<'_>,
+) -> Result<Restored> {
+    let archive = Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?;
+    let restored = archive.restore_to_file(output, policy(context), false, context)?;
+    match restored.is_whole() {
+        true => Ok(restored),
+        false => Err(Error::at("decode", path, ErrorKind::Lost(Box::new(restored)))),
+    }
+}
+
+/// Restores the payload of a container that `input` reads. Each group goes out once it is proved by itself: when the whole
+/// turns out to be another one than `root`, the error comes after bytes went out.
+///
+/// # Errors
+/// As [`decode_path`], and when not all can be restored.
+pub fn decode_reader(
+    input: impl Read,
+    output: &mut dyn Write,
+    root: Option<Digest>,
+    context: &Context<'_>,
+) -> Result<Restored> {
+    let pipe = Pipe { input, place: Path::new("-"), is_live: false, wanted: root };
+    pipe::to_writer(pipe, output, &Place::Output, context)
+}
+
+/// Checks every byte of `path`, a folder of shard files, one of them (with its root), or a container.
+///
+/// # Errors
+/// Those of the files, and when nothing, or more than one encoding, is found.
+pub fn verify_path(path: &Path, root: Option<Digest>, context: &Context<'_>) -> Result<Verified> {
+    Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?.verify(false, context)
+}
+
+/// Checks every byte of a container that `input` reads.
+///
+/// # Errors
+/// As [`verify_path`].
+pub fn verify_reader(input: impl Read, root: Option<Digest>, context: &Context<'_>) -> Result<Verified> {
+    Archive::in_pipe(input, Path::new("-"), false, root, context)?.verify(false, context)
+}
+
+fn policy(context: &Context<'_>) -> Policy {
+    Policy { force: false, sync: context.settings.sync }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_lost_is_an_error_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let context = Context::default();
+        fs::write(at("p"), vec![7; 100_000]).unwrap();
+        let root = encode_path(&at("p"), &context).unwrap().root;
+        for index in 0..68 {
+            let name = format!("p.shards/p.{index:03}.shard");
+            fs::remove_file(at(&name)).unwrap();
+        }
+        let error = decode_path(&at("p.shards"), &at("back"), Some(root), &context).unwrap_err();
+        assert!(matches!(&error.kind, ErrorKind::Lost(restored) if !restored.is_whole()), "{error}");
+        assert_eq!(error.class(), crate::Class::Lost);
+        assert!(!at("back").exists());
+        assert_eq!(verify_path(&at("p.shards"), Some(root), &context).unwrap().is_restorable, Some(false));
+    }
+
+    #[test]
+    fn readers_and_writers_go_through_a_damaged_container() {
+        let context = Context::default();
+        let payload: Vec<u8> = (0..300_000u32).map(|i| (i >> 3) as u8).collect();
+        let mut container = Vec::new();
+        let root = encode_reader(&payload[..], &mut container, &context).unwrap().root;
+        assert!(verify_reader(&container[..], Some(root), &context).unwrap().is_intact());
+        container[100_000] ^= 1;
+        let mut back = Vec::new();
+        decode_reader(&container[..], &mut back, Some(root), &context).unwrap();
+        assert!(back == payload);
+        assert!(!verify_reader(&container[..], Some(root), &context).unwrap().is_intact());
+        assert!(decode_reader(&container[..], &mut back, Some([0; 32]), &context).is_err());
+    }
+}

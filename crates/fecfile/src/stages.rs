@@ -1,0 +1,348 @@
+//! Which stage each thread is in, and for how long: what `fec --where` shows.
+//!
+//! A thread is in one stage at a time; a stage that begins inside another one takes its place until it ends, so the
+//! stages of a thread add up to its time, and nothing counts twice. Each stretch is timed by the clock on the wall
+//! and by the thread's own: the difference is waiting, for a device, a pipe, or a core that something else had.
+//! Unless a program calls [`start`], entering a stage is one relaxed load.
+//! Times are kept for the process, not for an operation: a program that starts this runs one operation at a time.
+
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fec_core::executor::lock;
+use fec_core::gf256::kernel::Backend;
+use fec_core::observe::{Observer, Phase};
+use rustix::time::{ClockId, clock_gettime};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// What a thread can be at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Anything that is none of the others.
+    Other,
+    /// Payload or shards from a file, a mapping or a pipe.
+    Read,
+    /// The kernel: recovery shards, or missing originals.
+    Code,
+    /// Digests of shards, and the proofs of those that were read.
+    Hash,
+    /// Trees and roots.
+    Tree,
+    /// To files, devices and pipes.
+    Write,
+    /// Until it is on the disk.
+    Sync,
+    /// Waiting for another thread.
+    Wait,
+}
+
+/// All stages, in the order in which they are reported.
+pub const STAGES: [Stage; 8] = [
+    Stage::Read,
+    Stage::Code,
+    Stage::Hash,
+    Stage::Tree,
+    Stage::Write,
+    Stage::Sync,
+    Stage::Other,
+    Stage::Wait,
+];
+
+impl Stage {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Other => "other",
+            Stage::Read => "read",
+            Stage::Code => "code",
+            Stage::Hash => "hash",
+            Stage::Tree => "tree",
+            Stage::Write => "write",
+            Stage::Sync => "sync",
+            Stage::Wait => "wait",
+        }
+    }
+}
+
+/// Time and bytes of one stage of one thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// By the clock on the wall.
+    pub wall: Duration,
+    /// By the thread's own clock: what a core did for it.
+    pub core: Duration,
+    /// Bytes of payload or shards that went through.
+    pub bytes: u64,
+}
+
+/// A thread that ended, or the main one so far.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// From its first moment to its last, by one reading of the clock at each end.
+    pub wall: Duration,
+    /// Time in a run queue: it could have run, and something else had the core. `None` where the system does not tell.
+    pub queued: Option<Duration>,
+    /// Each stage, by its number.
+    pub stages: [Spent; 8],
+}
+
+/// What is coded, for the limits of the kernel and the hash.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The code.
+    pub code: Code,
+    /// The hash of digests.
+    pub hash: HashKind,
+    /// The kernel.
+    pub backend: Backend,
+}
+
+static ON: AtomicBool = AtomicBool::new(false);
+static ENDED: Mutex<Vec<Thread>> = Mutex::new(Vec::new());
+static WORK: Mutex<Option<Work>> = Mutex::new(None);
+
+fn ended() -> MutexGuard<'static, Vec<Thread>> {
+    lock(&ENDED)
+}
+
+struct Running {
+    began: Instant,
+    queued: Option<Duration>,
+    stage: Stage,
+    /// What the stage goes back to at the end of the codec's phase.
+    outer: Stage,
+    since: (Instant, Duration),
+    stages: [Spent; 8],
+}
+
+thread_local! {
+    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+}
+
+/// The calling thread's time in run queues so far.
+fn queued() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
+fn now() -> (Instant, Duration) {
+    let core = clock_gettime(ClockId::ThreadCPUTime);
+    (Instant::now(), Duration::new(core.tv_sec as u64, core.tv_nsec as u32))
+}
+
+impl Running {
+    /// Books the time until now on the stage that ends.
+    fn change(&mut self, stage: Stage) -> Stage {
+        let (wall, core) = now();
+        let spent = &mut self.stages[self.stage as usize];
+        spent.wall += wall - self.since.0;
+        spent.core += core.saturating_sub(self.since.1);
+        self.since = (wall, core);
+        std::mem::replace(&mut self.stage, stage)
+    }
+}
+
+/// Whether stages are timed.
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// From now on stages are timed; the calling thread is the first.
+pub fn start() {
+    ON.store(true, Ordering::Relaxed);
+    begin_thread(Stage::Other);
+}
+
+/// Says what is coded, once that is known.
+pub fn tell_work(code: Code, hash: HashKind, backend: Backend) {
+    if is_on() {
+        *lock(&WORK) = Some(Work { code, hash, backend });
+    }
+}
+
+/// The stage of the calling thread, for those that it starts.
+pub fn current() -> Stage {
+    if !is_on() {
+        return Stage::Other;
+    }
+    RUNNING.with_borrow(|running| running.as_ref().map_or(Stage::Other, |running| running.stage))
+}
+
+fn begin_thread(stage: Stage) {
+    let queued = queued();
+    let since = now();
+    RUNNING.set(Some(Running {
+        began: since.0,
+        queued,
+        stage,
+        outer: stage,
+        since,
+        stages: Default::default(),
+    }));
+}
+
+/// A thread that was started for a stage; it ends when this is dropped.
+pub struct ThreadGuard(bool);
+
+/// Times the calling thread, which begins in `stage`.
+pub fn thread(stage: Stage) -> ThreadGuard {
+    let on = is_on();
+    if on {
+        begin_thread(stage);
+    }
+    ThreadGuard(on)
+}
+
+impl Drop for ThreadGuard {
+    fn drop(&mut self) {
+        if self.0 {
+            end_thread();
+        }
+    }
+}
+
+fn end_thread() {
+    if let Some(mut running) = RUNNING.take() {
+        running.change(Stage::Other);
+        let wall = running.began.elapsed();
+        let queued = queued().zip(running.queued).map(|(now, then)| now.saturating_sub(then));
+        ended().push(Thread { wall, queued, stages: running.stages });
+    }
+}
+
+/// A stage that the calling thread is in until this is dropped.
+#[must_use = "the stage ends at once"]
+pub struct Guard(Option<Stage>);
+
+/// Enters a stage with `bytes` bytes of payload or shards.
+pub fn enter(stage: Stage, bytes: u64) -> Guard {
+    if !is_on() {
+        return Guard(None);
+    }
+    RUNNING.with_borrow_mut(|running| {
+        let before = running.as_mut().map(|running| {
+            running.stages[stage as usize].bytes += bytes;
+            running.change(stage)
+        });
+        Guard(before)
+    })
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            RUNNING.with_borrow_mut(|running| {
+                if let Some(running) = running {
+                    running.change(before);
+                }
+            });
+        }
+    }
+}
+
+/// Ends the main thread's account, and returns all, the main one last, with what was coded.
+pub fn stop() -> (Vec<Thread>, Option<Work>) {
+    end_thread();
+    let work = *lock(&WORK);
+    (std::mem::take(&mut ended()), work)
+}
+
+/// Runs `work` with an account of its own, and returns that, the calling thread last. In the account around it, if there is
+/// one, `work` is time of the stage that the caller is in.
+pub fn account<T>(work: impl FnOnce() -> T) -> (T, Vec<Thread>) {
+    let outer = (RUNNING.take(), std::mem::take(&mut *ended()), ON.swap(true, Ordering::Relaxed));
+    begin_thread(Stage::Other);
+    let done = work();
+    end_thread();
+    let threads = std::mem::replace(&mut *ended(), outer.1);
+    ON.store(outer.2, Ordering::Relaxed);
+    RUNNING.set(outer.0);
+    (done, threads)
+}
+
+/// Goes back to a stage that [`current`] returned, from whichever was entered since.
+pub fn resume(stage: Stage) {
+    std::mem::forget(enter(stage, 0));
+}
+
+/// Turns the codec's phases into stages.
+#[derive(Debug)]
+pub struct Observed;
+
+impl Observer for Observed {
+    fn begin(&self, phase: Phase) {
+        if is_on() {
+            RUNNING.with_borrow_mut(|running| {
+                if let Some(running) = running {
+                    running.outer = running.change(stage_of(phase));
+                }
+            });
+        }
+    }
+
+    fn end(&self, phase: Phase, bytes: u64) {
+        if !is_on() {
+            return;
+        }
+        RUNNING.with_borrow_mut(|running| {
+            if let Some(running) = running {
+                running.stages[stage_of(phase) as usize].bytes += bytes;
+                running.change(running.outer);
+            }
+        });
+    }
+}
+
+fn stage_of(phase: Phase) -> Stage {
+    match phase {
+        Phase::Encode | Phase::Decode | Phase::Reencode => Stage::Code,
+        Phase::Digest | Phase::Check => Stage::Hash,
+        Phase::Tree | Phase::Plan => Stage::Tree,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+
+    /// One test for all: the switch is the process's.
+    #[test]
+    fn stages_of_a_thread_add_up_to_its_time() {
+        start();
+        let worker = std::thread::spawn(|| {
+            let _thread = thread(Stage::Wait);
+            let read = enter(Stage::Read, 10);
+            sleep(Duration::from_millis(20));
+            {
+                let _hash = enter(Stage::Hash, 7);
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(20) {}
+            }
+            sleep(Duration::from_millis(10));
+            drop(read);
+            sleep(Duration::from_millis(10));
+        });
+        worker.join().expect("the worker ends");
+        let ((), inner) = account(|| drop(enter(Stage::Write, 5)));
+        let (threads, _) = stop();
+        // The calling thread is the last of each account, and the inner one is no part of the outer.
+        let written = |threads: &[Thread]| threads.last().map(|t| t.stages[Stage::Write as usize].bytes);
+        assert_eq!((written(&inner), written(&threads)), (Some(5), Some(0)));
+        // Threads of other tests are timed too.
+        let own = |thread: &&Thread| thread.stages[Stage::Read as usize].bytes == 10;
+        let worker = threads.iter().find(own).expect("the worker was timed");
+        let sum: Duration = worker.stages.iter().map(|spent| spent.wall).sum();
+        let off = sum.abs_diff(worker.wall).as_secs_f64() / worker.wall.as_secs_f64();
+        assert!(off < 0.03, "{worker:?}");
+        let at = |stage: Stage| worker.stages[stage as usize];
+        assert_eq!((at(Stage::Read).bytes, at(Stage::Hash).bytes), (10, 7));
+        assert!(at(Stage::Read).wall >= Duration::from_millis(30), "{worker:?}");
+        assert!(at(Stage::Wait).wall >= Duration::from_millis(10), "{worker:?}");
+        // Sleeping is waiting, whatever the stage; a busy loop is not, as long as it has the core.
+        assert!(at(Stage::Read).core < Duration::from_millis(5), "{worker:?}");
+        assert!(at(Stage::Hash).core >= Duration::from_millis(1), "{worker:?}");
+    }
+}

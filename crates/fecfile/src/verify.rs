@@ -1,0 +1,52 @@
+//! Checking every byte of an encoding, and with `deep` that every set is one codeword.
+
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::report::{Deep, Verified};
+use crate::sets::{Nobody, SetWalk, untrue};
+
+impl Archive {
+    /// Checks every byte; with `deep` also decodes every set and checks that it is one codeword.
+    ///
+    /// # Errors
+    /// [`Untrue`](ErrorKind::Untrue) when the root binds a set that breaks a rule; with `deep`
+    /// [`SetMemory`](ErrorKind::SetMemory). Damage and losses are in the result.
+    pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<Verified> {
+        if deep && self.is_one_shard() {
+            return Err(Error::new("verify --deep", ErrorKind::OneShardDeep));
+        }
+        let found = self.examine(context);
+        let encoded = self.encoded();
+        let k = encoded.shape().code.k() as u32;
+        let is_restorable = encoded.payload_len.is_some() && found.weakest >= k;
+        let deep = match (deep, is_restorable) {
+            (false, _) => Deep::NotAsked,
+            (true, false) => Deep::Failed,
+            (true, true) => {
+                encoded.check_memory(&context.settings)?;
+                let meter = context.meter("decode", Some(encoded.known_len()));
+                let mut walk = SetWalk::new(context, self.plans());
+                walk.meter = Some(meter.as_ref());
+                let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
+                meter.finish();
+                let is_whole = outcome.is_whole();
+                if let Some(set) = outcome.untrue {
+                    return Err(untrue(set));
+                }
+                if is_whole { Deep::Proved } else { Deep::Failed }
+            }
+        };
+        Ok(Verified {
+            form: self.form(),
+            root: self.root(),
+            shape: *encoded.shape(),
+            payload_len: encoded.payload_len,
+            found,
+            is_restorable: (!self.is_one_shard()).then_some(is_restorable),
+            deep,
+            leftovers: self.leftovers().clone(),
+            others: self.others().to_vec(),
+        })
+    }
+}
