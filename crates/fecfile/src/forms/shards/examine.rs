@@ -1,7 +1,7 @@
 //! Checks every byte of shard files: both headers, both proofs of every set, the body, the zeros
 //! between them, and the length.
 
-use super::gather::{Member, ShardSet, read_at};
+use super::gather::{Member, ShardFile, ShardSet, read_at};
 use crate::context::{Context, Meter};
 use crate::names::show;
 use crate::ranges::Ranges;
@@ -182,94 +182,142 @@ fn check_file(
     intact: &mut [bool],
     meter: &dyn Meter,
 ) -> Vec<Damage> {
-    let file = &member.file;
-    let mut error: Option<io::Error> = None;
-    // What cannot be read is not there: a bad sector costs what it hits.
-    let mut is_read = |at: i128, out: &mut [u8]| {
-        read_at(file, at, out)
-            .unwrap_or_else(|e| {
-                error.get_or_insert(e);
-                None
-            })
-            .is_some()
-    };
-    let layout = set.encoding.layout();
-    let group = set.encoding.group();
-    let header = ShardHeader { index, encoding: set.encoding.clone() }.to_bytes();
-    let mut headers = Ranges::default();
-    let mut proofs = Ranges::default();
-    let mut shards = Ranges::default();
-    let mut zeros = Ranges::default();
-    // Where bytes were lost or gained, each end of the file gives positions of its own; the positions of an intact file
-    // are checked in any case, for the list of damage.
-    let mut bases = vec![0];
-    bases.extend(member.bases.iter().filter(|base| **base != 0));
-    let hash = set.encoding.geometry.shape().hash;
-    let sets = intact.len();
-    let mut batch = Batch::new(&layout, sets, bases.len());
-    for first in (0..sets).step_by(SHARDS_TOGETHER) {
-        let count = SHARDS_TOGETHER.min(sets - first);
-        batch.read_proofs(&layout, &bases, first, count, &mut is_read);
-        let mut in_place = vec![vec![false; 2 * bases.len()]; count];
-        for base in &bases {
+    let mut check = FileCheck::new(set, index, member);
+    let mut batch = Batch::new(&check.layout, intact.len(), check.bases.len());
+    for (nth, intact) in intact.chunks_mut(SHARDS_TOGETHER).enumerate() {
+        check.shards(&mut batch, nth * SHARDS_TOGETHER, intact);
+        meter.add(intact.len() as u64 * check.layout.shard_len);
+    }
+    check.headers_and_zeros();
+    check.into_damage()
+}
+
+/// What is found of one file.
+struct FileCheck<'a> {
+    set: &'a ShardSet,
+    index: u32,
+    member: &'a Member,
+    layout: Layout,
+    /// Positions at which the layout may start, 0 the first.
+    bases: Vec<i128>,
+    /// The first place that could not be read.
+    error: Option<io::Error>,
+    damaged_headers: Ranges,
+    damaged_proofs: Ranges,
+    damaged_shards: Ranges,
+    damaged_zeros: Ranges,
+}
+
+/// Reads a file; what cannot be read is not there: a bad sector costs what it hits, and is noted.
+fn reader<'a>(
+    file: &'a ShardFile,
+    error: &'a mut Option<io::Error>,
+) -> impl FnMut(i128, &mut [u8]) -> bool + 'a {
+    move |at, out| {
+        let read = read_at(file, at, out).unwrap_or_else(|e| {
+            error.get_or_insert(e);
+            None
+        });
+        read.is_some()
+    }
+}
+
+impl<'a> FileCheck<'a> {
+    fn new(set: &'a ShardSet, index: u32, member: &'a Member) -> FileCheck<'a> {
+        // Where bytes were lost or gained, each end of the file gives positions of its own; the positions of an intact
+        // file are checked in any case, for the list of damage.
+        let mut bases = vec![0];
+        bases.extend(member.bases.iter().filter(|base| **base != 0));
+        FileCheck {
+            set,
+            index,
+            member,
+            layout: set.encoding.layout(),
+            bases,
+            error: None,
+            damaged_headers: Ranges::default(),
+            damaged_proofs: Ranges::default(),
+            damaged_shards: Ranges::default(),
+            damaged_zeros: Ranges::default(),
+        }
+    }
+
+    /// The shards of the sets from `first` on, one for each of `intact`, and both copies of their proofs.
+    fn shards(&mut self, batch: &mut Batch, first: usize, intact: &mut [bool]) {
+        let (layout, encoding) = (self.layout, &self.set.encoding);
+        let (group, hash, count) = (encoding.group(), encoding.geometry.shape().hash, intact.len());
+        let mut is_read = reader(&self.member.file, &mut self.error);
+        batch.read_proofs(&layout, &self.bases, first, count, &mut is_read);
+        // Of each shard of an intact file, which copies of its proof hold.
+        let mut in_place = vec![vec![false; 2 * self.bases.len()]; count];
+        for base in &self.bases {
             let digests = batch.digests(&layout, hash, *base, first, count, &mut is_read);
             for (i, digest) in digests.into_iter().enumerate() {
                 let (Some(digest), nth) = (digest, (first + i) as u32) else { continue };
-                let leaf = hash.leaf(&digest, nth, index);
-                let tree = &set.encoding.tree;
-                let proved = batch.proved(i, |proof| leaf_is_proved(&group, tree, nth, index, &leaf, proof));
+                let leaf = hash.leaf(&digest, nth, self.index);
+                let holds =
+                    |proof: &[u8]| leaf_is_proved(&group, &encoding.tree, nth, self.index, &leaf, proof);
+                let proved = batch.proved(i, holds);
                 // Only what a decode would use counts: shard and proof at positions that a header gives.
-                let mut by_base = bases.iter().zip(proved.chunks(2));
+                let bases = &self.member.bases;
+                let mut by_base = self.bases.iter().zip(proved.chunks(2));
                 let is_usable =
-                    |(from, copies): (&i128, &[bool])| member.bases.contains(from) && copies.contains(&true);
-                intact[first + i] |= member.bases.contains(base) && by_base.any(is_usable);
+                    |(from, copies): (&i128, &[bool])| bases.contains(from) && copies.contains(&true);
+                intact[i] |= bases.contains(base) && by_base.any(is_usable);
                 if *base == 0 {
                     in_place[i] = proved;
                 }
             }
         }
+        drop(is_read);
         for (nth, in_place) in (first as u32..).zip(&in_place) {
-            meter.add(layout.shard_len);
             if !in_place.contains(&true) {
-                shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
-            } else {
-                for (at, _) in layout.proofs(nth).into_iter().zip(in_place).filter(|(_, good)| !**good) {
-                    proofs.add(at, at + layout.proof_len);
-                }
+                self.damaged_shards.add(layout.shard(nth), layout.shard(nth) + layout.shard_len);
+                continue;
+            }
+            for (at, _) in layout.proofs(nth).into_iter().zip(in_place).filter(|(_, good)| !**good) {
+                self.damaged_proofs.add(at, at + layout.proof_len);
             }
         }
     }
-    for at in [0, layout.tail_header] {
-        let mut copy = [0u8; HEADER_LEN];
-        if !is_read(at.into(), &mut copy) || copy != header {
-            headers.add(at, at + HEADER_LEN as u64);
+
+    /// Both headers, and the zeros between proofs and body.
+    fn headers_and_zeros(&mut self) {
+        let layout = self.layout;
+        let mut is_read = reader(&self.member.file, &mut self.error);
+        let header = ShardHeader { index: self.index, encoding: self.set.encoding.clone() }.to_bytes();
+        for at in [0, layout.tail_header] {
+            let mut copy = [0u8; HEADER_LEN];
+            if !is_read(at.into(), &mut copy) || copy != header {
+                self.damaged_headers.add(at, at + HEADER_LEN as u64);
+            }
+        }
+        let filler = layout.head_proofs + layout.proofs_len;
+        let mut gap = vec![0u8; (layout.body - filler) as usize];
+        if !is_read(filler.into(), &mut gap) || gap.iter().any(|b| *b != 0) {
+            self.damaged_zeros.add(filler, layout.body);
         }
     }
-    let filler = layout.head_proofs + layout.proofs_len;
-    let mut gap = vec![0u8; (layout.body - filler) as usize];
-    if !is_read(filler.into(), &mut gap) || gap.iter().any(|b| *b != 0) {
-        zeros.add(filler, layout.body);
-    }
-    let mut damage = Vec::new();
-    let all = [
-        ("header", &headers),
-        ("proofs", &proofs),
-        ("shards, or both of their proofs,", &shards),
-        ("zeros", &zeros),
-    ];
-    for (what, ranges) in all {
-        if !ranges.is_empty() {
-            let what = format!("{what} damaged");
-            damage.push(Damage { file: show(&file.place), what, bytes: ranges.list() });
+
+    fn into_damage(self) -> Vec<Damage> {
+        let file = &self.member.file;
+        let damage = |what, bytes| Damage { file: show(&file.place), what, bytes };
+        let parts = [
+            ("header", &self.damaged_headers),
+            ("proofs", &self.damaged_proofs),
+            ("shards, or both of their proofs,", &self.damaged_shards),
+            ("zeros", &self.damaged_zeros),
+        ];
+        let parts = parts.into_iter().filter(|(_, ranges)| !ranges.is_empty());
+        let mut out: Vec<Damage> =
+            parts.map(|(what, ranges)| damage(format!("{what} damaged"), ranges.list())).collect();
+        if file.len != self.layout.file_len {
+            let what = format!("it has {} bytes and should have {}", file.len, self.layout.file_len);
+            out.push(damage(what, Vec::new()));
         }
+        if let Some(error) = &self.error {
+            out.push(damage(format!("it cannot be read everywhere: {error}"), Vec::new()));
+        }
+        out
     }
-    if file.len != layout.file_len {
-        let what = format!("it has {} bytes and should have {}", file.len, layout.file_len);
-        damage.push(Damage { file: show(&file.place), what, bytes: Vec::new() });
-    }
-    if let Some(error) = error {
-        let what = format!("it cannot be read everywhere: {error}");
-        damage.push(Damage { file: show(&file.place), what, bytes: Vec::new() });
-    }
-    damage
 }
