@@ -13,7 +13,6 @@ use std::ops::{Deref, DerefMut};
 pub(crate) const LINE: usize = 64;
 
 /// From so many bytes on huge pages are worth asking for: two of the usual 2 MiB, of which one at least lies within.
-#[cfg(target_os = "linux")]
 const HUGE: usize = 4 << 20;
 
 /// A fixed number of bytes, the first of them at an address divisible by 64.
@@ -34,7 +33,6 @@ impl AlignedBytes {
     /// When `len` is more than an allocation can hold.
     pub(crate) fn zeroed(len: usize) -> AlignedBytes {
         let mut bytes = vec![0; len.checked_add(LINE - 1).expect("length overflows")];
-        #[cfg(target_os = "linux")]
         if len >= HUGE {
             ask_for_huge_pages(&mut bytes);
         }
@@ -75,3 +73,7 @@ fn ask_for_huge_pages(bytes: &mut [u8]) {
         rustix::mm::madvise(pages.as_mut_ptr().cast(), pages.len(), rustix::mm::Advice::LinuxHugepage)
     };
 }
+
+/// Elsewhere there is nobody to ask.
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_bytes: &mut [u8]) {}
