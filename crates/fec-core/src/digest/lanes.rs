@@ -147,10 +147,11 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
 
     /// All that this processor has, whichever it would choose.
     fn platforms() -> Vec<Platform> {
-        let mut platforms = vec![Platform::detect(), Platform::portable()];
         #[cfg(target_arch = "x86_64")]
-        platforms.extend([Platform::avx2(), Platform::sse41(), Platform::sse2()].into_iter().flatten());
-        platforms
+        let others = [Platform::avx2(), Platform::sse41(), Platform::sse2()];
+        #[cfg(not(target_arch = "x86_64"))]
+        let others: [Option<Platform>; 0] = [];
+        [Platform::detect(), Platform::portable()].into_iter().chain(others.into_iter().flatten()).collect()
     }
 
     /// Every length of a chunk in every number of lanes, and every number of chunks along a row, wherever they stand.
