@@ -31,19 +31,21 @@ pub(super) static KERNEL: Kernel = Kernel {
     stream: STREAM_LOOPS,
 };
 
-super::matrix::matrix! { #[target_feature(enable = "avx2")] step: 64, table_len: TABLE_LEN, outputs: 1 2 3 4 }
+super::matrix::matrix! { #[target_feature(enable = "avx2")] step: 64, table_len: TABLE_LEN, outputs: [1, 2, 3, 4] }
 
 super::runner::runner! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "avx2")] table_len: TABLE_LEN, sums: 4, tails: true }
 
-super::two_layers::two_layers! { #[target_feature(enable = "avx2")] part: 32 }
+super::parts::parts! { #[target_feature(enable = "avx2")] part: 32 }
+
+super::two_layers::two_layers! { #[target_feature(enable = "avx2")] }
 
 super::tail::tail! { #[target_feature(enable = "avx2")] }
 
 super::stream_loops::stream_loops! { #[target_feature(enable = "avx2")] width: 32, table_len: TABLE_LEN }
 
-nibble::nibble! { #[target_feature(enable = "avx2")] width: 32, vectors: 0 1 }
+nibble::nibble! { #[target_feature(enable = "avx2")] width: 32, vectors: [0, 1] }
 
 type Vector = __m256i;
 

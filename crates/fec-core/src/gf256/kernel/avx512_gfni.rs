@@ -59,12 +59,14 @@ static MATRICES: [[u8; TABLE_LEN]; 256] = {
 
 super::matrix::matrix! {
     #[target_feature(enable = "avx512f,gfni")] step: 64, table_len: TABLE_LEN,
-    outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
+    outputs: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]
 }
 
 super::runner::runner! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "avx512f,gfni")] table_len: TABLE_LEN, sums: 16, tails: true }
+
+super::parts::parts! { #[target_feature(enable = "avx512f,gfni")] part: 64 }
 
 super::four_layers::four_layers! { #[target_feature(enable = "avx512f,gfni")] }
 
@@ -74,10 +76,11 @@ super::stream_loops::stream_loops! { #[target_feature(enable = "avx512f,gfni")] 
 
 type Vector = __m512i;
 
-// A register holds a line.
+// A register holds a line, and one of those that are left the bit matrix of a coefficient, repeated.
 use self::{
-    Vector as Line, load_vector as load, load_vector as load_line, product as multiply,
-    store_vector as store, store_vector as store_line, xor as xor_lines, zero_vector as zero_line,
+    Vector as Line, Vector as Loaded, Vector as Part, load_vector as load, load_vector as load_line,
+    load_vector as load_part, product as multiply, store_vector as store, store_vector as store_line,
+    store_vector as store_part, xor as xor_lines, xor as xor_parts, zero_vector as zero_line,
 };
 
 #[inline]
@@ -94,8 +97,20 @@ fn xor(a: __m512i, b: __m512i) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
+fn load_tables(table: &[u8; TABLE_LEN]) -> __m512i {
+    _mm512_set1_epi64(i64::from_le_bytes(*table))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,gfni")]
+fn product_of(vector: __m512i, matrix: __m512i) -> __m512i {
+    _mm512_gf2p8affine_epi64_epi8::<0>(vector, matrix)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,gfni")]
 fn product(vector: __m512i, table: &[u8; TABLE_LEN]) -> __m512i {
-    _mm512_gf2p8affine_epi64_epi8::<0>(vector, _mm512_set1_epi64(i64::from_le_bytes(*table)))
+    product_of(vector, load_tables(table))
 }
 
 #[inline]

@@ -1,15 +1,15 @@
 //! Inverse and forward passes of kernels whose registers hold a block of lines: each column is loaded once, goes
-//! through all four layers, and is stored once.
+//! through all four layers, and is stored once. A part is all of a line.
 
 /// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. For what it needs see the table in [`super`].
 macro_rules! four_layers {
-    ($(#[$features:meta])*) => {
+    (#[$features:meta]) => {
         /// Whether a pass goes over its tile twice.
         const TWO_LAYERS: bool = false;
 
         #[inline(never)]
         #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
+        #[$features]
         fn inverse_pass<const ORIGIN: bool>(
             blocks: &mut [Column],
             sets: &[Rows<'_, '_, '_, '_>],
@@ -27,32 +27,59 @@ macro_rules! four_layers {
                     rows_of = Some(set);
                     rows = sources.map(|source| sets[set].0[usize::from(source)]);
                 }
-                let mut r = [zero_line(); BLOCK];
-                each!(G in 0 1 2 3 => {
-                    each!(J in 0 1 2 3 => {
-                        r[4 * G + J] = get(rows[4 * G + J], at);
-                    });
-                    inverse_near::<ORIGIN>(&mut r, G, skews);
-                });
-                match next {
-                    None => {}
-                    Some(next) if next.set == set => each!(I => { prefetch(rows[I], next.at); }),
-                    Some(next) => {
-                        let src = sets[next.set].0;
-                        sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
-                    }
+                let r = inverse_near::<ORIGIN>(&rows, at, skews);
+                if let Some(next) = next {
+                    prefetch_sources(sets, sources, (set, &rows), next);
                 }
-                inverse_rest::<ORIGIN>(blocks, r, to, skews, tables, merge, tile, column);
+                inverse_merged::<ORIGIN>(blocks, r, to, skews, tables, merge, tile, column);
             }
+        }
+
+        /// The line at `at` of sixteen rows after the two narrowest layers.
+        #[inline]
+        #[$features]
+        fn inverse_near<const ORIGIN: bool>(
+            rows: &[&[u8]; BLOCK],
+            at: usize,
+            skews: &[Table; BLOCK - 1],
+        ) -> [Line; BLOCK] {
+            let mut r = [zero_line(); BLOCK];
+            each!([0, 1, 2, 3], |G| {
+                let a = 4 * G;
+                let four =
+                    [get(rows[a], at), get(rows[a + 1], at), get(rows[a + 2], at), get(rows[a + 3], at)];
+                let four = if ORIGIN && G == 0 {
+                    inverse_four::<true>(four, near(skews, G))
+                } else {
+                    inverse_four::<false>(four, near(skews, G))
+                };
+                each!([0, 1, 2, 3], |J| r[4 * G + J] = four[J]);
+            });
+            r
+        }
+
+        /// The two widest layers; `done` gets each row and its line, as soon as it is done.
+        #[inline]
+        #[$features]
+        fn inverse_far<const ORIGIN: bool>(
+            r: [Line; BLOCK],
+            skews: &[Table; BLOCK - 1],
+            mut done: impl FnMut(usize, Line),
+        ) {
+            each!([0, 1, 2, 3], |I| {
+                let four = [r[I], r[I + 4], r[I + 8], r[I + 12]];
+                let four = inverse_four::<ORIGIN>(four, far(skews));
+                each!([0, 1, 2, 3], |J| done(I + 4 * J, four[J]));
+            });
         }
 
         /// The second half of an inverse pass over one column: the two widest layers, and the layer above.
         #[inline]
         #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
-        fn inverse_rest<const ORIGIN: bool>(
+        #[$features]
+        fn inverse_merged<const ORIGIN: bool>(
             blocks: &mut [Column],
-            mut r: [Line; BLOCK],
+            r: [Line; BLOCK],
             to: usize,
             skews: &[Table; BLOCK - 1],
             tables: &[Table],
@@ -60,52 +87,28 @@ macro_rules! four_layers {
             tile: Tile<'_>,
             column: usize,
         ) {
-            // Rows in the order in which they are done, each stored at once.
-            macro_rules! done {
-                (|$row:ident, $value:ident| $store:expr) => {
-                    each!(I in 0 1 2 3 => {
-                        inverse_far::<ORIGIN>(&mut r, I, skews);
-                        each!(J in 0 4 8 12 => {
-                            #[allow(non_snake_case)]
-                            let $row: usize = I + J;
-                            let $value = r[$row];
-                            $store
-                        });
-                    })
-                };
-            }
-            let place = |block| block * tile.columns + column;
             match merge {
                 None => {
-                    let to = &mut blocks[place(to)];
-                    done!(|ROW, row| put(&mut to[ROW], row));
+                    let to = &mut blocks[tile.place(to, column)];
+                    inverse_far::<ORIGIN>(r, skews, |row, line| put(&mut to[row], line));
                 }
                 Some(Merge { low, by: None, more: None }) => {
-                    let [to, low] = blocks.get_disjoint_mut([to, low].map(place)).expect(DISTINCT);
-                    done!(|ROW, row| put(&mut to[ROW], xor_lines(row, load_line(&low[ROW]))));
+                    let [to, low] = tile.column(blocks, [to, low], column);
+                    inverse_far::<ORIGIN>(r, skews, |row, line| put_sum(&mut to[row], &low[row], 0, line));
                 }
                 Some(Merge { low, by: Some(by), more: None }) => {
-                    let [to, low] = blocks.get_disjoint_mut([to, low].map(place)).expect(DISTINCT);
-                    let by = &tables[by];
-                    done!(|ROW, row| {
-                        let lower = load_line(&low[ROW]);
-                        let upper = xor_lines(row, lower);
-                        put(&mut to[ROW], upper);
-                        put(&mut low[ROW], xor_lines(lower, multiply(upper, by)));
+                    let [to, low] = tile.column(blocks, [to, low], column);
+                    let by = load_tables(&tables[by]);
+                    inverse_far::<ORIGIN>(r, skews, |row, line| {
+                        put_butterfly(&mut to[row], &mut low[row], 0, line, by);
                     });
                 }
                 Some(Merge { low, by, more: Some([to_low, to_high]) }) => {
-                    let four = [to, low, to_low, to_high].map(place);
-                    let [to, low, to_low, to_high] = blocks.get_disjoint_mut(four).expect(DISTINCT);
+                    let [to, low, to_low, to_high] = tile.column(blocks, [to, low, to_low, to_high], column);
                     let by = by.map(|by| &tables[by]);
-                    done!(|ROW, row| {
-                        let mut lower = load_line(&low[ROW]);
-                        let upper = xor_lines(row, lower);
-                        if let Some(by) = by {
-                            lower = xor_lines(lower, multiply(upper, by));
-                        }
-                        put(&mut low[ROW], xor_lines(lower, load_line(&to_low[ROW])));
-                        put(&mut to[ROW], xor_lines(upper, load_line(&to_high[ROW])));
+                    inverse_far::<ORIGIN>(r, skews, |row, line| {
+                        let more = [&to_low[row], &to_high[row]];
+                        put_butterfly_and_more([&mut to[row], &mut low[row]], more, 0, line, by);
                     });
                 }
             }
@@ -113,8 +116,8 @@ macro_rules! four_layers {
 
         #[inline(never)]
         #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
-        fn forward_pass<const OUTPUTS: usize>(
+        #[$features]
+        fn forward_pass<const QUARTERS: usize>(
             blocks: &mut [Column],
             _stage: &mut [Column],
             sets: &mut [Rows<'_, '_, '_, '_>],
@@ -125,223 +128,186 @@ macro_rules! four_layers {
             out: &Outputs,
             tile: Tile<'_>,
         ) {
-            for column in 0..tile.places.len() {
-                let place = |block| block * tile.columns + column;
-                let mut first = [zero_line(); FEW];
-                let from = &blocks[place(input.from)];
-                each!(I in 0 1 2 3 => { first[I] = load_line(&from[I]); });
-                if let Some(Term { block, by, rows }) = input.few {
-                    let few = &blocks[place(block)];
-                    each!(I in 0 1 2 3 => {
-                        if I < rows {
-                            let line = load_line(&few[I]);
-                            first[I] = xor_lines(first[I], match by {
-                                Factor::One => line,
-                                Factor::Table(number) => multiply(line, &tables[number]),
-                            });
-                        }
-                    });
+            for (column, &(Place { set, at }, next)) in tile.places.iter().enumerate() {
+                let r = forward_input::<QUARTERS>(blocks, input, skews, tables, tile, column);
+                let (src, dst) = &mut sets[set];
+                if let Some(row) = out.run {
+                    put_run::<QUARTERS>(r, skews, &mut dst[usize::from(row)..], at, tile.stream);
+                } else {
+                    put_outputs::<QUARTERS>(r, skews, tap, blocks, (src, dst), &out.rows, tile, column);
                 }
-                let mut r = [zero_line(); BLOCK];
-                // Every fourth row is loaded, added to, and goes through the widest layers.
-                macro_rules! transformed {
-                    ($from:ident, |$row:ident, $value:ident| $sum:expr) => {
-                        each!(I in 0 1 2 3 => {
-                            each!(J in 0 4 8 12 => {
-                                #[allow(non_snake_case)]
-                            let $row: usize = I + J;
-                                let $value = if J == 0 { first[I] } else { load_line(&$from[$row]) };
-                                r[$row] = $sum;
-                            });
-                            forward_far::<OUTPUTS>(&mut r, I, skews);
-                        })
-                    };
-                }
-                match (input.plus, input.keep) {
-                    (None, None) => {
-                        transformed!(from, |ROW, row| row);
+                if let Some(next) = next {
+                    if let Some((source, _)) = tap {
+                        prefetch(sets[next.set].0[source], next.at);
                     }
-                    (Some((block, Factor::One)), None) => {
-                        let plus = &blocks[place(block)];
-                        transformed!(from, |ROW, row| xor_lines(row, load_line(&plus[ROW])));
-                    }
-                    (Some((block, Factor::Table(number))), None) => {
-                        let (plus, table) = (&blocks[place(block)], &tables[number]);
-                        transformed!(from, |ROW, row| xor_lines(row, multiply(load_line(&plus[ROW]), table)));
-                    }
-                    (plus, Some([high, keep])) => {
-                        let three = [input.from, high, keep].map(place);
-                        let [from, high, keep] = blocks.get_disjoint_mut(three).expect(DISTINCT);
-                        match plus {
-                            Some((_, Factor::Table(number))) => {
-                                let table = &tables[number];
-                                transformed!(from, |ROW, row| {
-                                    let high = load_line(&high[ROW]);
-                                    let row = xor_lines(row, multiply(high, table));
-                                    put(&mut keep[ROW], xor_lines(row, high));
-                                    row
-                                });
-                            }
-                            Some((_, Factor::One)) => {
-                                transformed!(from, |ROW, row| {
-                                    put(&mut keep[ROW], row);
-                                    xor_lines(row, load_line(&high[ROW]))
-                                });
-                            }
-                            None => {
-                                transformed!(from, |ROW, row| {
-                                    put(&mut keep[ROW], xor_lines(row, load_line(&high[ROW])));
-                                    row
-                                });
-                            }
-                        }
+                    if tile.prefetch_outputs {
+                        prefetch_outputs(sets, &out.rows, next);
                     }
                 }
-                forward_rest::<OUTPUTS>(blocks, sets, r, skews, tap, out, tile, column);
             }
         }
 
-        /// The second half of a forward pass over one column: the two narrowest layers, and the outputs.
+        /// A column of the input after the two widest layers.
+        #[inline]
+        #[$features]
+        fn forward_input<const QUARTERS: usize>(
+            blocks: &mut [Column],
+            input: Input,
+            skews: &[Table; BLOCK - 1],
+            tables: &[Table],
+            tile: Tile<'_>,
+            column: usize,
+        ) -> [Line; BLOCK] {
+            let first = first_rows(blocks, input, tables, tile, column);
+            let from = &blocks[tile.place(input.from, column)];
+            match (input.plus, input.keep) {
+                (None, None) => forward_far::<QUARTERS>(first, from, skews, |_, line| line),
+                (Some((block, Factor::One)), None) => {
+                    let plus = &blocks[tile.place(block, column)];
+                    forward_far::<QUARTERS>(first, from, skews, |row, line| {
+                        xor_lines(line, load_line(&plus[row]))
+                    })
+                }
+                (Some((block, Factor::Table(number))), None) => {
+                    let (plus, by) = (&blocks[tile.place(block, column)], &tables[number]);
+                    forward_far::<QUARTERS>(first, from, skews, |row, line| {
+                        xor_lines(line, multiply(load_line(&plus[row]), by))
+                    })
+                }
+                (plus, Some([high, keep])) => {
+                    let three = tile.column(blocks, [input.from, high, keep], column);
+                    forward_kept::<QUARTERS>(first, three, plus, skews, tables)
+                }
+            }
+        }
+
+        /// A column of the input `from` + the factor of `plus`, if there is one, · `high`, after the two widest layers; that + `high` is kept.
+        #[inline]
+        #[$features]
+        fn forward_kept<const QUARTERS: usize>(
+            first: [Line; FEW],
+            [from, high, keep]: [&mut Column; 3],
+            plus: Option<(usize, Factor)>,
+            skews: &[Table; BLOCK - 1],
+            tables: &[Table],
+        ) -> [Line; BLOCK] {
+            match plus {
+                None => forward_far::<QUARTERS>(first, from, skews, |row, line| {
+                    keep_other(&mut keep[row], &high[row], 0, line)
+                }),
+                Some((_, Factor::One)) => forward_far::<QUARTERS>(first, from, skews, |row, line| {
+                    keep_first(&mut keep[row], &high[row], 0, line)
+                }),
+                Some((_, Factor::Table(number))) => {
+                    let by = load_tables(&tables[number]);
+                    forward_far::<QUARTERS>(first, from, skews, |row, line| {
+                        keep_sum(&mut keep[row], &high[row], 0, line, by)
+                    })
+                }
+            }
+        }
+
+        /// The first rows of the input, with the few that are added to them.
+        #[inline]
+        #[$features]
+        fn first_rows(
+            blocks: &[Column],
+            input: Input,
+            tables: &[Table],
+            tile: Tile<'_>,
+            column: usize,
+        ) -> [Line; FEW] {
+            let mut first = [zero_line(); FEW];
+            let from = &blocks[tile.place(input.from, column)];
+            each!([0, 1, 2, 3], |I| first[I] = load_line(&from[I]));
+            if let Some(Term { block, by, rows }) = input.few {
+                let few = &blocks[tile.place(block, column)];
+                each!([0, 1, 2, 3], |I| if I < rows {
+                    first[I] = plus(first[I], &few[I], by, tables);
+                });
+            }
+            first
+        }
+
+        /// Rows after the two widest layers, each completed by `sum` where it is loaded: `first`, then those of `from`.
+        #[inline]
+        #[$features]
+        fn forward_far<const QUARTERS: usize>(
+            first: [Line; FEW],
+            from: &Column,
+            skews: &[Table; BLOCK - 1],
+            mut sum: impl FnMut(usize, Line) -> Line,
+        ) -> [Line; BLOCK] {
+            let mut r = [zero_line(); BLOCK];
+            each!([0, 1, 2, 3], |I| {
+                let [b, c, d] = [load_line(&from[I + 4]), load_line(&from[I + 8]), load_line(&from[I + 12])];
+                let mut four = [first[I], b, c, d];
+                each!([0, 1, 2, 3], |J| four[J] = sum(I + 4 * J, four[J]));
+                four = forward_four::<QUARTERS>(four, far(skews));
+                each!([0, 1, 2, 3], |J| r[I + 4 * J] = four[J]);
+            });
+            r
+        }
+
+        /// Four outputs, from 4 · `g`: rows of a column after the two narrowest layers.
+        #[inline]
+        #[$features]
+        fn forward_near(r: &[Line; BLOCK], g: usize, skews: &[Table; BLOCK - 1]) -> [Line; 4] {
+            forward_four::<4>([r[4 * g], r[4 * g + 1], r[4 * g + 2], r[4 * g + 3]], near(skews, g))
+        }
+
+        /// The last layers of a column, and its outputs into rows that follow each other: the first of `dst`.
+        #[inline]
+        #[$features]
+        fn put_run<const QUARTERS: usize>(
+            r: [Line; BLOCK],
+            skews: &[Table; BLOCK - 1],
+            dst: &mut [&mut [u8]],
+            at: usize,
+            stream: bool,
+        ) {
+            let rows: &mut [[&mut [u8]; 4]; QUARTERS] =
+                dst.as_chunks_mut().0.first_chunk_mut().expect("a row for each output");
+            each!([0, 1, 2, 3], |G| if G < QUARTERS {
+                let four = forward_near(&r, G, skews);
+                each!([0, 1, 2, 3], |J| {
+                    let line = &mut rows[G % QUARTERS][J].as_chunks_mut().0[at / LINE];
+                    store_line(line, four[J], stream);
+                });
+            });
+        }
+
+        /// The last layers of a column, and its outputs into the rows that want them. With a tap, the source that output
+        /// 0 must be and the block whose first row gets the difference, which all outputs get added.
         #[inline]
         #[allow(clippy::too_many_arguments)]
-        $(#[$features])*
-        fn forward_rest<const OUTPUTS: usize>(
-            blocks: &mut [Column],
-            sets: &mut [Rows<'_, '_, '_, '_>],
-            mut r: [Line; BLOCK],
+        #[$features]
+        fn put_outputs<const QUARTERS: usize>(
+            r: [Line; BLOCK],
             skews: &[Table; BLOCK - 1],
             tap: Option<(usize, usize)>,
-            out: &Outputs,
+            blocks: &mut [Column],
+            (src, dst): (&[&[u8]], &mut [&mut [u8]]),
+            rows: &[Option<u8>; BLOCK],
             tile: Tile<'_>,
             column: usize,
         ) {
-            let (Place { set, at }, next) = tile.places[column];
-            let place = |block| block * tile.columns + column;
-            let (src, dst) = &mut sets[set];
-            if let (None, Some(row)) = (tap, out.run) {
-                let rows: &mut [&mut [u8]; OUTPUTS] =
-                    dst[row..].first_chunk_mut().expect("a row for each output");
-                each!(G in 0 1 2 3 => {
-                    if 4 * G < OUTPUTS {
-                        forward_near::<OUTPUTS>(&mut r, G, skews);
-                        each!(J in 0 1 2 3 => {
-                            let line = &mut rows[(4 * G + J) % OUTPUTS].as_chunks_mut().0[at / LINE];
-                            store_line(line, r[4 * G + J], tile.stream);
-                        });
+            let at = tile.places[column].0.at;
+            let mut difference = zero_line();
+            each!([0, 1, 2, 3], |G| if G < QUARTERS {
+                let mut four = forward_near(&r, G, skews);
+                if let Some((source, to)) = tap {
+                    if G == 0 {
+                        difference = xor_lines(four[0], get(src[source], at));
+                        put(&mut blocks[tile.place(to, column)][0], difference);
                     }
+                    each!([0, 1, 2, 3], |J| four[J] = xor_lines(four[J], difference));
+                }
+                each!([0, 1, 2, 3], |J| if let Some(row) = rows[4 * G + J] {
+                    let line = &mut dst[usize::from(row)].as_chunks_mut().0[at / LINE];
+                    store_line(line, four[J], tile.stream);
                 });
-            } else {
-                let mut difference = zero_line();
-                each!(G in 0 1 2 3 => {
-                    if 4 * G < OUTPUTS {
-                        forward_near::<OUTPUTS>(&mut r, G, skews);
-                        if let Some((source, to)) = tap {
-                            if G == 0 {
-                                difference = xor_lines(r[0], get(src[source], at));
-                                put(&mut blocks[place(to)][0], difference);
-                            }
-                            each!(J in 0 1 2 3 => { r[4 * G + J] = xor_lines(r[4 * G + J], difference); });
-                        }
-                        each!(J in 0 1 2 3 => {
-                            if let Some(row) = out.rows[4 * G + J] {
-                                let line = &mut dst[usize::from(row)].as_chunks_mut().0[at / LINE];
-                            store_line(line, r[4 * G + J], tile.stream);
-                            }
-                        });
-                    }
-                });
-            }
-            if let Some(next) = next {
-                if let Some((source, _)) = tap {
-                    prefetch(sets[next.set].0[source], next.at);
-                }
-                if tile.prefetch_outputs {
-                    let dst = &sets[next.set].1;
-                    out.rows.iter().flatten().for_each(|&row| prefetch_write(dst[usize::from(row)], next.at));
-                }
-            }
-        }
-
-        /// The two narrowest layers of inverse butterflies, the narrowest first, on the four rows from 4 · `g`.
-        /// At the origin the first skew of every layer is 0.
-        #[inline]
-        $(#[$features])*
-        fn inverse_near<const ORIGIN: bool>(r: &mut [Line; BLOCK], g: usize, skews: &[Table; BLOCK - 1]) {
-            let a = 4 * g;
-            r[a + 1] = xor_lines(r[a + 1], r[a]);
-            r[a + 3] = xor_lines(r[a + 3], r[a + 2]);
-            if !(ORIGIN && g == 0) {
-                r[a] = xor_lines(r[a], multiply(r[a + 1], &skews[7 + 2 * g]));
-            }
-            r[a + 2] = xor_lines(r[a + 2], multiply(r[a + 3], &skews[8 + 2 * g]));
-            for x in [a, a + 1] {
-                r[x + 2] = xor_lines(r[x + 2], r[x]);
-                if !(ORIGIN && g == 0) {
-                    r[x] = xor_lines(r[x], multiply(r[x + 2], &skews[3 + g]));
-                }
-            }
-        }
-
-        /// The two widest layers of inverse butterflies, the narrower first, on every fourth row from `i`.
-        #[inline]
-        $(#[$features])*
-        fn inverse_far<const ORIGIN: bool>(r: &mut [Line; BLOCK], i: usize, skews: &[Table; BLOCK - 1]) {
-            r[i + 4] = xor_lines(r[i + 4], r[i]);
-            r[i + 12] = xor_lines(r[i + 12], r[i + 8]);
-            if !ORIGIN {
-                r[i] = xor_lines(r[i], multiply(r[i + 4], &skews[1]));
-            }
-            r[i + 8] = xor_lines(r[i + 8], multiply(r[i + 12], &skews[2]));
-            for x in [i, i + 4] {
-                r[x + 8] = xor_lines(r[x + 8], r[x]);
-                if !ORIGIN {
-                    r[x] = xor_lines(r[x], multiply(r[x + 8], &skews[0]));
-                }
-            }
-        }
-
-        /// The butterfly of rows `x` and `y`, as far as the first `OUTPUTS` outputs need it.
-        #[inline]
-        $(#[$features])*
-        fn pair<const OUTPUTS: usize>(r: &mut [Line; BLOCK], x: usize, y: usize, skew: &Table) {
-            let width = y - x;
-            if x / (2 * width) * (2 * width) < OUTPUTS {
-                r[x] = xor_lines(r[x], multiply(r[y], skew));
-                if OUTPUTS > width {
-                    r[y] = xor_lines(r[y], r[x]);
-                }
-            }
-        }
-
-        /// The two widest layers of butterflies, the widest first, on every fourth row from `i`, as far as the
-        /// first `OUTPUTS` outputs need them.
-        #[inline]
-        $(#[$features])*
-        fn forward_far<const OUTPUTS: usize>(
-            r: &mut [Line; BLOCK],
-            i: usize,
-            skews: &[Table; BLOCK - 1],
-        ) {
-            pair::<OUTPUTS>(r, i, i + 8, &skews[0]);
-            pair::<OUTPUTS>(r, i + 4, i + 12, &skews[0]);
-            pair::<OUTPUTS>(r, i, i + 4, &skews[1]);
-            pair::<OUTPUTS>(r, i + 8, i + 12, &skews[2]);
-        }
-
-        /// The two narrowest layers of butterflies, the wider first, on the four rows from 4 · `g`, as far as
-        /// the first `OUTPUTS` outputs need them.
-        #[inline]
-        $(#[$features])*
-        fn forward_near<const OUTPUTS: usize>(
-            r: &mut [Line; BLOCK],
-            g: usize,
-            skews: &[Table; BLOCK - 1],
-        ) {
-            let a = 4 * g;
-            pair::<OUTPUTS>(r, a, a + 2, &skews[3 + g]);
-            pair::<OUTPUTS>(r, a + 1, a + 3, &skews[3 + g]);
-            pair::<OUTPUTS>(r, a, a + 1, &skews[7 + 2 * g]);
-            pair::<OUTPUTS>(r, a + 2, a + 3, &skews[8 + 2 * g]);
+            });
         }
     };
 }

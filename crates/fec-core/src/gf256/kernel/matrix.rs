@@ -83,13 +83,13 @@ pub(super) fn tiles(
 }
 
 /// Defines `run` and `MAX_OUTPUTS`. `step` is the bytes of a row that go through the registers at once, `outputs`
-/// counts from 1 to the most outputs that they hold. For what it needs see the table in [`super`].
+/// lists the numbers from 1 to the most outputs that they hold. For what it needs see the table in [`super`].
 macro_rules! matrix {
-    ($(#[$features:meta])* step: $step:expr, table_len: $table_len:expr, outputs: $($n:literal)*) => {
+    (#[$features:meta] step: $step:expr, table_len: $table_len:expr, outputs: $outputs:tt) => {
         /// Most outputs that the registers hold.
-        const MAX_OUTPUTS: usize = [$($n),*].len();
+        const MAX_OUTPUTS: usize = $outputs.len();
 
-        $(#[$features])*
+        #[$features]
         fn run(matrix: super::contract::Matrix<'_>, sets: &mut [super::contract::Rows<'_, '_, '_, '_>]) {
             let store = super::matrix::tiles(matrix, sets, |outputs, src, dst, tile, moves| {
                 let tables = matrix.tables.as_chunks().0;
@@ -101,7 +101,7 @@ macro_rules! matrix {
         }
 
         /// One group of outputs over the columns in `tile`.
-        $(#[$features])*
+        #[$features]
         fn group(
             tables: &[[u8; $table_len]],
             src: &[&[u8]],
@@ -109,14 +109,14 @@ macro_rules! matrix {
             tile: std::ops::Range<usize>,
             moves: super::matrix::RowMoves,
         ) {
-            match dst.len() {
-                $($n => columns::<$n>(tables, src, dst, tile, moves),)*
-                _ => unreachable!("a group is never larger than MAX_OUTPUTS"),
-            }
+            super::each::each!($outputs, |N| if dst.len() == N {
+                return columns::<N>(tables, src, dst, tile, moves);
+            });
+            unreachable!("a group is never larger than MAX_OUTPUTS");
         }
 
         /// The same for `N` outputs.
-        $(#[$features])*
+        #[$features]
         fn columns<const N: usize>(
             tables: &[[u8; $table_len]],
             src: &[&[u8]],
@@ -146,11 +146,19 @@ macro_rules! matrix {
                 // The kind of store as a constant in each of the loops.
                 if moves.stream {
                     for (row, sum) in dst.iter_mut().zip(sums) {
-                        store(row[at..end].first_chunk_mut::<{ $step }>().expect("rows have one length"), sum, true);
+                        store(
+                            row[at..end].first_chunk_mut::<{ $step }>().expect("rows have one length"),
+                            sum,
+                            true,
+                        );
                     }
                 } else {
                     for (row, sum) in dst.iter_mut().zip(sums) {
-                        store(row[at..end].first_chunk_mut::<{ $step }>().expect("rows have one length"), sum, false);
+                        store(
+                            row[at..end].first_chunk_mut::<{ $step }>().expect("rows have one length"),
+                            sum,
+                            false,
+                        );
                     }
                 }
             }

@@ -17,16 +17,24 @@
 //!
 //! The loops are macros, because a function with `#[target_feature]` is safe to call only from one with the same
 //! features: each file gets its own copy, with that attribute, and needs `unsafe` for loads and stores alone. A macro
-//! finds what it needs by name in the file. rustfmt does not reach into macros, so what needs no feature is an ordinary
-//! function beside them.
+//! finds what it needs by name in the file. What needs no feature is an ordinary function beside them.
+//!
+//! rustfmt formats the bodies of macros as long as nothing in them is repeated (`$(…)*`). So there is one attribute,
+//! `#[cfg(true)]` where no feature is needed, and lists of numbers are passed on to `each!`, which looks like a call.
+//!
+//! A pass must be compiled into one function, or registers go by way of the stack. Closures have the features of the
+//! function that they stand in, but methods such as `Option::map` do not, and calling one where registers are full may
+//! remain a call. There, closures are called by functions of the macro only, and functions without features are
+//! `inline(always)`.
 //!
 //! | macro | defines | needs |
 //! |---|---|---|
 //! | `nibble!` | lines and steps of several vectors, `product`, `Loaded`, `load_tables` | vectors, lookups |
 //! | `matrix!` | `run`, `MAX_OUTPUTS` | steps, hints |
 //! | `runner!` | `run_program` | `run_pass`, hints |
-//! | `passes!` | `run_pass`, the sums of blocks, `get`, `put` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
-//! | `four_layers!` or `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `get`, `put`; `two_layers!` parts too |
+//! | `passes!` | `run_pass`, the sums of blocks, `get`, `put`, `plus`, `prefetch_sources`, `prefetch_outputs` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | `parts!` | butterflies of four rows, `near` and `far`, `part`, the sums `put_…` and `keep_…` | parts |
+//! | `four_layers!` or `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, what `passes!` and `parts!` define |
 //! | `tail!` | `tail` | lines |
 //! | `stream_loops!` | `STREAM_LOOPS` | vectors, `prefetch`; with `four_loads: own` also `load_four` |
 //!
@@ -35,7 +43,7 @@
 //! | vectors | `Vector`, `load_vector(&[u8; W]) -> Vector`, `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`, `product(Vector, &[u8; TABLE_LEN]) -> Vector` | one register of W bytes; `nibble!` defines `product` |
 //! | lookups | `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`, `high(Vector) -> Vector` | a table of sixteen bytes, repeated as often as it fits; the halves of each byte |
 //! | lines | `Line`, `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line` | 64 bytes, in one register or more |
-//! | parts | `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`, `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`, `product_of(Part, Loaded) -> Part` | as much of a line as leaves registers for the tables of three coefficients: a vector or all of it |
+//! | parts | `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`, `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`, `product_of(Part, Loaded) -> Part` | as much of a line as leaves registers for the tables of three coefficients: a vector or all of it; `four_layers!` takes all of it |
 //! | steps | `load(&[u8; STEP]) -> Source`, `zero() -> Sum`, `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)` | what a matrix takes of a row at once; `add` is the sum plus the product; STEP divides 64 |
 //! | hints | `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()` | safe anywhere; `fence` orders stores past the caches before later ones |
 //! | | `each!` | of `each.rs`: `each!` where a line is in registers, `looped!` where it is in memory |
@@ -62,6 +70,7 @@ mod matrix;
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod nibble;
+mod parts;
 mod passes;
 mod program;
 mod runner;

@@ -30,19 +30,21 @@ pub(super) static KERNEL: Kernel = Kernel {
     stream: STREAM_LOOPS,
 };
 
-super::matrix::matrix! { #[target_feature(enable = "neon")] step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 5 6 7 8 }
+super::matrix::matrix! { #[target_feature(enable = "neon")] step: 32, table_len: TABLE_LEN, outputs: [1, 2, 3, 4, 5, 6, 7, 8] }
 
 super::runner::runner! { #[target_feature(enable = "neon")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "neon")] table_len: TABLE_LEN, sums: 4, tails: true }
 
-super::two_layers::two_layers! { #[target_feature(enable = "neon")] part: 64 }
+super::parts::parts! { #[target_feature(enable = "neon")] part: 64 }
+
+super::two_layers::two_layers! { #[target_feature(enable = "neon")] }
 
 super::tail::tail! { #[target_feature(enable = "neon")] }
 
 super::stream_loops::stream_loops! { #[target_feature(enable = "neon")] width: 16, table_len: TABLE_LEN, four_loads: own }
 
-nibble::nibble! { #[target_feature(enable = "neon")] width: 16, vectors: 0 1 2 3 }
+nibble::nibble! { #[target_feature(enable = "neon")] width: 16, vectors: [0, 1, 2, 3] }
 
 type Vector = uint8x16_t;
 

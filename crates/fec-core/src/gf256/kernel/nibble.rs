@@ -35,68 +35,72 @@ pub(super) fn table(coefficient: u8) -> &'static [u8; TABLE_LEN] {
     &TABLES[usize::from(coefficient)]
 }
 
-/// Defines lines and steps of several vectors, and products. `width` is the bytes of a vector, `vectors` counts those
+/// Defines lines and steps of several vectors, and products. `width` is the bytes of a vector, `vectors` lists those
 /// of a line from 0. For what it needs see the table in [`super`].
 macro_rules! nibble {
-    ($(#[$features:meta])* width: $width:literal, vectors: $($v:literal)*) => {
+    (#[$features:meta] width: $width:literal, vectors: $vectors:tt) => {
         /// A line.
-        type Line = [Vector; [$($v),*].len()];
+        type Line = [Vector; $vectors.len()];
 
         /// The tables of a coefficient: the products of low and of high halves of bytes.
         type Loaded = [Vector; 2];
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn load_tables(table: &[u8; TABLE_LEN]) -> Loaded {
             let (halves, _) = table.as_chunks::<16>();
             [load_table(&halves[0]), load_table(&halves[1])]
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn product_of_vector(vector: Vector, [of_low, of_high]: Loaded) -> Vector {
             xor(look_up(of_low, low(vector)), look_up(of_high, high(vector)))
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn product(vector: Vector, table: &[u8; TABLE_LEN]) -> Vector {
             product_of_vector(vector, load_tables(table))
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn zero_line() -> Line {
-            [zero_vector(); [$($v),*].len()]
+            [zero_vector(); $vectors.len()]
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn xor_lines(a: Line, b: Line) -> Line {
-            [$(xor(a[$v], b[$v])),*]
+            let mut sum = a;
+            each!($vectors, |V| sum[V] = xor(a[V], b[V]));
+            sum
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn product_of_line(line: Line, tables: Loaded) -> Line {
             line.map(|vector| product_of_vector(vector, tables))
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn multiply(line: Line, table: &[u8; TABLE_LEN]) -> Line {
             product_of_line(line, load_tables(table))
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn load_line(bytes: &[u8; 64]) -> Line {
             let (parts, _) = bytes.as_chunks::<$width>();
-            [$(load_vector(&parts[$v])),*]
+            let mut line = zero_line();
+            each!($vectors, |V| line[V] = load_vector(&parts[V]));
+            line
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
             // All parts of a line are written at once: the processor gathers them into one write.
             let (parts, _) = bytes.as_chunks_mut::<$width>();
@@ -113,7 +117,7 @@ macro_rules! nibble {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn load(bytes: &[u8; 2 * $width]) -> Source {
             let (parts, _) = bytes.as_chunks::<$width>();
             let (first, second) = (load_vector(&parts[0]), load_vector(&parts[1]));
@@ -121,13 +125,13 @@ macro_rules! nibble {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn zero() -> [Vector; 2] {
             [zero_vector(); 2]
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn add(sum: [Vector; 2], source: Source, table: &[u8; TABLE_LEN]) -> [Vector; 2] {
             let [of_low, of_high] = load_tables(table);
             let product = |v: usize| xor(look_up(of_low, source.low[v]), look_up(of_high, source.high[v]));
@@ -135,7 +139,7 @@ macro_rules! nibble {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn store(bytes: &mut [u8; 2 * $width], sum: [Vector; 2], stream: bool) {
             // Where this is half a line, the next step completes it.
             let (parts, _) = bytes.as_chunks_mut::<$width>();

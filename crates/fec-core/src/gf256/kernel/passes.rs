@@ -4,11 +4,13 @@
 //! of lines takes all four layers at once (`four_layers.rs`), the others go over the tile twice, with two layers each
 //! time (`two_layers.rs`).
 
-/// Defines `run_pass`. `sums` is how many lines are summed at once: a divisor of 16. With `tails`, each length of a
-/// tail has code of its own. For what it needs see the table in [`super`].
+use super::program::{BLOCK, Term};
+
+/// Defines `run_pass`, and `get`, `put`, `plus_few` and `prefetch_sources` for the passes in other files. `sums` is how
+/// many lines are summed at once: a divisor of 16. With `tails`, each length of a tail has code of its own. For what it
+/// needs see the table in [`super`].
 macro_rules! passes {
-    ($(#[$features:meta])* table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
-        use super::passes::DISTINCT;
+    (#[$features:meta] table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
         use super::aligned::LINE;
         use super::contract::Rows;
         use super::program::{BLOCK, Column, FEW, Factor, Input, Merge, Outputs, Pass, Term};
@@ -22,7 +24,7 @@ macro_rules! passes {
         /// Vectors that are summed at once.
         const SUMS: usize = $sums;
 
-        $(#[$features])*
+        #[$features]
         fn run_pass(
             pass: &Pass,
             sources: &[u8],
@@ -44,24 +46,15 @@ macro_rules! passes {
                 }
                 Pass::Sum { to, from, terms } => sum_pass(blocks, *to, *from, terms, tables, tile),
                 &Pass::Tail { to, residue, first, known, skews: at } => {
-                    let rows = &sources[first..first + known];
-                    let skews = skews(at);
-                    if !TAILS {
-                        return tail_pass::<0>(blocks, sets, rows, to, residue, skews, tile);
-                    }
-                    super::each::each!(KNOWN in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
-                        if known == KNOWN {
-                            tail_pass::<KNOWN>(blocks, sets, rows, to, residue, skews, tile);
-                        }
-                    });
+                    tail_of(blocks, sets, &sources[first..first + known], to, residue, skews(at), tile);
                 }
                 Pass::Forward { input, skews: at, tap, out } => {
                     let tap = tap.map(|tap| (usize::from(sources[tap.source]), tap.to));
                     let skews = skews(*at);
                     match out.computed {
-                        16 => forward_pass::<16>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
-                        8 => forward_pass::<8>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
-                        _ => forward_pass::<4>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
+                        16 => forward_pass::<4>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
+                        8 => forward_pass::<2>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
+                        _ => forward_pass::<1>(blocks, stage, sets, *input, skews, tables, tap, out, tile),
                     }
                 }
             }
@@ -69,19 +62,53 @@ macro_rules! passes {
 
         /// The line of `row` at byte `at`.
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn get(row: &[u8], at: usize) -> Line {
             load_line(&row.as_chunks().0[at / LINE])
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn put(line: &mut [u8; LINE], vector: Line) {
             store_line(line, vector, false);
         }
 
+        /// `line` + a line of a term.
+        #[inline]
+        #[$features]
+        fn plus(line: Line, term: &[u8; LINE], by: Factor, tables: &[Table]) -> Line {
+            let term = load_line(term);
+            match by {
+                Factor::One => xor_lines(line, term),
+                Factor::Table(number) => xor_lines(line, multiply(term, &tables[number])),
+            }
+        }
+
+        /// Asks for the line at `next` of some sources. `rows` are these of `set`.
+        #[inline(always)]
+        fn prefetch_sources(
+            sets: &[Rows<'_, '_, '_, '_>],
+            sources: &[u8],
+            (set, rows): (usize, &[&[u8]]),
+            next: Place,
+        ) {
+            if next.set == set {
+                rows.iter().for_each(|row| prefetch(row, next.at));
+            } else {
+                let src = sets[next.set].0;
+                sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
+            }
+        }
+
+        /// The same of the destinations to which some outputs go.
+        #[inline(always)]
+        fn prefetch_outputs(sets: &[Rows<'_, '_, '_, '_>], rows: &[Option<u8>], next: Place) {
+            let dst = &sets[next.set].1;
+            rows.iter().flatten().for_each(|&row| prefetch_write(dst[usize::from(row)], next.at));
+        }
+
         #[inline(never)]
-        $(#[$features])*
+        #[$features]
         fn sum_pass(
             blocks: &mut [Column],
             to: usize,
@@ -90,56 +117,21 @@ macro_rules! passes {
             tables: &[Table],
             tile: Tile<'_>,
         ) {
-            // In place, only the rows that change are touched.
-            let rows = match terms.iter().map(|term| term.rows).max() {
-                Some(rows) if to == from => rows,
-                _ => BLOCK,
-            };
+            let rows = super::passes::rows_of_sum(to, from, terms);
             for column in 0..tile.places.len() {
-                let place = |block| block * tile.columns + column;
                 for start in (0..rows).step_by(SUMS) {
                     let mut sums = [zero_line(); SUMS];
-                    let group = rows_from(&blocks[place(from)], start);
-                    each!(I => {
-                        if I < SUMS {
-                            sums[I % SUMS] = load_line(&group[I % SUMS]);
-                        }
+                    let group = rows_from(&blocks[tile.place(from, column)], start);
+                    each!(|I| if I < SUMS {
+                        sums[I % SUMS] = load_line(&group[I % SUMS]);
                     });
                     for term in terms {
-                        let group = rows_from(&blocks[place(term.block)], start);
-                        let all = start + SUMS <= term.rows;
-                        match term.by {
-                            Factor::One if all => each!(I => {
-                                if I < SUMS {
-                                    sums[I % SUMS] = xor_lines(sums[I % SUMS], load_line(&group[I % SUMS]));
-                                }
-                            }),
-                            Factor::Table(number) if all => {
-                                let table = &tables[number];
-                                each!(I => {
-                                    if I < SUMS {
-                                        let more = multiply(load_line(&group[I % SUMS]), table);
-                                        sums[I % SUMS] = xor_lines(sums[I % SUMS], more);
-                                    }
-                                });
-                            }
-                            by => {
-                                let rows = term.rows.saturating_sub(start);
-                                for (sum, line) in sums.iter_mut().zip(group).take(rows) {
-                                    let line = load_line(line);
-                                    *sum = xor_lines(*sum, match by {
-                                        Factor::One => line,
-                                        Factor::Table(number) => multiply(line, &tables[number]),
-                                    });
-                                }
-                            }
-                        }
+                        let group = rows_from(&blocks[tile.place(term.block, column)], start);
+                        sums = plus_term(sums, group, term, start, tables);
                     }
-                    let to = &mut blocks[place(to)];
-                    each!(I => {
-                        if I < SUMS {
-                            put(&mut to[start + I % SUMS], sums[I % SUMS]);
-                        }
+                    let to = &mut blocks[tile.place(to, column)];
+                    each!(|I| if I < SUMS {
+                        put(&mut to[start + I % SUMS], sums[I % SUMS]);
                     });
                 }
             }
@@ -151,9 +143,63 @@ macro_rules! passes {
             column[start..].first_chunk().expect("groups divide a block")
         }
 
+        /// `sums` + the lines of a term from row `start`, as many as it has.
+        #[inline]
+        #[$features]
+        fn plus_term(
+            mut sums: [Line; SUMS],
+            group: &[[u8; LINE]; SUMS],
+            term: &Term,
+            start: usize,
+            tables: &[Table],
+        ) -> [Line; SUMS] {
+            let all = start + SUMS <= term.rows;
+            match term.by {
+                Factor::One if all => each!(|I| if I < SUMS {
+                    sums[I % SUMS] = xor_lines(sums[I % SUMS], load_line(&group[I % SUMS]));
+                }),
+                Factor::Table(number) if all => {
+                    let table = &tables[number];
+                    each!(|I| if I < SUMS {
+                        let more = multiply(load_line(&group[I % SUMS]), table);
+                        sums[I % SUMS] = xor_lines(sums[I % SUMS], more);
+                    });
+                }
+                by => {
+                    let rows = term.rows.saturating_sub(start);
+                    for (sum, line) in sums.iter_mut().zip(group).take(rows) {
+                        *sum = plus(*sum, line, by, tables);
+                    }
+                }
+            }
+            sums
+        }
+
+        /// A tail, by the code for as many rows as there are sources.
+        #[inline]
+        #[$features]
+        fn tail_of(
+            blocks: &mut [Column],
+            sets: &[Rows<'_, '_, '_, '_>],
+            sources: &[u8],
+            to: usize,
+            residue: Option<usize>,
+            skews: &[Table; BLOCK - 1],
+            tile: Tile<'_>,
+        ) {
+            if !TAILS {
+                return tail_pass::<0>(blocks, sets, sources, to, residue, skews, tile);
+            }
+            super::each::each!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |KNOWN| {
+                if sources.len() == KNOWN {
+                    tail_pass::<KNOWN>(blocks, sets, sources, to, residue, skews, tile);
+                }
+            });
+        }
+
         /// A tail of `KNOWN` rows, or with 0 of as many as there are sources.
         #[inline(never)]
-        $(#[$features])*
+        #[$features]
         fn tail_pass<const KNOWN: usize>(
             blocks: &mut [Column],
             sets: &[Rows<'_, '_, '_, '_>],
@@ -173,21 +219,22 @@ macro_rules! passes {
                 let src = sets[set].0;
                 let mut x = [zero_line(); BLOCK];
                 if let Some(residue) = residue {
-                    let residue = &blocks[residue * tile.columns + column];
-                    each!(I => {
-                        x[I] = load_line(&residue[I]);
-                    });
+                    let residue = &blocks[tile.place(residue, column)];
+                    each!(|I| x[I] = load_line(&residue[I]));
                 }
                 tail::<KNOWN>(&mut x, known, |i| get(src[usize::from(sources[i])], at), skews);
-                let to = &mut blocks[to * tile.columns + column];
-                each!(I => {
-                    put(&mut to[I], if I < known { x[I] } else { zero_line() });
-                });
+                let to = &mut blocks[tile.place(to, column)];
+                each!(|I| put(&mut to[I], if I < known { x[I] } else { zero_line() }));
             }
         }
     };
 }
 pub(super) use passes;
 
-/// Passes borrow several blocks at a time; a program never names one twice in a pass that does.
-pub(super) const DISTINCT: &str = "the blocks of a pass are distinct";
+/// How many rows of `to` change when it becomes `from` + the terms: in place, only those are touched.
+pub(super) fn rows_of_sum(to: usize, from: usize, terms: &[Term]) -> usize {
+    match terms.iter().map(|term| term.rows).max() {
+        Some(rows) if to == from => rows,
+        _ => BLOCK,
+    }
+}

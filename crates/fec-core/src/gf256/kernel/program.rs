@@ -93,8 +93,35 @@ pub(super) struct Outputs {
     pub(super) rows: [Option<u8>; BLOCK],
     /// Outputs that are computed, from the first: 4, 8 or 16.
     pub(super) computed: usize,
-    /// The destination row of output 0, if all computed outputs go to rows that follow each other.
-    pub(super) run: Option<usize>,
+    /// The destination row of output 0, if all computed outputs go to rows that follow each other, and as they are:
+    /// without a tap.
+    pub(super) run: Option<u8>,
+    /// The same for the outputs 0 to 3, 4 to 7, and so on: the row of the first of four.
+    pub(super) runs_of_four: [Option<u8>; BLOCK / 4],
+}
+
+impl Outputs {
+    /// These pairs of an output below 16 and a destination row.
+    fn new(rows: impl Iterator<Item = (u8, u8)>, tapped: bool) -> Outputs {
+        let mut out =
+            Outputs { rows: [None; BLOCK], computed: 4, run: None, runs_of_four: [None; BLOCK / 4] };
+        for (output, row) in rows {
+            out.rows[usize::from(output)] = Some(row);
+            out.computed = out.computed.max((usize::from(output) + 1).next_power_of_two());
+        }
+        if !tapped {
+            out.run = run_of(&out.rows[..out.computed]);
+            out.runs_of_four = std::array::from_fn(|g| run_of(&out.rows[4 * g..][..4]));
+        }
+        out
+    }
+}
+
+/// The first of some rows, if all are wanted and follow each other.
+fn run_of(rows: &[Option<u8>]) -> Option<u8> {
+    let first = rows[0]?;
+    let mut rows = rows.iter().zip(usize::from(first)..);
+    rows.all(|(row, number)| row.map(usize::from) == Some(number)).then_some(first)
 }
 
 /// One pass over all columns of a tile. Fields are numbers of blocks unless they say otherwise.
@@ -238,17 +265,8 @@ impl Program {
         tap: Option<(usize, usize)>,
         rows: impl Iterator<Item = (u8, u8)>,
     ) {
-        let mut out = Outputs { rows: [None; BLOCK], computed: 4, run: None };
-        for (output, row) in rows {
-            out.rows[usize::from(output)] = Some(row);
-            out.computed = out.computed.max((usize::from(output) + 1).next_power_of_two());
-        }
+        let out = Outputs::new(rows, tap.is_some());
         let computed = out.computed;
-        let first = out.rows[0].map(usize::from);
-        out.run = first.filter(|first| {
-            let mut rows = out.rows[..computed].iter().zip(*first..);
-            rows.all(|(row, number)| row.map(usize::from) == Some(number))
-        });
         for width in [8, 4, 2, 1] {
             let butterflies = width * computed.div_ceil(2 * width);
             self.count(butterflies, butterflies * if computed > width { 2 } else { 1 });

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::aligned::LINE;
 use super::contract::{Rows, output_bytes};
-use super::program::Program;
+use super::program::{Column, Program};
 use super::tuning::{MAX_COLUMNS, Store, Tuning};
 
 /// A line of every row of one set.
@@ -38,6 +38,9 @@ impl Place {
     }
 }
 
+/// Passes borrow several blocks at a time; a program never names one twice in a pass that does.
+const DISTINCT: &str = "the blocks of a pass are distinct";
+
 /// A column of a tile: the line that it is, and one to be prefetched.
 pub(super) type Step = (Place, Option<Place>);
 
@@ -61,18 +64,103 @@ impl<'a> Tile<'a> {
         block * self.columns..block * self.columns + self.places.len()
     }
 
-    /// The columns from `column` on that follow each other in one set, and the place of the first of them.
+    /// Where a column of a block stands.
     #[inline]
-    pub(super) fn run_from(&self, column: usize) -> Option<(Place, &'a [Step])> {
-        let places = &self.places[column..];
-        let (first, _) = *places.first()?;
-        // Mostly a tile lies in one set.
-        let count = if places[places.len() - 1].0.set == first.set {
-            places.len()
-        } else {
-            places.iter().take_while(|(place, _)| place.set == first.set).count()
-        };
-        Some((first, &places[..count]))
+    pub(super) fn place(&self, block: usize, column: usize) -> usize {
+        block * self.columns + column
+    }
+
+    /// A column of each of these blocks, which differ.
+    #[inline]
+    pub(super) fn column<'b, const N: usize>(
+        &self,
+        blocks: &'b mut [Column],
+        numbers: [usize; N],
+        column: usize,
+    ) -> [&'b mut Column; N] {
+        blocks.get_disjoint_mut(numbers.map(|block| self.place(block, column))).expect(DISTINCT)
+    }
+
+    /// All columns of each of these blocks, which differ.
+    #[inline]
+    pub(super) fn all_columns<'b, const N: usize>(
+        &self,
+        blocks: &'b mut [Column],
+        numbers: [usize; N],
+    ) -> [&'b mut [Column]; N] {
+        blocks.get_disjoint_mut(numbers.map(|block| self.columns_of(block))).expect(DISTINCT)
+    }
+
+    /// The columns of the tile, cut where one set ends and the next begins.
+    #[inline]
+    pub(super) fn stretches(&self) -> impl Iterator<Item = Stretch<'a>> + use<'a> {
+        let mut column = 0;
+        let mut rest = self.places;
+        std::iter::from_fn(move || {
+            let (Place { set, at }, _) = *rest.first()?;
+            // Mostly a tile lies in one set.
+            let count = if rest[rest.len() - 1].0.set == set {
+                rest.len()
+            } else {
+                rest.iter().take_while(|(place, _)| place.set == set).count()
+            };
+            let places;
+            (places, rest) = rest.split_at(count);
+            let stretch = Stretch { column, set, at, places };
+            column += count;
+            Some(stretch)
+        })
+    }
+}
+
+/// Columns of a tile that follow each other in one set.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a> {
+    /// The first of them.
+    pub(super) column: usize,
+    /// The set.
+    pub(super) set: usize,
+    /// The first byte of the first one's line in each row.
+    pub(super) at: usize,
+    places: &'a [Step],
+}
+
+impl Stretch<'_> {
+    /// How many they are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The lines that are to be prefetched.
+    #[inline]
+    pub(super) fn ahead(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().filter_map(|(_, next)| *next)
+    }
+
+    /// Their lines of `row`.
+    #[inline]
+    pub(super) fn lines<'r>(&self, row: &'r [u8]) -> &'r [[u8; LINE]] {
+        &row.as_chunks().0[self.at / LINE..][..self.len()]
+    }
+
+    /// Their lines of four rows.
+    #[inline(always)]
+    pub(super) fn lines_of_four<'r>(&self, [a, b, c, d]: [&'r [u8]; 4]) -> [&'r [[u8; LINE]]; 4] {
+        [self.lines(a), self.lines(b), self.lines(c), self.lines(d)]
+    }
+
+    /// Their lines of the first four of `rows`, to be written.
+    #[inline(always)]
+    pub(super) fn lines_of_four_mut<'r>(&self, rows: &'r mut [&mut [u8]]) -> [&'r mut [[u8; LINE]]; 4] {
+        let [a, b, c, d] = rows.first_chunk_mut().expect("a row for each output");
+        [self.lines_mut(a), self.lines_mut(b), self.lines_mut(c), self.lines_mut(d)]
+    }
+
+    /// Their lines of `row`, to be written.
+    #[inline]
+    pub(super) fn lines_mut<'r>(&self, row: &'r mut [u8]) -> &'r mut [[u8; LINE]] {
+        &mut row.as_chunks_mut().0[self.at / LINE..][..self.len()]
     }
 }
 
@@ -114,8 +202,8 @@ pub(super) fn tiles(
 
 /// Defines `run_program`, which takes a tile through all passes. For what it needs see the table in [`super`].
 macro_rules! runner {
-    ($(#[$features:meta])* table_len: $table_len:expr) => {
-        $(#[$features])*
+    (#[$features:meta] table_len: $table_len:expr) => {
+        #[$features]
         fn run_program(
             program: &super::program::Program,
             tables: &[u8],

@@ -41,21 +41,29 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
     }
 }
 
-super::runner::runner! { table_len: 1 }
+// This kernel needs no feature, and the macros ask for an attribute: one without effect.
 
-super::passes::passes! { table_len: 1, sums: 16, tails: false }
+super::runner::runner! { #[cfg(true)] table_len: 1 }
 
-super::four_layers::four_layers! {}
+super::passes::passes! { #[cfg(true)] table_len: 1, sums: 16, tails: false }
 
-super::tail::tail! {}
+super::parts::parts! { #[cfg(true)] part: 64 }
 
-super::stream_loops::stream_loops! { width: 64, table_len: 1 }
+super::four_layers::four_layers! { #[cfg(true)] }
+
+super::tail::tail! { #[cfg(true)] }
+
+super::stream_loops::stream_loops! { #[cfg(true)] width: 64, table_len: 1 }
 
 type Vector = [u8; 64];
 
+/// The table of a coefficient is the coefficient.
+type Loaded = [u8; 1];
+
 use self::{
-    Vector as Line, load_vector as load_line, product as multiply, store_vector as store_line,
-    xor as xor_lines, zero_vector as zero_line,
+    Vector as Line, Vector as Part, load_vector as load_line, load_vector as load_part, product as multiply,
+    store_vector as store_line, store_vector as store_part, xor as xor_lines, xor as xor_parts,
+    zero_vector as zero_line,
 };
 
 fn load_vector(bytes: &[u8; 64]) -> [u8; 64] {
@@ -78,6 +86,14 @@ fn xor(a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
 #[cfg_attr(target_arch = "aarch64", inline(never))]
 fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
     vector.map(|byte| PRODUCTS[usize::from(coefficient[0])][usize::from(byte)])
+}
+
+fn load_tables(table: &[u8; 1]) -> Loaded {
+    *table
+}
+
+fn product_of(vector: [u8; 64], coefficient: Loaded) -> [u8; 64] {
+    product(vector, &coefficient)
 }
 
 fn prefetch(_row: &[u8], _at: usize) {}

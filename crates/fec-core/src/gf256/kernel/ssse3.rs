@@ -30,19 +30,21 @@ pub(super) static KERNEL: Kernel = Kernel {
     stream: STREAM_LOOPS,
 };
 
-super::matrix::matrix! { #[target_feature(enable = "ssse3")] step: 32, table_len: TABLE_LEN, outputs: 1 2 3 4 }
+super::matrix::matrix! { #[target_feature(enable = "ssse3")] step: 32, table_len: TABLE_LEN, outputs: [1, 2, 3, 4] }
 
 super::runner::runner! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN }
 
 super::passes::passes! { #[target_feature(enable = "ssse3")] table_len: TABLE_LEN, sums: 4, tails: true }
 
-super::two_layers::two_layers! { #[target_feature(enable = "ssse3")] part: 16 }
+super::parts::parts! { #[target_feature(enable = "ssse3")] part: 16 }
+
+super::two_layers::two_layers! { #[target_feature(enable = "ssse3")] }
 
 super::tail::tail! { #[target_feature(enable = "ssse3")] }
 
 super::stream_loops::stream_loops! { #[target_feature(enable = "ssse3")] width: 16, table_len: TABLE_LEN }
 
-nibble::nibble! { #[target_feature(enable = "ssse3")] width: 16, vectors: 0 1 2 3 }
+nibble::nibble! { #[target_feature(enable = "ssse3")] width: 16, vectors: [0, 1, 2, 3] }
 
 type Vector = __m128i;
 

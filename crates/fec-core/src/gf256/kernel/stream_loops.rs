@@ -12,17 +12,17 @@ pub(super) const AHEAD: usize = 256;
 /// vector. For what it needs see the table in [`super`]; with `four_loads: own` also `load_four`, which loads four
 /// vectors by one instruction.
 macro_rules! stream_loops {
-    ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr) => {
-        super::stream_loops::stream_loops! { $(#[$features])* width: $width, table_len: $table_len, four_loads: own }
+    (#[$features:meta] width: $width:expr, table_len: $table_len:expr) => {
+        super::stream_loops::stream_loops! { #[$features] width: $width, table_len: $table_len, four_loads: own }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn load_four(bytes: &[[u8; $width]; 4]) -> [Vector; 4] {
             let [a, b, c, d] = bytes;
             [load_vector(a), load_vector(b), load_vector(c), load_vector(d)]
         }
     };
-    ($(#[$features:meta])* width: $width:expr, table_len: $table_len:expr, four_loads: own) => {
+    (#[$features:meta] width: $width:expr, table_len: $table_len:expr, four_loads: own) => {
         const STREAM_LOOPS: super::contract::StreamLoops = super::contract::StreamLoops {
             width: $width,
             sum: stream_sum,
@@ -34,9 +34,12 @@ macro_rules! stream_loops {
             prefetch: prefetch_row,
         };
 
-        $(#[$features])*
+        #[$features]
         fn stream_sum(
-            classes: &[&[&[u8]]], table: &[u8], dst: &mut [u8], walk: super::tuning::Walk,
+            classes: &[&[&[u8]]],
+            table: &[u8],
+            dst: &mut [u8],
+            walk: super::tuning::Walk,
         ) -> usize {
             use super::tuning::Walk;
             let table = table.first_chunk().expect("a packed table");
@@ -55,9 +58,12 @@ macro_rules! stream_loops {
 
         /// Sums `N` vectors at a time, from byte `at` on; returns where fewer are left.
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn sum_from<const N: usize, const PREFETCH: bool>(
-            classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8], mut at: usize,
+            classes: &[&[&[u8]]],
+            table: &[u8; $table_len],
+            dst: &mut [u8],
+            mut at: usize,
         ) -> usize {
             while at + N * $width <= dst.len() {
                 let mut sums = [zero_vector(); N];
@@ -81,9 +87,11 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn add_row<const N: usize, const PREFETCH: bool>(
-            sums: [Vector; N], row: &[u8], at: usize,
+            sums: [Vector; N],
+            row: &[u8],
+            at: usize,
         ) -> [Vector; N] {
             if PREFETCH {
                 for line in (0..N * $width).step_by(64) {
@@ -94,10 +102,8 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
-        fn add_bytes<const N: usize>(
-            mut sums: [Vector; N], bytes: &[[u8; $width]; N],
-        ) -> [Vector; N] {
+        #[$features]
+        fn add_bytes<const N: usize>(mut sums: [Vector; N], bytes: &[[u8; $width]; N]) -> [Vector; N] {
             let mut loaded = [zero_vector(); N];
             for (vector, bytes) in loaded.iter_mut().zip(bytes) {
                 *vector = load_vector(bytes);
@@ -109,10 +115,8 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
-        fn sum_four(
-            classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8],
-        ) -> usize {
+        #[$features]
+        fn sum_four(classes: &[&[&[u8]]], table: &[u8; $table_len], dst: &mut [u8]) -> usize {
             let (out, rest) = dst.as_chunks_mut::<{ 4 * $width }>();
             let done = out.len() * 4 * $width;
             let _ = rest;
@@ -137,7 +141,7 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn add_four(mut sums: [Vector; 4], row: &[u8], at: usize) -> [Vector; 4] {
             let bytes = row[at..].as_chunks().0.first_chunk().expect("sources are as long as the sum");
             for (sum, vector) in sums.iter_mut().zip(load_four(bytes)) {
@@ -146,7 +150,7 @@ macro_rules! stream_loops {
             sums
         }
 
-        $(#[$features])*
+        #[$features]
         fn stream_add(dst: &mut [u8], src: &[u8], walk: super::tuning::Walk) -> usize {
             use super::tuning::Walk;
             assert!(src.len() >= dst.len(), "the source is as long as the sum");
@@ -161,10 +165,8 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
-        fn add_from<const N: usize, const PREFETCH: bool>(
-            dst: &mut [u8], src: &[u8], at: usize,
-        ) -> usize {
+        #[$features]
+        fn add_from<const N: usize, const PREFETCH: bool>(dst: &mut [u8], src: &[u8], at: usize) -> usize {
             let out = dst[at..].as_chunks_mut::<$width>().0.as_chunks_mut::<N>().0;
             let src = src[at..].as_chunks::<$width>().0.as_chunks::<N>().0;
             let end = at + out.len() * N * $width;
@@ -187,7 +189,7 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn add_from_four(dst: &mut [u8], src: &[u8]) -> usize {
             let (out, _) = dst.as_chunks_mut::<$width>();
             let (out, _) = out.as_chunks_mut::<4>();
@@ -201,7 +203,7 @@ macro_rules! stream_loops {
             done
         }
 
-        $(#[$features])*
+        #[$features]
         fn stream_spread(dst: [&mut [u8]; 3], src: &[u8], tables: [&[u8]; 2]) -> usize {
             // Copies, so that no store can change them: they stay in registers.
             let tables: [[u8; $table_len]; 2] =
@@ -220,7 +222,7 @@ macro_rules! stream_loops {
             src.len() * $width
         }
 
-        $(#[$features])*
+        #[$features]
         fn stream_mix(rows: [&mut [u8]; 4]) -> usize {
             let [a, b, c, d] = rows.map(|row| row.as_chunks_mut::<$width>().0);
             let done = a.len() * $width;
@@ -236,7 +238,7 @@ macro_rules! stream_loops {
             done
         }
 
-        $(#[$features])*
+        #[$features]
         fn stream_turn(rows: [&mut [u8]; 3], src: &[u8]) -> usize {
             let (src, _) = src.as_chunks::<$width>();
             let [total, ended, begun] = rows.map(|row| row.as_chunks_mut::<$width>().0);
@@ -250,7 +252,7 @@ macro_rules! stream_loops {
             src.len() * $width
         }
 
-        $(#[$features])*
+        #[$features]
         fn stream_add_products(dst: &mut [u8], src: &[&[u8]], tables: &[u8]) -> usize {
             let tables = tables.as_chunks::<{ $table_len }>().0;
             let at = add_products_from::<4>(dst, src, tables, 0);
@@ -258,9 +260,12 @@ macro_rules! stream_loops {
         }
 
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn add_products_from<const N: usize>(
-            dst: &mut [u8], src: &[&[u8]], tables: &[[u8; $table_len]], mut at: usize,
+            dst: &mut [u8],
+            src: &[&[u8]],
+            tables: &[[u8; $table_len]],
+            mut at: usize,
         ) -> usize {
             while at + N * $width <= dst.len() {
                 let out: &mut [[u8; $width]; N] =

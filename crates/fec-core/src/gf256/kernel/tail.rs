@@ -5,10 +5,10 @@
 
 /// Defines `tail`. For what it needs see the table in [`super`].
 macro_rules! tail {
-    ($(#[$features:meta])*) => {
+    (#[$features:meta]) => {
         /// All layers of inverse butterflies of up to eight values; their skews are the widest layer's first.
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn inverse_some<const N: usize>(r: &mut [Line; N], skews: &[Table]) {
             let mut width = 1;
             while width < N {
@@ -26,7 +26,7 @@ macro_rules! tail {
         /// A tail of `KNOWN` rows, or with 0 of `known`: `x`, the residue, becomes the rows of which the first so
         /// many are wanted. The source rows are `line(i)`.
         #[inline]
-        $(#[$features])*
+        #[$features]
         fn tail<const KNOWN: usize>(
             x: &mut [Line; BLOCK],
             known: usize,

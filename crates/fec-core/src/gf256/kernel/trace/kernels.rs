@@ -17,7 +17,7 @@ use std::ops::Range;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::gf256::kernel::two_layers;
 use crate::gf256::kernel::{
-    aligned, contract, each, four_layers, matrix, passes, program, runner, stream_loops, tail, tuning,
+    aligned, contract, each, four_layers, matrix, parts, passes, program, runner, stream_loops, tail, tuning,
 };
 
 /// What a tracing kernel offers: the loops of a kernel, which tell and compute nothing. Tables are packed, as for it.
@@ -51,7 +51,7 @@ pub(super) fn of(backend: Backend) -> &'static TracingKernel {
     }
 }
 
-/// A vector, a line, or a table in registers.
+/// A vector or a line.
 #[derive(Clone, Copy)]
 struct Nothing;
 
@@ -80,22 +80,35 @@ fn store_line(bytes: &mut [u8; LINE], line: Nothing, stream: bool) {
     store(bytes, line, stream);
 }
 
+/// A table in registers: a coefficient, where that is all of it.
+#[derive(Clone, Copy)]
+struct Loaded(Option<u8>);
+
+/// What is in a table, for who does not load it again.
+fn loaded<const N: usize>(table: &[u8; N]) -> Loaded {
+    Loaded(if let [coefficient] = table[..] { Some(coefficient) } else { None })
+}
+
+fn load_tables<const N: usize>(table: &[u8; N]) -> Loaded {
+    load(table);
+    loaded(table)
+}
+
 /// A product by a table in memory.
 fn multiply<const N: usize>(line: Nothing, table: &[u8; N]) -> Nothing {
-    load(table);
-    product(line, table)
+    product_of(line, load_tables(table))
 }
 
-/// A product by a table in registers. A coefficient by itself is looked up in the table of all products; which of them
-/// depends on the data.
+/// A product by a table that is in registers by now.
 fn product<const N: usize>(vector: Nothing, table: &[u8; N]) -> Nothing {
-    if let [coefficient] = table[..] {
+    product_of(vector, loaded(table))
+}
+
+/// A coefficient by itself is looked up in the table of all products; which of them depends on the data.
+fn product_of(part: Nothing, Loaded(coefficient): Loaded) -> Nothing {
+    if let Some(coefficient) = coefficient {
         tell(&PRODUCTS[usize::from(coefficient)], AccessKind::Read);
     }
-    vector
-}
-
-fn product_of(part: Nothing, _: Nothing) -> Nothing {
     part
 }
 
@@ -120,9 +133,9 @@ macro_rules! tracing {
             use super::each::looped as each;
             use super::*;
             use super::{
-                Nothing as Line, Nothing as Loaded, Nothing as Part, Nothing as Vector, load as load_tables,
-                load as load_vector, load_line as load_part, store as store_vector, store_line as store_part,
-                xor as xor_lines, xor as xor_parts, zero as zero_line, zero as zero_vector,
+                Nothing as Line, Nothing as Part, Nothing as Vector, load as load_vector, load as load_part,
+                store as store_vector, store as store_part, xor as xor_lines, xor as xor_parts, zero as zero_line,
+                zero as zero_vector,
             };
 
             pub(super) static KERNEL: TracingKernel = TracingKernel {
@@ -138,13 +151,15 @@ macro_rules! tracing {
                 turn: stream_turn,
             };
 
-            super::passes::passes! { table_len: $table_len, sums: $sums, tails: false }
+            super::passes::passes! { #[cfg(true)] table_len: $table_len, sums: $sums, tails: false }
+
+            super::parts::parts! { #[cfg(true)] part: 64 }
 
             $($passes)*
 
-            super::tail::tail! {}
+            super::tail::tail! { #[cfg(true)] }
 
-            super::stream_loops::stream_loops! { width: $width, table_len: $table_len }
+            super::stream_loops::stream_loops! { #[cfg(true)] width: $width, table_len: $table_len }
 
             $($matrix)*
         }
@@ -152,29 +167,30 @@ macro_rules! tracing {
 }
 
 tracing! {
-    bytes: width: 64, table_len: 1, sums: 16, passes: { super::four_layers::four_layers! {} }, columns: None, {}
+    bytes: width: 64, table_len: 1, sums: 16,
+    passes: { super::four_layers::four_layers! { #[cfg(true)] } }, columns: None, {}
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 tracing! {
-    vectors_16: width: 16, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { part: 64 } },
+    vectors_16: width: 16, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! { step: 32, table_len: 32, outputs: 1 2 3 4 5 6 7 8 } }
+    { super::matrix::matrix! { #[cfg(true)] step: 32, table_len: 32, outputs: [1, 2, 3, 4, 5, 6, 7, 8] } }
 }
 
 #[cfg(target_arch = "x86_64")]
 tracing! {
-    vectors_32: width: 32, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { part: 64 } },
+    vectors_32: width: 32, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! { step: 64, table_len: 32, outputs: 1 2 3 4 } }
+    { super::matrix::matrix! { #[cfg(true)] step: 64, table_len: 32, outputs: [1, 2, 3, 4] } }
 }
 
 #[cfg(target_arch = "x86_64")]
 tracing! {
-    vectors_64: width: 64, table_len: 8, sums: 16, passes: { super::four_layers::four_layers! {} },
+    vectors_64: width: 64, table_len: 8, sums: 16, passes: { super::four_layers::four_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! {
+    { super::matrix::matrix! { #[cfg(true)]
         step: 64, table_len: 8,
-        outputs: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24
+        outputs: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]
     } }
 }
