@@ -4,6 +4,8 @@
 /// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. For what it needs see the table in [`super`].
 macro_rules! four_layers {
     (#[$features:meta]) => {
+        use super::runner::line_at_mut;
+
         /// Whether a pass goes over its tile twice.
         const TWO_LAYERS: bool = false;
 
@@ -240,9 +242,13 @@ macro_rules! four_layers {
         ) -> [Line; BLOCK] {
             let mut r = [zero_line(); BLOCK];
             each!([0, 1, 2, 3], |I| {
-                let [b, c, d] = [load_line(&from[I + 4]), load_line(&from[I + 8]), load_line(&from[I + 12])];
-                let mut four = [first[I], b, c, d];
-                each!([0, 1, 2, 3], |J| four[J] = sum(I + 4 * J, four[J]));
+                let mut four = [first[I]; 4];
+                // Each is loaded where it is summed, since `sum` may store: across a store, no load becomes an operand
+                // of an addition, and each is an instruction of its own.
+                each!([0, 1, 2, 3], |J| {
+                    let line = if J == 0 { first[I] } else { load_line(&from[I + 4 * J]) };
+                    four[J] = sum(I + 4 * J, line);
+                });
                 four = forward_four::<QUARTERS>(four, far(skews));
                 each!([0, 1, 2, 3], |J| r[I + 4 * J] = four[J]);
             });
@@ -271,8 +277,7 @@ macro_rules! four_layers {
             each!([0, 1, 2, 3], |G| if G < QUARTERS {
                 let four = forward_near(&r, G, skews);
                 each!([0, 1, 2, 3], |J| {
-                    let line = &mut rows[G % QUARTERS][J].as_chunks_mut().0[at / LINE];
-                    store_line(line, four[J], stream);
+                    store_line(line_at_mut(rows[G % QUARTERS][J], at), four[J], stream);
                 });
             });
         }
@@ -304,7 +309,7 @@ macro_rules! four_layers {
                     each!([0, 1, 2, 3], |J| four[J] = xor_lines(four[J], difference));
                 }
                 each!([0, 1, 2, 3], |J| if let Some(row) = rows[4 * G + J] {
-                    let line = &mut dst[usize::from(row)].as_chunks_mut().0[at / LINE];
+                    let line = line_at_mut(dst[usize::from(row)], at);
                     store_line(line, four[J], tile.stream);
                 });
             });

@@ -14,7 +14,7 @@ macro_rules! passes {
         use super::aligned::LINE;
         use super::contract::Rows;
         use super::program::{BLOCK, Column, FEW, Factor, Input, Merge, Outputs, Pass, Term};
-        use super::runner::{Place, Tile};
+        use super::runner::{Place, Tile, line_at};
 
         type Table = [u8; $table_len];
 
@@ -64,7 +64,7 @@ macro_rules! passes {
         #[inline]
         #[$features]
         fn get(row: &[u8], at: usize) -> Line {
-            load_line(&row.as_chunks().0[at / LINE])
+            load_line(line_at(row, at))
         }
 
         #[inline]

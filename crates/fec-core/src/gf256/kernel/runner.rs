@@ -38,6 +38,22 @@ impl Place {
     }
 }
 
+/// The line of `row` at byte `at`. Its end is compared with the row's length as it stands in memory: by the number of
+/// the line, each row's length would have to be loaded and divided first.
+#[inline(always)]
+pub(super) fn line_at(row: &[u8], at: usize) -> &[u8; LINE] {
+    row[..at + LINE].last_chunk().expect(END)
+}
+
+/// The same, to be written.
+#[inline(always)]
+pub(super) fn line_at_mut(row: &mut [u8], at: usize) -> &mut [u8; LINE] {
+    row[..at + LINE].last_chunk_mut().expect(END)
+}
+
+/// Bytes up to the end of a line are no fewer than a line.
+const END: &str = "bytes that end with a line";
+
 /// Passes borrow several blocks at a time; a program never names one twice in a pass that does.
 const DISTINCT: &str = "the blocks of a pass are distinct";
 
