@@ -174,15 +174,16 @@ check_shape() {
 }
 
 check_shape shards blake3 1 1 1000
-check_shape shards sha256 3 2 20000 --set-size 3000
-check_shape shards sha256 10 4 40000 --set-size 12000
+check_shape shards sha256 3 2 40000 --set-size 12288
+check_shape shards sha256 10 4 100000 --set-size 40960
 check_shape shards blake3 33 67 6000
-check_shape shards blake3 7 0 9000 --set-size 2000
-check_shape container sha256 2 3 5000 --set-size 700 --group-size 3
-check_shape container sha256 10 4 30000 --set-size 6000 --group-size 2
-check_shape container blake3 5 5 12000 --set-size 1500 --group-size 3
+check_shape shards blake3 7 0 60000 --set-size 28672
+check_shape container sha256 2 3 60000 --set-size 8192 --group-size 3
+check_shape container sha256 10 4 130000 --set-size 40960 --group-size 2
+check_shape container blake3 5 5 70000 --set-size 20480 --group-size 3
+check_shape container blake3 5 5 70000 --set-size 20480
 check_shape container blake3 20 12 5000
-check_shape container sha256 4 0 7000 --set-size 1000 --group-size 2
+check_shape container sha256 4 0 60000 --set-size 16384 --group-size 2
 
 echo "cross-check: $payloads payloads encoded alike, $exchanges exchanges whole, $copies damaged copies, $readings readings by both"
 for outcome in "${!outcomes[@]}"; do

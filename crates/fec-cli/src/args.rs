@@ -7,6 +7,7 @@ use crate::stream::args::Kind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use fecfile::live::loss::Loss;
+use fecfile::range::PayloadRange;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -141,9 +142,14 @@ pub(crate) struct Encode {
     /// Payload bytes of a set [default: at most 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) set_size: Option<u64>,
-    /// Sets of a group of a container; fewer mean less memory and less protection against bursts
+    /// Sets of each group of a container [default: all of a file, 48MiB of a pipe]; fewer need less memory in pipes, and
+    /// survive shorter gaps
     #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) group_size: Option<u32>,
+    /// Record these digests of the payload, which the root then binds; reads the file once more
+    #[arg(long, value_enum, value_name = "HASH,…", num_args = 0..=2, require_equals = true, value_delimiter = ',',
+        default_missing_value = "sha256,blake3")]
+    pub(crate) payload_digest: Vec<Hash>,
     /// Hash function of digests and roots
     #[arg(long, value_enum, default_value_t = Hash::Blake3)]
     pub(crate) hash: Hash,
@@ -173,9 +179,15 @@ pub(crate) struct Decode {
     /// Write what is proved, and zeros for what is lost; still exit code 3
     #[arg(long)]
     pub(crate) partial: bool,
-    /// With --root, a pipe and standard output: write each group as it is proved, before the root is
+    /// Only these bytes of the payload, counted from 0: 4K..8K, 1G..+64M, 1G.. or ..1M
+    #[arg(long, value_name = "A..B", value_parser = payload_range, conflicts_with_all = ["partial", "early", "deep"])]
+    pub(crate) range: Option<PayloadRange>,
+    /// With --root and a pipe: write each group as it is proved, before the root is
     #[arg(long)]
     pub(crate) early: bool,
+    /// Also check that every set is one codeword, its recovery shards too, and the recorded digests of the payload
+    #[arg(long, conflicts_with = "early")]
+    pub(crate) deep: bool,
     /// Replace an existing output
     #[arg(short, long)]
     pub(crate) force: bool,
@@ -294,7 +306,7 @@ pub(crate) struct Bench {
     pub(crate) gates: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hash {
     /// BLAKE3: the fastest
     Blake3,
@@ -377,6 +389,23 @@ fn root(text: &str) -> Result<Digest, String> {
         }
         _ => Err("a root is 64 hexadecimal digits, or @FILE with them".into()),
     }
+}
+
+/// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.
+fn payload_range(text: &str) -> Result<PayloadRange, String> {
+    let wrong = || "write A..B, A..+N, A.. or ..B, as in 4K..8K".to_owned();
+    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| if text == "0" { Ok(0) } else { size(text) };
+    let start = if start.is_empty() { 0 } else { number(start)? };
+    let end = match (end.strip_prefix('+'), end) {
+        (_, "") => None,
+        (Some(count), _) => Some(start.checked_add(number(count)?).ok_or_else(wrong)?),
+        (None, end) => Some(number(end)?),
+    };
+    if end.is_some_and(|end| end < start) {
+        return Err("it ends before it begins".to_owned());
+    }
+    Ok(PayloadRange { start, end })
 }
 
 #[cfg(test)]

@@ -13,8 +13,11 @@ use fecfile::archive::{Archive, check_only_stream, starts_like_stream};
 use fecfile::io::output::{self, Policy, is_special};
 use fecfile::live::address::Address;
 use fecfile::live::detect;
+use fecfile::names::{is_plain, show_bytes};
 use fecfile::pipe::{self, Pipe};
+use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
+use fecfile::restore::Wish;
 use fecfile::{Context, Input};
 use report::Report;
 use std::ffi::OsString;
@@ -62,6 +65,9 @@ impl Decoding<'_> {
         }
         self.not_live(path)?;
         let early = self.early_target(input)?;
+        if let Some(range) = self.args.range {
+            return self.range(range, input, path, early, &context);
+        }
         let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
         check_not_piped_shard(path, &archive)?;
         let target = match early {
@@ -70,14 +76,54 @@ impl Decoding<'_> {
         };
         let restored = match &target {
             Target::File(path) | Target::Folder(path) => {
-                archive.restore_to_file(path, self.policy, self.args.partial, &context)
+                archive.restore_to_file(path, self.policy, self.wish(), &context)
             }
             Target::Stdout | Target::Special(_) => {
                 let (mut out, place) = target.sequential()?;
-                archive.restore_to_writer(&mut out, &place, self.args.partial, &context)
+                archive.restore_to_writer(&mut out, &place, self.wish(), &context)
             }
         };
         self.finish(&target, &restored?)
+    }
+
+    /// Restores a part of the payload. What stands where the index says is enough in most cases; else all is searched.
+    fn range(
+        &self,
+        range: PayloadRange,
+        input: &Input,
+        path: &Path,
+        early: Option<Target>,
+        context: &Context<'_>,
+    ) -> Result<Exit> {
+        let mut archive = Archive::open_by_index(input, self.args.root, context)?;
+        let target = match early {
+            Some(target) => target,
+            None => self.archive_target(&archive, path)?,
+        };
+        let mut restored = self.range_of(&archive, range, &target, context)?;
+        if !restored.is_whole() {
+            archive = Archive::open(input, self.args.root, context)?;
+            restored = self.range_of(&archive, range, &target, context)?;
+        }
+        self.finish(&target, &restored)
+    }
+
+    fn range_of(
+        &self,
+        archive: &Archive,
+        range: PayloadRange,
+        target: &Target,
+        context: &Context<'_>,
+    ) -> Result<Restored> {
+        Ok(match target {
+            Target::File(path) | Target::Folder(path) => {
+                archive.range_to_file(range, path, self.policy, context)?
+            }
+            Target::Stdout | Target::Special(_) => {
+                let (mut out, place) = target.sequential()?;
+                archive.range_to_writer(range, &mut out, &place, context)?
+            }
+        })
     }
 
     fn pipe(&self, path: &Path, mut file: File) -> Result<Exit> {
@@ -91,18 +137,22 @@ impl Decoding<'_> {
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
         let input = io::Cursor::new(head).chain(file);
-        let to_file = matches!(target, Target::File(_));
-        let partial = self.args.partial;
-        // A root must be proved before bytes go out, and a partial result needs all that is left.
-        if partial || (self.args.root.is_some() && !to_file && !self.args.early) {
+        // What leads to a root may stand anywhere, and a partial result needs all that is left. Then the pipe is read as
+        // a file is.
+        let needs_all =
+            self.args.partial || self.args.deep || self.args.range.is_some() || self.args.root.is_some();
+        if needs_all && !self.args.early {
             let input = Input::spooled(path, input)?;
+            if let Some(range) = self.args.range {
+                return self.range(range, &input, path, Some(target), &context);
+            }
             let archive =
                 Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
             let restored = match &target {
-                Target::File(path) => archive.restore_to_file(path, self.policy, partial, &context),
+                Target::File(path) => archive.restore_to_file(path, self.policy, self.wish(), &context),
                 _ => {
                     let (mut out, place) = target.sequential()?;
-                    archive.restore_to_writer(&mut out, &place, partial, &context)
+                    archive.restore_to_writer(&mut out, &place, self.wish(), &context)
                 }
             };
             return self.finish(&target, &restored?);
@@ -116,6 +166,10 @@ impl Decoding<'_> {
             }
         };
         self.finish(&target, &restored?)
+    }
+
+    fn wish(&self) -> Wish {
+        Wish { partial: self.args.partial, strict: self.args.deep }
     }
 
     /// The report, and the exit code that the outcome means.
@@ -167,7 +221,7 @@ impl Decoding<'_> {
 
     /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
     fn wants_proofs(&self) -> bool {
-        self.args.root.is_some() || self.args.partial || self.args.early
+        self.args.root.is_some() || self.args.partial || self.args.early || self.args.range.is_some()
     }
 
     /// Refuses options of live streams for an input that is none.
@@ -203,10 +257,14 @@ impl Decoding<'_> {
         }
         let target = self.named_target(|| {
             // The name is one path component: the reader of the format saw to that.
-            archive
-                .name()
-                .map(|name| PathBuf::from(OsString::from_vec(name)))
-                .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))
+            let name = archive.name().ok_or_else(|| {
+                Failure::usage("decode: no name is recorded").help("name the output with -o")
+            })?;
+            if !is_plain(&name) {
+                let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(&name));
+                return Err(Failure::usage(what).help("name the output with -o"));
+            }
+            Ok(PathBuf::from(OsString::from_vec(name)))
         })?;
         self.check_target(target)
     }

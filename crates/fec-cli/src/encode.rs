@@ -6,6 +6,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::block::Code;
+use fec_core::error::FormatError;
 use fecfile::Context;
 use fecfile::encode;
 use fecfile::error::{Error, ErrorKind, Place};
@@ -13,7 +14,7 @@ use fecfile::io::folder::Folder;
 use fecfile::io::output::{self, is_same};
 use fecfile::io::source::SourceFile;
 use fecfile::names::{hex, show};
-use fecfile::payload::{Options, Payload, Source};
+use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
 use fecfile::report::Written;
 use serde::Serialize;
 use std::fs::File;
@@ -39,6 +40,8 @@ struct Report {
     shard_bytes: usize,
     sets: u64,
     groups: u32,
+    /// Bytes of a container that may be lost in one piece, wherever that is.
+    survives_gap_bytes: Option<u64>,
     backend: &'static str,
     threads: usize,
     seconds: f64,
@@ -81,8 +84,16 @@ fn options(args: &args::Encode) -> Result<Options> {
     let code = Code::new(k.into(), m.into()).map_err(|e| {
         Failure::usage(format!("-k {k} -m {m}: {e}")).help("k is at least 1 and k + m at most 256")
     })?;
-    let (set_size, group_size) = (args.set_size, args.group_size);
-    Ok(Options { code, hash: args.hash.into(), set_size, group_size })
+    Ok(Options {
+        code,
+        hash: args.hash.into(),
+        set_size: args.set_size,
+        grouping: args.group_size.map_or(Grouping::Auto, Grouping::Sets),
+        payload_digests: PayloadDigests {
+            sha256: args.payload_digest.contains(&args::Hash::Sha256),
+            blake3: args.payload_digest.contains(&args::Hash::Blake3),
+        },
+    })
 }
 
 fn open(path: &Path, settings: &Settings) -> Result<Input> {
@@ -191,10 +202,19 @@ fn container(
 
 /// Adds what to do when what was asked for breaks a rule of the formats.
 fn too_large(error: Error, help: &str) -> Failure {
-    let is_geometry =
-        matches!(&error.kind, ErrorKind::Format(e) if !matches!(e, fec_core::error::FormatError::Meta(_)));
+    let help = match &error.kind {
+        ErrorKind::Format(FormatError::Meta(_)) => None,
+        ErrorKind::Format(FormatError::SmallSet { .. }) => {
+            Some("choose a larger --set-size, or fewer shards")
+        }
+        ErrorKind::Format(_) => Some(help),
+        _ => None,
+    };
     let failure = Failure::from(error);
-    if is_geometry { failure.help(help) } else { failure }
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
 }
 
 fn report(
@@ -224,9 +244,23 @@ fn report(
         shard_bytes: geometry.shape().shard_len,
         sets,
         groups: geometry.groups(),
+        survives_gap_bytes: match target {
+            Target::Folder(_) => None,
+            _ => Some(fecfile::encode::survives_gap(geometry)),
+        },
         backend: settings.library.backend.name(),
         threads: settings.library.threads,
         seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+/// A number of bytes as people say it: never more than it is.
+fn in_units(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
     }
 }
 
@@ -236,9 +270,12 @@ fn describe(report: &Report) -> String {
         _ if report.output == "-" => "a container on standard output".to_owned(),
         _ => format!("the container {}", report.output),
     };
-    let stands = match report.m {
-        0 => "nothing can be lost".to_owned(),
-        m => format!("any {} of {} shards restore it, {m} may be lost", report.k, report.k + m),
+    let stands = match (report.m, report.survives_gap_bytes) {
+        (0, _) => "nothing can be lost".to_owned(),
+        (m, None) => format!("any {m} of {} shards may be lost", report.k + m),
+        (m, Some(gap)) => {
+            format!("any {m} of {} shards may be lost, or {} in one piece", report.k + m, in_units(gap))
+        }
     };
     format!(
         "{}: {} bytes -> {what} ({} bytes): {stands}\n{:.2} s, {} kernel, {} threads; keep the root:",

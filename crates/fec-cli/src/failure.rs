@@ -122,9 +122,10 @@ fn help(error: &Error) -> Option<&'static str> {
             "choose a smaller --set-size or allow more memory"
         }
         ErrorKind::SetMemory { .. } => "allow more with --max-memory",
-        ErrorKind::GroupMemory { .. } => {
-            "save the stream to a file, which takes less, or allow more with --max-memory"
+        ErrorKind::EncodeMemory { .. } => {
+            "choose a smaller --group-size, leave it out with a file, or allow more memory"
         }
+        ErrorKind::DigestsOfPipe => "save the pipe to a file first, or leave --payload-digest out",
         ErrorKind::ManyGroups(_) => "a larger --set-size makes fewer groups",
         ErrorKind::TooManyEncodings(_) => "give --root, or split the input",
         ErrorKind::NothingFound(found) if found.is_live() => {

@@ -59,7 +59,11 @@ fn phases_are_those_of_the_work_and_add_up() {
     let report = json(&SMALL);
     for (table, phases) in [
         ("encode", vec!["encode", "digests", "tree", "other", "total", "set-up"]),
-        ("decode", vec!["check", "decode", "re-encode", "digests", "tree", "other", "total", "set-up"]),
+        ("decode", vec!["check", "decode", "digests", "tree", "other", "total", "set-up"]),
+        (
+            "decode_strict",
+            vec!["check", "decode", "re-encode", "digests", "tree", "other", "total", "set-up"],
+        ),
     ] {
         let tables = report["tables"].as_array().expect("tables");
         let rows =

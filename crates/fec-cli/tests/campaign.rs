@@ -25,12 +25,12 @@ const THREADS: usize = 2;
 type Shape = (usize, usize, &'static str, &'static str, usize, &'static str);
 
 const SHAPES: [Shape; 7] = [
-    (2, 1, "512", "3", 5_000, "blake3"),
-    (2, 1, "128", "10", 3_001, "sha256"),
-    (5, 3, "1K", "4", 20_000, "sha256"),
-    (10, 4, "2K", "3", 30_000, "blake3"),
-    (33, 67, "4224", "2", 20_000, "sha256"),
-    (33, 67, "2112", "8", 12_345, "blake3"),
+    (2, 1, "8K", "3", 40_000, "blake3"),
+    (2, 1, "8K", "10", 90_001, "sha256"),
+    (5, 3, "20K", "4", 100_000, "sha256"),
+    (10, 4, "41K", "3", 130_000, "blake3"),
+    (33, 67, "132K", "2", 280_000, "sha256"),
+    (33, 67, "136K", "8", 150_000, "blake3"),
     (3, 3, "64K", "1", 10_000, "blake3"),
 ];
 
@@ -56,6 +56,7 @@ struct ShardPlaces {
     sets: usize,
     shard_len: usize,
     proof_len: usize,
+    proofs: usize,
     body: usize,
     tail_proofs: usize,
     len: usize,
@@ -72,20 +73,26 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
 }
 
-/// Bytes of a proof, from k + m and G in a geometry block.
+/// Bytes of a shard file's header.
+const HEADER: usize = 192;
+
+/// Bytes of a proof, from k, m and G in a geometry block.
 fn proof_len(geometry: &[u8]) -> usize {
-    let n = usize::from(geometry[4]) + usize::from(geometry[6]);
+    let longer = usize::from(geometry[4].max(geometry[6]));
     let levels = |count: usize| count.next_power_of_two().trailing_zeros() as usize;
-    32 * (levels(n) + levels(u32_at(geometry, 12)))
+    32 * (levels(longer) + 1 + levels(u32_at(geometry, 12)))
 }
 
 fn shard_places(file: &[u8]) -> ShardPlaces {
     let geometry = &file[32..64];
     let (shard_len, sets, proof_len) = (u32_at(geometry, 8), u32_at(geometry, 12), proof_len(geometry));
-    let body = (512 + sets * proof_len).next_multiple_of(4096);
+    let meta = u32_at(file, 20).next_multiple_of(64);
+    let align = if sets * shard_len >= 65_536 { 4096 } else { 64 };
+    let proofs = HEADER + meta;
+    let body = (proofs + sets * proof_len).next_multiple_of(align);
     let tail_proofs = body + sets * shard_len;
-    assert_eq!(file.len(), tail_proofs + sets * proof_len + 512);
-    ShardPlaces { sets, shard_len, proof_len, body, tail_proofs, len: file.len() }
+    assert_eq!(file.len(), tail_proofs + sets * proof_len + meta + HEADER);
+    ShardPlaces { sets, shard_len, proof_len, proofs, body, tail_proofs, len: file.len() }
 }
 
 fn records(boxed: &[u8]) -> Vec<Record> {
@@ -184,8 +191,8 @@ fn some_len(random: &mut Random, whole: usize, unit: usize) -> usize {
 fn is_usable(file: &Damaged, places: &ShardPlaces, set: usize) -> bool {
     let body = places.body + set * places.shard_len;
     let proof = |start: usize| start + set * places.proof_len..start + (set + 1) * places.proof_len;
-    let header = file.is_intact(0..512) || file.is_intact(places.len - 512..places.len);
-    let proof = file.is_intact(proof(512)) || file.is_intact(proof(places.tail_proofs));
+    let header = file.is_intact(0..HEADER) || file.is_intact(places.len - HEADER..places.len);
+    let proof = file.is_intact(proof(places.proofs)) || file.is_intact(proof(places.tail_proofs));
     header && proof && file.is_intact(body..body + places.shard_len)
 }
 

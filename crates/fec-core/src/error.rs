@@ -20,6 +20,9 @@ pub enum FormatError {
     /// The checksum, or a hash that the object carries of itself, does not match its bytes.
     #[error("{0} does not match its bytes")]
     Damaged(&'static str),
+    /// The checksum of a header does not match: it was not written so, whatever it says.
+    #[error("the checksum of {0} does not match its bytes")]
+    Checksum(&'static str),
     /// A format version other than 1.
     #[error("format version {0} is not known to this build (it knows 1)")]
     Version(u8),
@@ -41,6 +44,12 @@ pub enum FormatError {
         value: u128,
         /// The most (or for k, the least) that is accepted.
         limit: u128,
+    },
+    /// Sets that a writer was asked for are smaller than the format allows.
+    #[error("sets of this code have at least {least} bytes of payload")]
+    SmallSet {
+        /// The least.
+        least: u64,
     },
     /// The geometry is not the only one allowed for its payload.
     #[error("the geometry is not canonical: {0}")]
@@ -64,15 +73,22 @@ pub enum FormatError {
 }
 
 impl FormatError {
+    /// Whether the object has the magic, the version and the checksum of what it seems to be, and something else is wrong:
+    /// then it was written as such.
+    pub fn is_behind_checksum(&self) -> bool {
+        !matches!(self, FormatError::Version(_) | FormatError::Checksum(_))
+    }
+
     /// The class that decides the exit code and whether the object counts as an erasure.
     pub fn class(&self) -> Class {
         match self {
-            FormatError::Damaged(_) => Class::Damaged,
+            FormatError::Damaged(_) | FormatError::Checksum(_) => Class::Damaged,
             FormatError::Version(_)
             | FormatError::Hash(_)
             | FormatError::Form(_)
             | FormatError::Flags(_)
             | FormatError::Limit { .. }
+            | FormatError::SmallSet { .. }
             | FormatError::CriticalMeta(_) => Class::Refused,
             FormatError::NotCanonical(_) | FormatError::OutOfRange { .. } | FormatError::Meta(_) => {
                 Class::Invalid

@@ -33,16 +33,16 @@
 //! use fec_core::block::Code;
 //! use fec_core::digest::HashKind;
 //! use fec_core::gf256::kernel::Backend;
-//! use fec_core::params::FileGeometry;
+//! use fec_core::params::{Form, GroupGeometry};
 //! use fec_core::set::{EncodedSet, Run, SetEncoder};
 //!
 //! let (code, hash) = (Code::new(2, 2)?, HashKind::Blake3);
-//! let group = FileGeometry::shard_files(hash, code, 128, 128)?.group(0);
+//! let group = GroupGeometry::whole(Form::Shards, hash, code, 1 << 20, 128)?;
 //! let mut encoded = EncodedSet::new(group.shape());
 //! let encoder = SetEncoder::new(code, hash, Backend::best());
-//! let set_root = encoder.encode(0, &[&[b'a'; 64], &[b'b'; 64]], &mut encoded, Run::default());
+//! let tree = encoder.encode(0, &[&[b'a'; 64], &[b'b'; 64]], &mut encoded, Run::default());
 //! assert_eq!(encoded.recovery().rows(), 2);
-//! println!("the group's root is {:x?}", group.root(&set_root));
+//! println!("the group's root is {:x?}", group.root(&tree, &hash.digest(b"")));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -1,11 +1,11 @@
 //! Binary trees of RFC 6962 shape: pairs level by level, a lone last node moves up unchanged.
 //!
 //! This module knows hashes and positions only: not shards, sets or files. [`Tree`] keeps all levels, for roots and
-//! paths; [`climb`] follows a path from a leaf; [`Frontier`] has only the root of a list that grows.
+//! paths; [`climb`] follows a path from a leaf.
 //!
 //! ```
 //! use fec_core::digest::HashKind;
-//! use fec_core::merkle::{Frontier, Tree, ceil_log2, climb};
+//! use fec_core::merkle::{Tree, ceil_log2, climb};
 //!
 //! let hash = HashKind::Blake3;
 //! let leaves = [[1; 32], [2; 32], [3; 32]];
@@ -19,10 +19,6 @@
 //! assert_eq!(path, [[2; 32], [3; 32]].concat());
 //! assert_eq!(climb(hash, leaves[0], 0, 3, &path), Some(root));
 //! assert_ne!(climb(hash, [9; 32], 0, 3, &path), Some(root), "another leaf leads elsewhere");
-//!
-//! let mut list = Frontier::new(hash);
-//! leaves.into_iter().for_each(|leaf| list.push(leaf));
-//! assert_eq!(list.root(), Some(root));
 //! ```
 
 use crate::digest::{Digest, HashKind, Tag};
@@ -99,11 +95,11 @@ impl Tree {
     }
 
     /// Writes the path of leaf `index` into `out`: siblings from the bottom up, 32 bytes each, the
-    /// rest of `out` zero.
+    /// rest of `out` zero. Returns how many bytes the path has.
     ///
     /// # Panics
     /// If the tree was not built, `index` is not a leaf, or `out` is shorter than the path.
-    pub fn write_path(&self, index: usize, out: &mut [u8]) {
+    pub fn write_path(&self, index: usize, out: &mut [u8]) -> usize {
         let mut index = index;
         let mut at = 0;
         for level in &self.levels[..self.height] {
@@ -114,6 +110,7 @@ impl Tree {
             index /= 2;
         }
         out[at..].fill(0);
+        at
     }
 }
 
@@ -121,14 +118,26 @@ impl Tree {
 /// hashes. `None` if the field is too short, or if what the path does not need is not zero.
 pub fn climb(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[u8]) -> Option<Digest> {
     let (mut siblings, rest) = path.as_chunks::<32>();
-    if !rest.is_empty() || index >= count {
+    let root = climb_along(hash, leaf, index, count, &mut siblings)?;
+    (rest.is_empty() && are_zero(siblings)).then_some(root)
+}
+
+/// The same along the first of `siblings`, which afterwards are those that the path did not need.
+pub(crate) fn climb_along(
+    hash: HashKind,
+    leaf: Digest,
+    index: u64,
+    count: u64,
+    siblings: &mut &[Digest],
+) -> Option<Digest> {
+    if index >= count {
         return None;
     }
     let (mut node, mut index, mut last) = (leaf, index, count - 1);
     while last > 0 {
         if index % 2 == 1 || index < last {
             let (sibling, above) = siblings.split_first()?;
-            siblings = above;
+            *siblings = above;
             node = if index % 2 == 1 {
                 hash.node(Tag::Node, sibling, &node)
             } else {
@@ -138,43 +147,12 @@ pub fn climb(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[u8]) 
         index /= 2;
         last /= 2;
     }
-    siblings.iter().all(|s| *s == [0; 32]).then_some(node)
+    Some(node)
 }
 
-/// The root of a growing list of leaves, in O(log n) memory: the roots of the perfect subtrees of
-/// what was pushed so far (RFC 9162, section 2.1.1).
-#[derive(Clone, Debug)]
-pub struct Frontier {
-    hash: HashKind,
-    count: u64,
-    /// Subtree roots, the largest subtree first: one for each bit set in `count`.
-    peaks: Vec<Digest>,
-}
-
-impl Frontier {
-    /// No leaves yet.
-    pub fn new(hash: HashKind) -> Frontier {
-        Frontier { hash, count: 0, peaks: Vec::new() }
-    }
-
-    /// Appends a leaf: amortised one node hash.
-    pub fn push(&mut self, leaf: Digest) {
-        let mut node = leaf;
-        let mut count = self.count;
-        while count % 2 == 1 {
-            let left = self.peaks.pop().expect("one peak for each bit of the count");
-            node = self.hash.node(Tag::Node, &left, &node);
-            count /= 2;
-        }
-        self.peaks.push(node);
-        self.count += 1;
-    }
-
-    /// The root of all leaves so far; `None` before the first.
-    pub fn root(&self) -> Option<Digest> {
-        let (last, larger) = self.peaks.split_last()?;
-        Some(larger.iter().rev().fold(*last, |right, left| self.hash.node(Tag::Node, left, &right)))
-    }
+/// Whether all of these are zero bytes.
+pub(crate) fn are_zero(hashes: &[Digest]) -> bool {
+    hashes.iter().all(|hash| *hash == [0; 32])
 }
 
 #[cfg(test)]
@@ -194,17 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn trees_paths_and_frontiers_agree_with_the_recursive_definition() {
+    fn trees_and_paths_agree_with_the_recursive_definition() {
         for hash in [HashKind::Blake3, HashKind::Sha256] {
             let mut tree = Tree::new();
-            let mut frontier = Frontier::new(hash);
             for count in 1..=70u64 {
                 let leaves: Vec<Digest> = (0..count).map(|i| [i as u8 + 1; 32]).collect();
                 let expected = rfc6962(hash, &leaves);
                 tree.leaves_mut().extend_from_slice(&leaves);
                 assert_eq!(tree.build(hash), expected);
-                frontier.push(leaves[count as usize - 1]);
-                assert_eq!(frontier.root(), Some(expected));
                 let mut path = vec![0u8; 32 * ceil_log2(count) as usize];
                 for index in 0..count {
                     tree.write_path(index as usize, &mut path);

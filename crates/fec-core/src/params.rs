@@ -4,21 +4,27 @@
 use crate::block::Code;
 use crate::digest::{Digest, HashKind, Tag};
 use crate::error::FormatError;
+use crate::merkle::ceil_log2;
 
 /// Shards are whole lines of this many bytes.
 pub const LINE: u64 = 64;
 /// The longest shard, in bytes.
 pub const MAX_SHARD_LEN: u64 = 1 << 26;
-/// The most groups of a payload.
-pub const MAX_GROUPS: u64 = 1 << 20;
-/// The most sets of the one group of shard files.
-pub const MAX_SETS_SHARDS: u64 = 1 << 20;
-/// The most sets of a container's group.
-pub const MAX_SETS_CONTAINER: u64 = 65_536;
-/// The most bytes that the n·G shards of a container's group may have, unless a reader accepts more.
-pub const CONTAINER_GROUP_BYTES: u64 = 48 << 20;
+/// The shortest shard of a set that is not alone in its group, about, and of a group that is not the last.
+pub const SHORT_SHARD: u64 = 4096;
+/// The most groups of a payload, and the most sets of a group.
+pub const MAX_COUNT: u64 = u32::MAX as u64;
+/// The most bytes that the n·G shards of a group of bounded size have, unless one set alone has more.
+pub const BOUNDED_GROUP_BYTES: u64 = 48 << 20;
 /// The payload is shorter than this.
 pub const MAX_PAYLOAD: u64 = 1 << 63;
+
+/// Sets of a group, for payloads of known length, from which on sets become larger by default.
+const MANY_SETS: u64 = 1 << 20;
+/// Flags of a geometry block that a reader may not know.
+const IGNORABLE: u8 = 0xf0;
+/// The ignorable flag of payloads that are ciphertext.
+const SEALED: u8 = 0x10;
 
 /// Which of the two byte layouts an encoding has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +51,8 @@ pub struct Shape {
     pub hash: HashKind,
     /// Shard files or container.
     pub form: Form,
+    /// Flags 4–7, which readers may ignore and the root binds.
+    pub flags: u8,
     /// k and m.
     pub code: Code,
     /// L, bytes of a shard: a multiple of 64.
@@ -56,7 +64,12 @@ pub struct Shape {
 impl Shape {
     /// Payload bytes that the group can hold: k·G·L.
     pub fn capacity(&self) -> u64 {
-        (self.code.k() as u64) * u64::from(self.sets) * (self.shard_len as u64)
+        self.wide_capacity() as u64
+    }
+
+    /// The same for numbers that may be of no payload: up to 2^66.
+    fn wide_capacity(&self) -> u128 {
+        self.code.k() as u128 * u128::from(self.sets) * self.shard_len as u128
     }
 
     /// Bytes of one set's n shards.
@@ -66,13 +79,27 @@ impl Shape {
 
     /// Bytes of the field that holds the set path of a proof.
     pub fn set_path_len(&self) -> usize {
-        32 * crate::merkle::ceil_log2(self.code.n() as u64) as usize
+        set_path_len(self.code.k() as u64, self.code.m() as u64)
     }
 
     /// Bytes of a whole proof: set path, then group path.
     pub fn proof_len(&self) -> usize {
-        self.set_path_len() + 32 * crate::merkle::ceil_log2(u64::from(self.sets)) as usize
+        proof_len(self.code.k() as u64, self.code.m() as u64, self.sets.into())
     }
+
+    /// Whether the payload is ciphertext.
+    pub fn is_sealed(&self) -> bool {
+        self.flags & SEALED != 0
+    }
+}
+
+fn set_path_len(k: u64, m: u64) -> usize {
+    32 * (ceil_log2(k.max(m)) as usize + 1)
+}
+
+/// Bytes of a proof, whatever the numbers are.
+pub(crate) fn proof_len(k: u64, m: u64, sets: u64) -> usize {
+    set_path_len(k, m) + 32 * ceil_log2(sets) as usize
 }
 
 /// P: the geometry of a whole payload.
@@ -107,27 +134,34 @@ fn limit(what: &'static str, value: u64, limit: u64) -> Result<(), FormatError> 
     Ok(())
 }
 
-/// Reads the fields and applies rules 1 to 4 as far as P and Pg share them.
-fn parse_block(
-    bytes: &[u8; 32],
-    form: Form,
-    flags_allowed: u8,
-    max_group: u64,
-) -> Result<Block, FormatError> {
+/// The first four bytes of a geometry block: version, hash, form, flags. Returns the hash.
+pub(crate) fn parse_kind(bytes: [u8; 4], form: Form, flags_allowed: u8) -> Result<HashKind, FormatError> {
+    let [version, hash, its_form, flags] = bytes;
+    if version != 1 {
+        return Err(FormatError::Version(version));
+    }
+    let hash = HashKind::from_number(hash).ok_or(FormatError::Hash(hash))?;
+    if its_form != form.number() {
+        return Err(FormatError::Form(its_form));
+    }
+    if flags & !(flags_allowed | IGNORABLE) != 0 {
+        return Err(FormatError::Flags(flags));
+    }
+    Ok(hash)
+}
+
+/// Version, hash, form and ignorable flags of a shape.
+pub(crate) fn kind_of(shape: &Shape) -> [u8; 4] {
+    [1, shape.hash.number(), shape.form.number(), shape.flags]
+}
+
+/// Reads the fields and applies rules 1 to 3 as far as P and Pg share them.
+fn parse_block(bytes: &[u8; 32], form: Form, flags_allowed: u8, most: u64) -> Result<Block, FormatError> {
     let u16_at = |at: usize| u64::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
     let u32_at = |at: usize| u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")));
     let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-    if bytes[0] != 1 {
-        return Err(FormatError::Version(bytes[0]));
-    }
-    let hash = HashKind::from_number(bytes[1]).ok_or(FormatError::Hash(bytes[1]))?;
-    if bytes[2] != form.number() {
-        return Err(FormatError::Form(bytes[2]));
-    }
+    let hash = parse_kind([bytes[0], bytes[1], bytes[2], bytes[3]], form, flags_allowed)?;
     let flags = bytes[3];
-    if flags & !flags_allowed != 0 {
-        return Err(FormatError::Flags(flags));
-    }
     let (k, m) = (u16_at(4), u16_at(6));
     if k == 0 {
         return Err(FormatError::Limit { what: "k", value: 0, limit: 1 });
@@ -137,31 +171,22 @@ fn parse_block(
     let (shard_len, sets, payload_len, tail) = (u32_at(8), u32_at(12), u64_at(16), u64_at(24));
     limit("the shard length", shard_len, MAX_SHARD_LEN)?;
     limit("the payload length", payload_len, MAX_PAYLOAD - 1)?;
-    let most_sets = match form {
-        Form::Shards => MAX_SETS_SHARDS,
-        Form::Container => MAX_SETS_CONTAINER,
-    };
-    limit("the number of sets", sets, most_sets)?;
-    if form == Form::Container {
-        // At most 2^8 · 2^16 · 2^26: no overflow.
-        limit("the size of a group", (k + m) * sets * shard_len, max_group)?;
-    }
+    limit("the number of groups", tail, most)?;
     if shard_len == 0 || shard_len % LINE != 0 {
         return Err(FormatError::NotCanonical("the shard length is not a multiple of 64"));
     }
     if sets == 0 {
         return Err(FormatError::NotCanonical("a group has no sets"));
     }
-    let shape = Shape { hash, form, code, shard_len: shard_len as usize, sets: sets as u32 };
+    let (shard_len, sets) = (shard_len as usize, sets as u32);
+    let shape = Shape { hash, form, flags: flags & IGNORABLE, code, shard_len, sets };
     Ok(Block { shape, flags, payload_len, tail })
 }
 
 fn write_block(shape: &Shape, flags: u8, payload_len: u64, tail: u64) -> [u8; 32] {
     let mut out = [0u8; 32];
-    out[0] = 1;
-    out[1] = shape.hash.number();
-    out[2] = shape.form.number();
-    out[3] = flags;
+    out[..4].copy_from_slice(&kind_of(shape));
+    out[3] |= flags;
     out[4..6].copy_from_slice(&(shape.code.k() as u16).to_le_bytes());
     out[6..8].copy_from_slice(&(shape.code.m() as u16).to_le_bytes());
     out[8..12].copy_from_slice(&(shape.shard_len as u32).to_le_bytes());
@@ -176,10 +201,10 @@ fn fitting_shard_len(payload_len: u64, k: u64, sets: u64) -> u64 {
     LINE * payload_len.div_ceil(LINE * k * sets).max(1)
 }
 
-/// Rules 5 and 8: L follows from the payload and G, and there are not more sets than lines.
+/// Rules 4 and 7: L follows from the payload and G, and sets are not many small ones.
 fn check_fit(shape: &Shape, payload_len: u64) -> Result<(), FormatError> {
     let (k, sets) = (shape.code.k() as u64, u64::from(shape.sets));
-    if sets > payload_len.div_ceil(LINE * k).max(1) {
+    if sets > payload_len.div_ceil(SHORT_SHARD * k).max(1) {
         return Err(FormatError::NotCanonical("more sets than the payload needs"));
     }
     if shape.shard_len as u64 != fitting_shard_len(payload_len, k, sets) {
@@ -188,21 +213,29 @@ fn check_fit(shape: &Shape, payload_len: u64) -> Result<(), FormatError> {
     Ok(())
 }
 
+/// Rules 5 and 6: shards of a group that is not the last are not short.
+fn check_full(shape: &Shape) -> Result<(), FormatError> {
+    if (shape.shard_len as u64) < SHORT_SHARD {
+        return Err(FormatError::NotCanonical("the shards of a group before the last are too short"));
+    }
+    Ok(())
+}
+
 impl FileGeometry {
-    /// Parses P of the given form; `max_group` is the most bytes n·G·L of a container's group.
+    /// Parses P of a container's index.
     ///
     /// # Errors
     /// The first rule of section 4.1 that is broken.
-    pub fn parse(bytes: &[u8; 32], form: Form, max_group: u64) -> Result<FileGeometry, FormatError> {
-        let block = parse_block(bytes, form, 0, max_group)?;
+    pub fn parse(bytes: &[u8; 32]) -> Result<FileGeometry, FormatError> {
+        let block = parse_block(bytes, Form::Container, 0, MAX_COUNT)?;
         let (shape, payload_len, groups) = (block.shape, block.payload_len, block.tail);
-        limit("the number of groups", groups, MAX_GROUPS)?;
-        match (groups, form) {
-            (0, _) => return Err(FormatError::NotCanonical("there are no groups")),
-            (1, _) => check_fit(&shape, payload_len)?,
-            (_, Form::Shards) => return Err(FormatError::NotCanonical("shard files have one group")),
-            (_, Form::Container) => {
-                let (before, piece) = (u128::from(groups) - 1, u128::from(shape.capacity()));
+        match groups {
+            0 => return Err(FormatError::NotCanonical("there are no groups")),
+            1 => check_fit(&shape, payload_len)?,
+            _ => {
+                check_full(&shape)?;
+                // At most 2^32 · 2^8 · 2^32 · 2^26.
+                let (before, piece) = (u128::from(groups) - 1, shape.wide_capacity());
                 let payload = u128::from(payload_len);
                 if payload <= before * piece || payload > (before + 1) * piece {
                     return Err(FormatError::NotCanonical(
@@ -212,26 +245,6 @@ impl FileGeometry {
             }
         }
         Ok(FileGeometry { shape, payload_len, groups: groups as u32 })
-    }
-
-    /// The geometry of shard files for `payload_len` bytes in sets of about `set_size` bytes.
-    ///
-    /// # Errors
-    /// [`FormatError::Limit`] when shards or sets would pass the limits.
-    pub fn shard_files(
-        hash: HashKind,
-        code: Code,
-        set_size: u64,
-        payload_len: u64,
-    ) -> Result<FileGeometry, FormatError> {
-        limit("the payload length", payload_len, MAX_PAYLOAD - 1)?;
-        let k = code.k() as u64;
-        let nominal = nominal_shard_len(code, set_size)?;
-        let sets = payload_len.div_ceil(k * nominal).max(1);
-        limit("the number of sets", sets, MAX_SETS_SHARDS)?;
-        let shard_len = fitting_shard_len(payload_len, k, sets) as usize;
-        let shape = Shape { hash, form: Form::Shards, code, shard_len, sets: sets as u32 };
-        Ok(FileGeometry { shape, payload_len, groups: 1 })
     }
 
     /// The 32 bytes of P.
@@ -274,15 +287,30 @@ impl FileGeometry {
         u64::from(number) * self.shape.capacity()
     }
 
-    /// R for this geometry: `tree` is T, `meta` the meta bytes.
-    pub fn root(&self, tree: &Digest, meta: &[u8]) -> Digest {
-        self.root_of_meta_hash(tree, &self.shape.hash.digest(meta))
+    /// P of a payload with this one group.
+    ///
+    /// # Panics
+    /// If it is not the only group of its payload.
+    pub fn of_only(group: &GroupGeometry) -> FileGeometry {
+        assert!(group.number == 0 && group.last);
+        FileGeometry { shape: group.shape, payload_len: group.payload_len, groups: 1 }
     }
 
-    /// R for this geometry from T and M, the hash of the meta.
-    pub fn root_of_meta_hash(&self, tree: &Digest, meta_hash: &Digest) -> Digest {
-        let hash = self.shape.hash;
-        hash.node(Tag::Root, tree, &hash.node(Tag::Param, &self.to_bytes(), meta_hash))
+    /// P of a chain of groups that ends with `last`; `first` is the shape of group 0.
+    ///
+    /// # Errors
+    /// [`FormatError::NotCanonical`] when `last` is not the last group of the payload that the chain would be.
+    pub fn of_chain(first: &Shape, last: &GroupGeometry) -> Result<FileGeometry, FormatError> {
+        if last.number == 0 {
+            return Ok(FileGeometry::of_only(last));
+        }
+        let misfit = FormatError::NotCanonical("a group is not what the geometry of the payload implies");
+        let before = u128::from(last.number) * u128::from(first.capacity()) + u128::from(last.payload_len);
+        let payload_len =
+            u64::try_from(before).ok().filter(|len| *len < MAX_PAYLOAD).ok_or(misfit.clone())?;
+        let p = FileGeometry { shape: *first, payload_len, groups: last.number + 1 };
+        let fits = last.payload_len <= first.capacity() && p.group(last.number) == *last;
+        if fits { Ok(p) } else { Err(misfit) }
     }
 }
 
@@ -296,25 +324,48 @@ fn fit_last(shape: Shape, payload_len: u64, number: u32) -> GroupGeometry {
 }
 
 impl GroupGeometry {
-    /// Parses Pg of a container record.
+    /// Parses Pg of a shard file or a container's record.
     ///
     /// # Errors
     /// The first rule of section 4.1 that is broken.
-    pub fn parse(bytes: &[u8; 32], max_group: u64) -> Result<GroupGeometry, FormatError> {
-        let block = parse_block(bytes, Form::Container, 1, max_group)?;
+    pub fn parse(bytes: &[u8; 32], form: Form) -> Result<GroupGeometry, FormatError> {
+        let block = parse_block(bytes, form, 1, MAX_COUNT - 1)?;
         let (shape, payload_len, last) = (block.shape, block.payload_len, block.flags & 1 == 1);
-        limit("the group number", block.tail, MAX_GROUPS - 1)?;
         match (last, block.tail) {
-            (false, _) if payload_len != shape.capacity() => {
+            (false, _) if u128::from(payload_len) != shape.wide_capacity() => {
                 return Err(FormatError::NotCanonical("a group before the last is not full"));
             }
-            (false, _) => {}
+            (false, _) => check_full(&shape)?,
             (true, 1..) if payload_len == 0 => {
                 return Err(FormatError::NotCanonical("the last group is empty"));
             }
             (true, _) => check_fit(&shape, payload_len)?,
         }
+        if form == Form::Shards && !(last && block.tail == 0) {
+            return Err(FormatError::NotCanonical("shard files have one group"));
+        }
         Ok(GroupGeometry { shape, payload_len, number: block.tail as u32, last })
+    }
+
+    /// The only group of a payload of `payload_len` bytes, in sets of about `set_size` bytes (section 4.3).
+    ///
+    /// # Errors
+    /// [`FormatError::SmallSet`], and [`FormatError::Limit`] when shards or sets would pass the limits.
+    pub fn whole(
+        form: Form,
+        hash: HashKind,
+        code: Code,
+        set_size: u64,
+        payload_len: u64,
+    ) -> Result<GroupGeometry, FormatError> {
+        limit("the payload length", payload_len, MAX_PAYLOAD - 1)?;
+        let k = code.k() as u64;
+        let nominal = nominal_shard_len(code, set_size)?;
+        let sets = payload_len.div_ceil(k * nominal).max(1);
+        limit("the number of sets", sets, MAX_COUNT)?;
+        let shard_len = fitting_shard_len(payload_len, k, sets) as usize;
+        let shape = Shape { hash, form, flags: 0, code, shard_len, sets: sets as u32 };
+        Ok(GroupGeometry { shape, payload_len, number: 0, last: true })
     }
 
     /// The 32 bytes of Pg.
@@ -330,6 +381,15 @@ impl GroupGeometry {
     /// Payload bytes of this group.
     pub fn payload_len(&self) -> u64 {
         self.payload_len
+    }
+
+    /// The group of this shape with another number, of a payload that does not end with it.
+    ///
+    /// # Panics
+    /// If this is the payload's last group.
+    pub fn with_number(&self, number: u32) -> GroupGeometry {
+        assert!(!self.last, "the last group is like no other");
+        GroupGeometry { number, ..*self }
     }
 
     /// g, counted from 0.
@@ -353,36 +413,37 @@ impl GroupGeometry {
         left.min(self.shape.shard_len as u64) as usize
     }
 
-    /// GR: the group's root, from X, the root of its set roots.
-    pub fn root(&self, set_tree: &Digest) -> Digest {
-        self.shape.hash.node(Tag::Group, set_tree, &self.to_bytes())
+    /// GR: the group's root, from X, the tree of its set roots, and H, what it follows: M for the first group, else the
+    /// root of the group before.
+    pub fn root(&self, set_tree: &Digest, before: &Digest) -> Digest {
+        let hash = self.shape.hash;
+        hash.node(Tag::Group, set_tree, &hash.node(Tag::Link, &self.to_bytes(), before))
     }
 }
 
-/// How a writer cuts a payload of unknown length into the groups of a container (section 4.3).
+/// How a writer cuts a payload of unknown length into groups of a bounded size (section 4.3).
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerLayout {
     shape: Shape,
 }
 
 impl ContainerLayout {
-    /// The layout for sets of about `set_size` payload bytes; `group_sets` caps G.
+    /// The layout for sets of about `set_size` payload bytes and groups of `group_sets` sets, by default as many as
+    /// [`BOUNDED_GROUP_BYTES`] hold.
     ///
     /// # Errors
-    /// [`FormatError::Limit`] when one set alone passes `max_group` bytes, or a shard is too long.
+    /// [`FormatError::SmallSet`], and [`FormatError::Limit`] when a shard is too long.
     pub fn new(
         hash: HashKind,
         code: Code,
         set_size: u64,
         group_sets: Option<u32>,
-        max_group: u64,
     ) -> Result<ContainerLayout, FormatError> {
         let shard_len = nominal_shard_len(code, set_size)?;
         let set_bytes = code.n() as u64 * shard_len;
-        limit("the size of a set", set_bytes, max_group)?;
-        let most = (CONTAINER_GROUP_BYTES / set_bytes).clamp(1, MAX_SETS_CONTAINER);
-        let sets = group_sets.map_or(most, |g| u64::from(g).clamp(1, most)) as u32;
-        let shape = Shape { hash, form: Form::Container, code, shard_len: shard_len as usize, sets };
+        let sets = group_sets.unwrap_or((BOUNDED_GROUP_BYTES / set_bytes) as u32).max(1);
+        let shape =
+            Shape { hash, form: Form::Container, flags: 0, code, shard_len: shard_len as usize, sets };
         Ok(ContainerLayout { shape })
     }
 
@@ -409,17 +470,11 @@ impl ContainerLayout {
     }
 
     /// P of the whole payload, from its last group.
-    pub fn file(&self, last: &GroupGeometry) -> FileGeometry {
+    ///
+    /// # Errors
+    /// [`FormatError::NotCanonical`] when the payload is longer than any may be.
+    pub fn file(&self, last: &GroupGeometry) -> Result<FileGeometry, FormatError> {
         FileGeometry::of_chain(&self.shape, last)
-    }
-}
-
-impl FileGeometry {
-    /// P of a chain of groups that ends with `last`; `first` is the shape of group 0.
-    pub fn of_chain(first: &Shape, last: &GroupGeometry) -> FileGeometry {
-        let before = u64::from(last.number) * first.capacity();
-        let shape = if last.number == 0 { last.shape } else { *first };
-        FileGeometry { shape, payload_len: before + last.payload_len, groups: last.number + 1 }
     }
 }
 
@@ -427,13 +482,25 @@ impl FileGeometry {
 fn nominal_shard_len(code: Code, set_size: u64) -> Result<u64, FormatError> {
     let shard_len = fitting_shard_len(set_size, code.k() as u64, 1);
     limit("the shard length", shard_len, MAX_SHARD_LEN)?;
+    if shard_len < SHORT_SHARD {
+        return Err(FormatError::SmallSet { least: SHORT_SHARD * code.k() as u64 });
+    }
     Ok(shard_len)
 }
 
-/// The largest power of two ≤ 4 MiB whose n shards take at most 16 MiB.
-pub fn default_set_size(code: Code) -> u64 {
-    let fits = |size: &u64| code.n() as u64 * fitting_shard_len(*size, code.k() as u64, 1) <= 16 << 20;
-    (0..=22).rev().map(|bits| 1u64 << bits).find(fits).unwrap_or(1)
+/// The payload bytes of a set where nothing else is asked for: the largest power of two ≤ 4 MiB whose n shards take at
+/// most 16 MiB; more for a payload that is known to be so long that it would have very many sets.
+pub fn default_set_size(code: Code, payload_len: Option<u64>) -> u64 {
+    let n = code.n() as u64;
+    let shard_len = |size: u64| fitting_shard_len(size, code.k() as u64, 1);
+    let fits = |size: &u64| n * shard_len(*size) <= 16 << 20;
+    let mut size = (0..=22).rev().map(|bits| 1u64 << bits).find(fits).unwrap_or(1);
+    let has_many =
+        |size| payload_len.is_some_and(|b| b.div_ceil(code.k() as u64 * shard_len(size)) > MANY_SETS);
+    while has_many(size) && n * shard_len(size) <= 24 << 20 {
+        size *= 2;
+    }
+    size
 }
 
 #[cfg(test)]
@@ -447,62 +514,75 @@ mod tests {
     #[test]
     fn default_shapes_are_those_of_the_specification() {
         for (k, m, sets) in [(33, 67, 3), (86, 14, 10)] {
-            let size = default_set_size(code(k, m));
+            let size = default_set_size(code(k, m), None);
             assert_eq!(size, 4 << 20);
-            let layout =
-                ContainerLayout::new(HashKind::Blake3, code(k, m), size, None, CONTAINER_GROUP_BYTES)
-                    .unwrap();
+            let layout = ContainerLayout::new(HashKind::Blake3, code(k, m), size, None).unwrap();
             assert_eq!(layout.shape().sets, sets, "{k}+{m}");
         }
-        assert_eq!(default_set_size(code(1, 255)), 65_536);
+        assert_eq!(default_set_size(code(1, 255), None), 65_536);
+        // From 4 TiB on sets grow, as long as they fit the memory that readers have.
+        assert_eq!(default_set_size(code(33, 67), Some(1 << 42)), 4 << 20);
+        assert_eq!(default_set_size(code(33, 67), Some(5 << 40)), 8 << 20);
+        assert_eq!(default_set_size(code(33, 67), Some(1 << 60)), 8 << 20);
+        assert_eq!(default_set_size(code(86, 14), Some(1 << 60)), 32 << 20);
     }
 
     #[test]
     fn what_a_writer_picks_a_reader_accepts() {
+        let hash = HashKind::Blake3;
         for (k, m) in [(1, 0), (1, 1), (2, 1), (10, 4), (33, 67), (86, 14), (200, 56), (1, 255)] {
-            let k64 = k as u64;
-            for set_size in [1, 64 * k64, 64 * k64 + 1, 1000 * k64] {
-                for b in [0, 1, k64 - 1, k64, k64 + 1, 64 * k64 - 1, 64 * k64, 64 * k64 + 1, 99_999, 1 << 22]
+            let short = SHORT_SHARD * k as u64;
+            for set_size in [short - 63, short, short + 1, 3 * short] {
+                for b in
+                    [0, 1, short - 1, short, short + 1, 2 * short, 5 * short - 7, 7 * short, 9 * short + 64]
                 {
-                    let p = FileGeometry::shard_files(HashKind::Blake3, code(k, m), set_size, b).unwrap();
-                    assert_eq!(FileGeometry::parse(&p.to_bytes(), Form::Shards, 0), Ok(p));
+                    for form in [Form::Shards, Form::Container] {
+                        let whole = GroupGeometry::whole(form, hash, code(k, m), set_size, b).unwrap();
+                        assert_eq!(GroupGeometry::parse(&whole.to_bytes(), form), Ok(whole));
+                    }
                     for group_sets in [None, Some(1), Some(3)] {
-                        let max = CONTAINER_GROUP_BYTES;
-                        let layout =
-                            ContainerLayout::new(HashKind::Sha256, code(k, m), set_size, group_sets, max)
-                                .unwrap();
+                        let layout = ContainerLayout::new(hash, code(k, m), set_size, group_sets).unwrap();
                         let piece = layout.piece_len();
                         let count = b.div_ceil(piece).max(1);
-                        if count > MAX_GROUPS {
-                            continue;
-                        }
                         let mut last = None;
                         for g in 0..count {
                             let len = (b - g * piece).min(piece);
                             let pg = layout.group(g as u32, len, g + 1 == count);
-                            assert_eq!(GroupGeometry::parse(&pg.to_bytes(), max), Ok(pg));
+                            assert_eq!(GroupGeometry::parse(&pg.to_bytes(), Form::Container), Ok(pg));
                             last = Some(pg);
                         }
-                        let p = layout.file(&last.unwrap());
-                        assert_eq!(FileGeometry::parse(&p.to_bytes(), Form::Container, max), Ok(p));
+                        let p = layout.file(&last.unwrap()).unwrap();
+                        assert_eq!(FileGeometry::parse(&p.to_bytes()), Ok(p));
                         assert_eq!(p.group(count as u32 - 1), last.unwrap());
                         assert_eq!(p.payload_len(), b);
                     }
                 }
             }
+            let small = GroupGeometry::whole(Form::Shards, hash, code(k, m), short - 64 * k as u64, 1 << 20);
+            assert_eq!(small, Err(FormatError::SmallSet { least: short }));
         }
     }
 
     #[test]
     fn lengths_to_2_64_neither_overflow_nor_pass() {
-        let p = FileGeometry::shard_files(HashKind::Blake3, code(2, 1), 128, 1000).unwrap();
+        let p = GroupGeometry::whole(Form::Shards, HashKind::Blake3, code(2, 1), 8192, 1000).unwrap();
         for field in [8..12, 12..16, 16..24, 24..32] {
             let mut bytes = p.to_bytes();
             bytes[field.clone()].fill(0xff);
-            assert!(FileGeometry::parse(&bytes, Form::Shards, u64::MAX).is_err(), "{field:?}");
+            assert!(GroupGeometry::parse(&bytes, Form::Shards).is_err(), "{field:?}");
             bytes[2] = 2;
-            assert!(FileGeometry::parse(&bytes, Form::Container, u64::MAX).is_err(), "{field:?}");
-            assert!(GroupGeometry::parse(&bytes, u64::MAX).is_err(), "{field:?}");
+            assert!(GroupGeometry::parse(&bytes, Form::Container).is_err(), "{field:?}");
+            bytes[3] = 0;
+            assert!(GroupGeometry::parse(&bytes, Form::Container).is_err(), "{field:?}");
+            assert!(FileGeometry::parse(&bytes).is_err(), "{field:?}");
         }
+        // k·G·L is 2^66 and 0 modulo 2^64: no payload.
+        let mut bytes = p.to_bytes();
+        bytes[2..4].copy_from_slice(&[2, 0]);
+        bytes[4..8].copy_from_slice(&[0, 1, 0, 0]);
+        bytes[8..12].copy_from_slice(&(1u32 << 26).to_le_bytes());
+        bytes[12..16].copy_from_slice(&(1u32 << 31).to_le_bytes());
+        bytes[16..24].fill(0);
+        assert!(GroupGeometry::parse(&bytes, Form::Container).is_err());
     }
 }

@@ -1,12 +1,12 @@
 //! Sets as an honest and as a malicious encoder makes them, on every backend and thread count.
 
 use fec_core::block::{Code, ShardBuf};
-use fec_core::digest::{Digest, HashKind};
+use fec_core::digest::{Digest, HashKind, Tag};
 use fec_core::executor::Executor;
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
 use fec_core::observe::{Observer, Phase};
-use fec_core::params::{FileGeometry, GroupGeometry};
+use fec_core::params::{Form, GroupGeometry};
 use fec_core::set::{Decoded, EncodedSet, PlanCache, Reading, Run, SetDecoder, SetEncoder, SetError};
 
 /// Scoped threads, as a caller lends them.
@@ -30,24 +30,32 @@ impl Executor for Lent {
 struct Signed {
     group: GroupGeometry,
     shards: Vec<Vec<u8>>,
-    tree: Tree,
+    /// Over the originals, and over the recovery shards.
+    trees: [Tree; 2],
+    /// The set's root, which is the tree of the group's only set.
     root: Digest,
 }
 
 impl Signed {
     /// A tree over these shards: what an encoder signs, be it true or not.
     fn new(group: GroupGeometry, shards: Vec<Vec<u8>>) -> Signed {
-        let hash = group.shape().hash;
-        let mut tree = Tree::new();
-        tree.leaves_mut().extend((0..).zip(&shards).map(|(i, shard)| hash.leaf(&hash.digest(shard), 0, i)));
-        let root = group.root(&tree.build(hash));
-        Signed { group, shards, tree, root }
+        let (hash, k) = (group.shape().hash, group.shape().code.k());
+        let leaves = (0..).zip(&shards).map(|(i, shard)| hash.leaf(&hash.digest(shard), 0, i));
+        let leaves: Vec<Digest> = leaves.collect();
+        let mut trees = [Tree::new(), Tree::new()];
+        let [originals, recovery] = &mut trees;
+        originals.leaves_mut().extend_from_slice(&leaves[..k]);
+        recovery.leaves_mut().extend_from_slice(&leaves[k..]);
+        let recovery = if leaves.len() == k { [0; 32] } else { recovery.build(hash) };
+        let root = hash.node(Tag::Set, &originals.build(hash), &recovery);
+        Signed { group, shards, trees, root }
     }
 
     /// The codeword of `payload`, computed by the library.
     fn honest(code: Code, hash: HashKind, payload: &[u8]) -> Signed {
         let len = payload.len() as u64;
-        let group = FileGeometry::shard_files(hash, code, len.max(1), len).unwrap().group(0);
+        let group =
+            GroupGeometry::whole(Form::Shards, hash, code, len.max(4096 * code.k() as u64), len).unwrap();
         assert_eq!(group.shape().sets, 1);
         let mut originals = ShardBuf::new(code.k(), group.shape().shard_len);
         for (i, row) in originals.iter_mut().enumerate() {
@@ -69,7 +77,15 @@ impl Signed {
 
     fn proof(&self, index: u32) -> Vec<u8> {
         let mut proof = vec![0u8; self.group.shape().proof_len()];
-        self.tree.write_path(index as usize, &mut proof);
+        let k = self.group.shape().code.k();
+        let (own, other, index) = match (index as usize).checked_sub(k) {
+            None => (&self.trees[0], &self.trees[1], index as usize),
+            Some(index) => (&self.trees[1], &self.trees[0], index),
+        };
+        let used = own.write_path(index, &mut proof);
+        if !other.leaves().is_empty() {
+            proof[used..used + 32].copy_from_slice(&other.root());
+        }
         proof
     }
 
@@ -160,7 +176,12 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
                         reading.slot(*index).fill(0x55);
                     }
                     honest.read_into(&mut reading, intact);
-                    let decoded = reading.decode(&plans, on(&Lent(threads))).unwrap();
+                    let run = Lent(threads);
+                    let decoded = match threads {
+                        1 => reading.decode(&plans, on(&run)),
+                        _ => reading.decode_strictly(&plans, on(&run)),
+                    };
+                    let decoded = decoded.unwrap();
                     assert_eq!(decoded.rows().len(), k);
                     for (i, shard) in (0..).zip(&honest.shards[..k]) {
                         assert!(decoded.row(i) == shard, "original {i} from {intact:?}, {k} + {m}");
@@ -170,7 +191,8 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
                     let mut shards = honest.shards.clone();
                     *shards[altered].last_mut().unwrap() ^= 1;
                     let forged = Signed::new(honest.group, shards);
-                    let result = forged.load(&mut decoder, intact).decode(&plans, on(&Lent(threads)));
+                    let reading = forged.load(&mut decoder, intact);
+                    let result = reading.decode_strictly(&plans, on(&Lent(threads)));
                     let error = result.unwrap_err().error;
                     assert_eq!(error, SetError::NotACodeword, "{altered} altered, from {intact:?}");
                 }
@@ -263,8 +285,8 @@ fn large_sets_from_many_losses() {
     }
 }
 
-/// A valid tree over something that is not a codeword is caught whichever k shards are used: also when
-/// the false shard is not among them.
+/// A valid tree over something that is not a codeword is caught by a strict decoding whichever k shards are used: also
+/// when the false shard is not among them.
 #[test]
 fn a_valid_tree_over_an_invalid_codeword() {
     let code = Code::new(4, 3).unwrap();
@@ -344,6 +366,47 @@ fn too_few_shards_and_shards_that_fail_their_check() {
     assert_eq!(decoded.row(2), signed.shards[2]);
 }
 
+/// The payload is what the tree of the originals says: a false recovery shard does no harm as long as there are others,
+/// and a false original none at all, since the tree makes it true.
+#[test]
+fn the_originals_define_the_payload() {
+    let code = Code::new(4, 3).unwrap();
+    for hash in [HashKind::Blake3, HashKind::Sha256] {
+        let honest = Signed::honest(code, hash, &payload(4 * 128));
+        for altered in 0..7 {
+            let mut shards = honest.shards.clone();
+            shards[altered][17] ^= 1;
+            let signed = Signed::new(honest.group, shards);
+            for count in 4..=7 {
+                for subset in subsets(7, count) {
+                    let mut decoder = SetDecoder::for_payload_from_all(signed.group.shape());
+                    let decoded = signed.decode(&mut decoder, &subset);
+                    let lost = (0..4).filter(|i| !subset.contains(i)).count();
+                    let good = subset.iter().filter(|i| **i >= 4 && **i != altered as u32).count();
+                    // An original that was altered after encoding belongs to no recovery shard.
+                    let serves = lost == 0 || (altered >= 4 && good >= lost);
+                    match decoded {
+                        Ok(rows) if serves => {
+                            assert!(rows.rows().zip(&signed.shards).all(|(row, shard)| row == shard));
+                        }
+                        result => assert_eq!(
+                            (result.err(), serves),
+                            (Some(SetError::NotACodeword), false),
+                            "{altered} altered, from {subset:?}"
+                        ),
+                    }
+                    // A strict decoder takes none of it.
+                    let mut decoder = SetDecoder::for_payload_from_all(signed.group.shape());
+                    let strict = signed
+                        .load(&mut decoder, &subset)
+                        .decode_strictly(&PlanCache::new(Backend::best()), Run::default());
+                    assert_eq!(strict.unwrap_err().error, SetError::NotACodeword, "{altered}, {subset:?}");
+                }
+            }
+        }
+    }
+}
+
 /// An observer hears phases that begin and end in turn, and their bytes.
 #[test]
 fn observers_hear_every_phase() {
@@ -362,7 +425,7 @@ fn observers_hear_every_phase() {
     let originals = [&signed.shards[0][..], &signed.shards[1]];
     let root =
         SetEncoder::new(code, HashKind::Blake3, Backend::best()).encode(0, &originals, &mut encoded, run);
-    assert_eq!((signed.group.root(&root), encoded.root()), (signed.root, root));
+    assert_eq!((root, encoded.root()), (signed.root, root));
     assert_eq!(*heard.0.lock().unwrap(), [(Phase::Encode, 64), (Phase::Digest, 192), (Phase::Tree, 192)]);
     heard.0.lock().unwrap().clear();
     let mut decoder = signed.decoder();
@@ -389,7 +452,7 @@ fn threads_and_backends_do_not_change_a_byte() {
             let rows: Vec<&[u8]> = expected.shards[..10].iter().map(Vec::as_slice).collect();
             let mut encoded = EncodedSet::new(expected.group.shape());
             let root = encoder.encode(0, &rows, &mut encoded, on(&Lent(threads)));
-            assert_eq!(expected.group.root(&root), expected.root, "{} x{threads}", backend.name());
+            assert_eq!(root, expected.root, "{} x{threads}", backend.name());
             let mut decoder = expected.decoder();
             let reading = expected.load(&mut decoder, &[1, 3, 5, 7, 8, 9, 10, 11, 12, 13]);
             let decoded = reading.decode(&PlanCache::new(backend), on(&Lent(threads))).unwrap();

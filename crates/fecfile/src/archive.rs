@@ -49,6 +49,19 @@ impl Archive {
         })
     }
 
+    /// The same for a part of the payload: where a root is given, and the index at the end of a container is that of the
+    /// root, nothing else of the container is looked at. When something that the part needs turns out not to be there,
+    /// [`Archive::open`] may still find it elsewhere.
+    ///
+    /// # Errors
+    /// As [`Archive::open`].
+    pub fn open_by_index(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
+        match wanted.and_then(|wanted| container::by_index(input, wanted)) {
+            Some(found) => Archive::chosen(vec![found], &Seen::default(), wanted, false, context),
+            None => Archive::open(input, wanted, context),
+        }
+    }
+
     /// Finds the encodings in a pipe. Its bytes are not kept, so what is found can be verified, and not restored.
     ///
     /// # Errors
@@ -99,7 +112,7 @@ impl Archive {
 
     /// The recorded name: a file name without folders.
     pub fn name(&self) -> Option<Vec<u8>> {
-        self.encoded().name
+        self.encoded().name().map(<[u8]>::to_vec)
     }
 
     /// Whether it can be restored, if that is known without decoding.
@@ -139,17 +152,21 @@ impl Archive {
     pub(crate) fn restored(
         &self,
         encoded: &Encoded<'_>,
-        outcome: Outcome,
+        mut outcome: Outcome,
         written: bool,
     ) -> Result<Restored> {
+        // Groups before the first of which anything is known.
+        outcome.lost.add(0, encoded.groups.start());
         if let Some(set) = outcome.untrue {
             return Err(untrue(set));
         }
         Ok(Restored {
             root: encoded.root,
-            name: encoded.name.clone(),
+            meta: encoded.meta.cloned(),
+            is_sealed: encoded.shape().is_sealed(),
             payload_len: encoded.payload_len,
-            sets: encoded.sets(),
+            part: None,
+            sets: encoded.groups.sets(),
             outcome,
             leftovers: self.leftovers().clone(),
             others: self.others.clone(),

@@ -40,20 +40,22 @@ pub(crate) fn choose(
     // What an input is that holds nothing to restore (docs/FORMAT.md, section 9.3).
     let form = seen.form.unwrap_or(Form::Container);
     let leftovers = || {
-        let own = found.iter().find(|found| found.kind() == form);
-        own.map_or_else(Leftovers::default, |found| found.leftovers().clone())
+        let (own, others): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.kind() == form);
+        let mut left = own.first().map_or_else(Leftovers::default, |found| found.leftovers().clone());
+        // Without a header that checks, or with a root that may stand anywhere, nothing says what it is: then all counts.
+        if seen.form.is_none() || wanted.is_some() {
+            others.iter().for_each(|found| left.absorb(found.leftovers()));
+        }
+        left
     };
     match wanted {
         Some(root) => {
             if let Some((choice, _)) = all.iter().find(|(_, c)| c.root == Some(root)) {
                 return Ok(*choice);
             }
-            let is_there = |(choice, candidate): &&(Choice, Candidate)| match candidate.is_restorable {
-                Some(_) => candidate.has_records,
-                // One that is too large to check is named too.
-                None => check(*choice).map_or_else(|e| e.class() == Class::Refused, |o| o.intact_records > 0),
-            };
-            let others = all.iter().filter(is_there).filter_map(|(_, candidate)| candidate.root).collect();
+            let mut others: Vec<Digest> = all.iter().filter_map(|(_, candidate)| candidate.root).collect();
+            let left_aside = found.iter().flat_map(|found| &found.leftovers().others);
+            others.extend(left_aside.filter(|root| !others.contains(root)).copied().collect::<Vec<_>>());
             Err(nothing_found(wanted, others, leftovers()))
         }
         None => {

@@ -1,11 +1,7 @@
 //! What every operation works with: threads, kernel, limits, and where progress is reported.
 
 use fec_core::gf256::kernel::Backend;
-use fec_core::params::CONTAINER_GROUP_BYTES;
 use fec_core::window::WINDOW_LIMIT;
-
-/// The largest group that any setting allows: 2^20 groups of this size cannot overflow 64 bits.
-const LARGEST_GROUP: u64 = 1 << 42;
 
 /// Threads, kernel and limits of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +16,6 @@ pub struct Settings {
     pub sync: bool,
     /// Most bytes for the buffers of sets.
     pub max_memory: u64,
-    /// Most bytes that a container's group may have.
-    pub max_group: u64,
     /// Most bytes that the window of a live stream may have.
     pub max_window: u64,
 }
@@ -37,21 +31,15 @@ impl Settings {
             map: true,
             sync: true,
             max_memory: 0,
-            max_group: 0,
             max_window: 0,
         };
         settings.with_memory(None)
     }
 
-    /// The same settings with this many bytes for the buffers of sets, of groups and of windows; `None`: the default of
+    /// The same settings with this many bytes for the buffers of sets and of windows; `None`: the default of
     /// each.
     pub fn with_memory(self, bytes: Option<u64>) -> Settings {
-        Settings {
-            max_memory: bytes.unwrap_or(96 << 20),
-            max_group: bytes.unwrap_or(0).clamp(CONTAINER_GROUP_BYTES, LARGEST_GROUP),
-            max_window: bytes.unwrap_or(WINDOW_LIMIT),
-            ..self
-        }
+        Settings { max_memory: bytes.unwrap_or(96 << 20), max_window: bytes.unwrap_or(WINDOW_LIMIT), ..self }
     }
 }
 

@@ -1,14 +1,20 @@
 //! From a payload to an encoding: shard files in a store, or a container.
 
-use crate::context::Context;
+use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::forms::encode_job::check_memory;
 use crate::forms::{container, shards};
 use crate::io::Store;
 use crate::io::output::{FileOut, Policy};
-use crate::payload::{Options, Payload, Source};
+use crate::payload::{Grouping, Options, Payload, Source};
 use crate::report::Written;
 use crate::stages::{self, Stage};
-use fec_core::params::{CONTAINER_GROUP_BYTES, ContainerLayout};
+use fec_core::error::FormatError;
+use fec_core::format::container::GroupId;
+use fec_core::format::meta::Meta;
+use fec_core::params::{
+    BOUNDED_GROUP_BYTES, ContainerLayout, FileGeometry, Form, GroupGeometry, MAX_COUNT, Shape,
+};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -37,13 +43,24 @@ pub fn to_file(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let layout = layout(&source, options, context)?;
+    let plan = Plan::new(&source, options, context)?;
     let out = FileOut::create(path, policy)?;
-    let mut buffered = BufWriter::with_capacity(WRITE_BUFFER, out.file());
-    let fail = |e| out.failure(e);
-    let written = container::writer::write(source, &mut buffered, &fail, &layout, context)?;
-    buffered.flush().map_err(fail)?;
-    drop(buffered);
+    let written = match (source, plan.whole) {
+        (Source::Payload(payload), Some(geometry)) => {
+            let front = container::writer::front(&plan.layout, &plan.meta);
+            let (root, output_bytes) =
+                container::placed::write(payload, &geometry, (&plan.meta, &front), &out, context)?;
+            Written { geometry: FileGeometry::of_only(&geometry), root, output_bytes }
+        }
+        (source, _) => {
+            let mut buffered = BufWriter::with_capacity(WRITE_BUFFER, out.file());
+            let fail = |e| out.failure(e);
+            let written =
+                container::writer::write(source, &mut buffered, &fail, &plan.layout, &plan.meta, context)?;
+            buffered.flush().map_err(fail)?;
+            written
+        }
+    };
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit(written.output_bytes)?;
     Ok(written)
@@ -60,17 +77,112 @@ pub fn to_writer(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let layout = layout(&source, options, context)?;
+    let plan = Plan::bounded(&source, options, context)?;
     let mut out = BufWriter::with_capacity(WRITE_BUFFER, out);
     let fail = |e| Error::io("write", place.clone(), e);
-    container::writer::write(source, &mut out, &fail, &layout, context)
+    container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)
 }
 
 /// Bytes of the buffer that gathers small records before they are written.
 const WRITE_BUFFER: usize = 256 << 10;
 
-fn layout(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<ContainerLayout> {
-    let most = CONTAINER_GROUP_BYTES.min(context.settings.max_memory / 2);
-    ContainerLayout::new(options.hash, options.code, options.set_size(), options.group_size, most)
-        .map_err(|e| Error::at("encode", source.place(), ErrorKind::Format(e)))
+/// How many bytes of a container may be lost in one piece, wherever that is: records of a group stand shard by shard, so a
+/// piece hits each set of it equally often, but for one record at either end.
+pub fn survives_gap(geometry: &FileGeometry) -> u64 {
+    let of_group = |number: u32| {
+        let geometry = geometry.group(number);
+        let shape = geometry.shape();
+        let record = GroupId { geometry, root: [0; 32], before: [0; 32] }.record_len();
+        let records = (shape.code.m() as u64 * u64::from(shape.sets)).saturating_sub(1);
+        records.saturating_mul(record)
+    };
+    // A piece that goes from one group into the next may cost each of them as much.
+    of_group(0).min(of_group(geometry.groups() - 1))
+}
+
+/// How a container is written.
+struct Plan {
+    layout: ContainerLayout,
+    meta: Vec<u8>,
+    /// The only group, if it is too large to be held in memory.
+    whole: Option<GroupGeometry>,
+}
+
+impl Plan {
+    /// Groups of a bounded size, or of the size that is asked for.
+    fn bounded(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Plan> {
+        let sets = match options.grouping {
+            Grouping::Auto => None,
+            Grouping::Sets(sets) => Some(sets),
+        };
+        let layout_of = |sets| {
+            let layout = ContainerLayout::new(options.hash, options.code, options.set_size(None), sets);
+            layout.map_err(|e| refused(source, e))
+        };
+        let mut layout = layout_of(sets)?;
+        if let Some(len) = source.size().filter(|len| *len < layout.piece_len()) {
+            // A payload of less than one group is one group, no larger than it needs.
+            let needed = len.div_ceil(layout.piece_len() / u64::from(layout.shape().sets)).max(1);
+            layout = layout_of(Some(needed as u32))?;
+        }
+        check_groups(source, &layout)?;
+        check_memory(layout.shape(), &source.place(), &context.settings)?;
+        check_group_memory(source, layout.shape(), &context.settings)?;
+        Ok(Plan { layout, meta: meta(source, options, context)?, whole: None })
+    }
+
+    /// One group for the whole payload, if its length is known and nothing else is asked for.
+    fn new(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Plan> {
+        let (Some(len), Grouping::Auto) = (source.size(), options.grouping) else {
+            return Plan::bounded(source, options, context);
+        };
+        let set_size = options.set_size(Some(len));
+        let geometry = GroupGeometry::whole(Form::Container, options.hash, options.code, set_size, len);
+        let geometry = geometry.map_err(|e| refused(source, e))?;
+        let shape = geometry.shape();
+        check_memory(shape, &source.place(), &context.settings)?;
+        let layout = ContainerLayout::new(options.hash, options.code, set_size, Some(shape.sets));
+        let layout = layout.map_err(|e| refused(source, e))?;
+        let is_held = group_bytes(shape) <= BOUNDED_GROUP_BYTES.min(context.settings.max_memory / 2);
+        Ok(Plan { layout, meta: meta(source, options, context)?, whole: (!is_held).then_some(geometry) })
+    }
+}
+
+fn refused(source: &Source<'_>, error: FormatError) -> Error {
+    Error::at("encode", source.place(), ErrorKind::Format(error))
+}
+
+/// Bytes of the shards of a group.
+fn group_bytes(shape: &Shape) -> u64 {
+    shape.set_bytes().saturating_mul(shape.sets.into())
+}
+
+/// Refuses a payload of more groups than there can be, before the work.
+fn check_groups(source: &Source<'_>, layout: &ContainerLayout) -> Result<()> {
+    let groups = source.size().map_or(0, |len| len.div_ceil(layout.piece_len()));
+    if groups > MAX_COUNT {
+        return Err(Error::at("encode", source.place(), ErrorKind::ManyGroups(MAX_COUNT)));
+    }
+    Ok(())
+}
+
+/// Refuses groups that do not fit the memory allowed: two of them are under way.
+fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -> Result<()> {
+    let most = settings.max_memory;
+    let need = 2 * group_bytes(shape);
+    if need > most {
+        return Err(Error::at("encode", source.place(), ErrorKind::EncodeMemory { need, most }));
+    }
+    Ok(())
+}
+
+/// The meta of a container: the digests of the payload, if they are asked for.
+fn meta(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Vec<u8>> {
+    match source {
+        Source::Payload(payload) => Ok(options.meta(*payload, Meta::default(), context)?.to_bytes()),
+        Source::Pipe(..) if options.payload_digests.any() => {
+            Err(Error::at("encode", source.place(), ErrorKind::DigestsOfPipe))
+        }
+        Source::Pipe(..) => Ok(Vec::new()),
+    }
 }

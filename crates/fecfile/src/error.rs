@@ -4,6 +4,7 @@
 use crate::leftovers::{Leftovers, show_root};
 use crate::live::LiveError;
 use crate::names::show;
+use crate::ranges::RangeList;
 use crate::report::Restored;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
@@ -108,28 +109,25 @@ pub enum ErrorKind {
         /// Bytes allowed.
         most: u64,
     },
-    /// A group whose shards are so small that its proofs fill the memory.
-    #[error("a group takes {need} bytes with its proofs, --max-memory is {most}")]
-    GroupMemory {
-        /// Bytes of the group.
+    /// Groups that do not fit the memory allowed while they are encoded.
+    #[error("two groups take {need} bytes, --max-memory is {most}")]
+    EncodeMemory {
+        /// Bytes of the groups.
         need: u64,
         /// Bytes allowed.
         most: u64,
     },
+    /// Digests of a payload that can be read only once.
+    #[error("its digests stand in front of the container, so it would have to be read twice")]
+    DigestsOfPipe,
     /// What was asked for breaks a rule of the formats.
     #[error("{0}")]
     Format(#[from] FormatError),
     /// A payload with more groups than the format has numbers for.
     #[error("the payload has more than {0} groups")]
     ManyGroups(u64),
-    /// An input with more groups than a reader accepts.
-    #[error("more than {0} groups")]
-    TooManyGroups(u64),
-    /// An input that imitates records, so that scanning it would never end.
-    #[error("{0}")]
-    Imitation(#[from] fec_core::format::scan::TooMuchVain),
     /// More encodings in one input than a reader tells apart.
-    #[error("more than {0} encodings in one input")]
+    #[error("more than {0} encodings end in this input, and none was asked for")]
     TooManyEncodings(usize),
     /// Nothing was found under the wanted root, or under any.
     #[error("{0}")]
@@ -154,7 +152,7 @@ pub enum ErrorKind {
         /// Bytes that went out.
         position: u64,
         /// What is lost of the group behind them.
-        lost: Box<crate::ranges::Ranges>,
+        lost: Box<RangeList>,
         /// What else came.
         leftovers: Box<Leftovers>,
     },
@@ -169,9 +167,6 @@ pub enum ErrorKind {
         /// What else came.
         leftovers: Box<Leftovers>,
     },
-    /// A container whose index lists other groups.
-    #[error("the index is of root {}, the groups are not", crate::names::hex(.0))]
-    OtherIndex(Digest),
     /// The root binds a set that breaks a rule.
     #[error("group {group}, set {set}: {cause}")]
     Untrue {
@@ -183,6 +178,12 @@ pub enum ErrorKind {
         #[source]
         cause: SetError,
     },
+    /// A digest of the payload that the root binds is that of other bytes.
+    #[error("the recorded {0} is not that of the payload: whoever encoded it cheated or erred")]
+    OtherDigest(&'static str),
+    /// A range that does not lie in the payload.
+    #[error("the range does not lie in the payload, which has {0} bytes")]
+    OutOfPayload(u64),
     /// Decoding was asked for, and one shard is not enough for it.
     #[error("one shard is not enough to decode sets")]
     OneShardDeep,
@@ -242,7 +243,7 @@ impl fmt::Display for Roots<'_> {
     }
 }
 
-fn lost_and_left(lost: &crate::ranges::Ranges, leftovers: &Leftovers) -> String {
+fn lost_and_left(lost: &RangeList, leftovers: &Leftovers) -> String {
     let mut out = String::new();
     lost.describe("lost", 20, &mut out);
     leftovers.describe(&mut out);
@@ -270,12 +271,9 @@ impl Error {
         match &self.kind {
             ErrorKind::Io(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => Class::Io,
             ErrorKind::SetMemory { .. }
-            | ErrorKind::GroupMemory { .. }
+            | ErrorKind::EncodeMemory { .. }
             | ErrorKind::ManyGroups(_)
-            | ErrorKind::TooManyGroups(_)
-            | ErrorKind::Imitation(_)
-            | ErrorKind::Format(_)
-            | ErrorKind::TooManyEncodings(_) => Class::Refused,
+            | ErrorKind::Format(_) => Class::Refused,
             ErrorKind::NothingFound(found) if found.is_live() => Class::Usage,
             ErrorKind::NothingFound(found) if found.others.is_empty() => found.leftovers.class(),
             ErrorKind::NothingFound(found) => found.leftovers.class().max(Class::Untrue),
@@ -284,7 +282,7 @@ impl Error {
             | ErrorKind::Cut { leftovers, .. } => leftovers.class(),
             ErrorKind::Lost(restored) if restored.outcome.unreadable.is_some() => Class::Io,
             ErrorKind::Lost(restored) => restored.leftovers.class(),
-            ErrorKind::OtherIndex(_) | ErrorKind::Untrue { .. } => Class::Untrue,
+            ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) => Class::Untrue,
             ErrorKind::Live(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
@@ -293,7 +291,10 @@ impl Error {
             | ErrorKind::FolderNotEmpty
             | ErrorKind::NotAShardFile(_)
             | ErrorKind::Ambiguous(_)
+            | ErrorKind::TooManyEncodings(_)
             | ErrorKind::StreamAndEncodings(_)
+            | ErrorKind::DigestsOfPipe
+            | ErrorKind::OutOfPayload(_)
             | ErrorKind::OneShardDeep
             | ErrorKind::ShardFileAlone => Class::Usage,
         }

@@ -24,23 +24,57 @@ pub struct Leftovers {
     pub rejected: Vec<(String, FormatError)>,
     /// The input starts like a live stream, which holds no encodings.
     pub is_live: bool,
+    /// Roots of encodings that were left aside because another was asked for, up to 16.
+    pub others: Vec<Digest>,
     worst: Option<FormatClass>,
+    /// A header of a version that this build does not know, and one of the version that it knows.
+    has_other_version: bool,
+    has_version_1: bool,
     count: u64,
 }
 
 /// Rejected objects are listed up to this number, and counted beyond.
 const MAX_NOTES: usize = 1000;
+/// Roots of other encodings are listed up to this number.
+const MAX_OTHERS: usize = 16;
 /// Lines of one kind before the rest is only counted.
 const LINES: usize = 10;
 
 impl Leftovers {
     /// Notes an object that breaks a rule.
     pub fn reject(&mut self, place: impl FnOnce() -> String, error: FormatError) {
-        self.worst = self.worst.max(Some(error.class()));
+        match error {
+            FormatError::Version(_) => self.has_other_version = true,
+            _ => self.worst = self.worst.max(Some(error.class())),
+        }
+        self.has_version_1 |= error.is_behind_checksum();
         self.count += 1;
         if self.rejected.len() < MAX_NOTES {
             self.rejected.push((place(), error));
         }
+    }
+
+    /// Notes that something was written as this version: then another version elsewhere is a byte that rotted.
+    pub(crate) fn found_version_1(&mut self) {
+        self.has_version_1 = true;
+    }
+
+    /// Notes the root of an encoding that is there and was not asked for.
+    pub(crate) fn other_root(&mut self, root: &Digest) {
+        if self.others.len() < MAX_OTHERS && !self.others.contains(root) {
+            self.others.push(*root);
+        }
+    }
+
+    /// Adds what another search found in the same object.
+    pub(crate) fn absorb(&mut self, other: &Leftovers) {
+        let room = MAX_NOTES.saturating_sub(self.rejected.len());
+        self.rejected.extend(other.rejected.iter().take(room).cloned());
+        self.unreadable.extend(other.unreadable.iter().cloned());
+        self.worst = self.worst.max(other.worst);
+        self.has_other_version |= other.has_other_version;
+        self.has_version_1 |= other.has_version_1;
+        self.count += other.count;
     }
 
     /// Notes an object that cannot be read.
@@ -50,7 +84,12 @@ impl Leftovers {
 
     /// What it means that a payload cannot be restored, by what stood in the way.
     pub fn class(&self) -> Class {
-        if self.unreadable.is_empty() { class_of(self.worst) } else { Class::Io }
+        let version = match (self.has_other_version, self.has_version_1) {
+            (true, false) => Some(FormatClass::Refused),
+            (true, true) => Some(FormatClass::Damaged),
+            (false, _) => None,
+        };
+        if self.unreadable.is_empty() { class_of(self.worst.max(version)) } else { Class::Io }
     }
 
     /// Lines for people: files that hold nothing, and what [`describe`](Leftovers::describe) tells.

@@ -26,6 +26,15 @@ pub fn show_bytes(name: &[u8]) -> String {
     out
 }
 
+/// Whether a recorded name can stand as a path by itself: without characters that play tricks with a terminal, a shell, or
+/// another system's paths.
+pub fn is_plain(name: &[u8]) -> bool {
+    let has_tricks =
+        std::str::from_utf8(name).is_ok_and(|name| name.chars().any(|c| c.is_control() || is_bidi(c)));
+    let is_control = |byte: &u8| byte.is_ascii_control() || *byte == b'\\';
+    !(has_tricks || name.iter().any(is_control) || name.starts_with(b"-"))
+}
+
 /// Whether a character turns the direction of the text around it, so that a name looks like another.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -39,6 +48,16 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_names_are_those_without_tricks() {
+        for plain in [&b"a.tar"[..], b".hidden", b"a-b", b"\xff", "größe".as_bytes()] {
+            assert!(is_plain(plain), "{plain:?}");
+        }
+        for tricky in [&b"a\x1b[2J"[..], b"a\n", b"-rf", b"..\\..\\x", b"\x7f", "a\u{202e}b".as_bytes()] {
+            assert!(!is_plain(tricky), "{tricky:?}");
+        }
+    }
 
     #[test]
     fn names_cannot_play_tricks_with_a_terminal() {

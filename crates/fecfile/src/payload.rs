@@ -1,9 +1,11 @@
 //! What is encoded, and how.
 
+use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::io::source::SourceFile;
 use fec_core::block::Code;
-use fec_core::digest::HashKind;
+use fec_core::digest::{Digest, HashKind, PlainHasher};
+use fec_core::format::meta::Meta;
 use fec_core::params::default_set_size;
 use std::io::{self, Read};
 
@@ -16,19 +18,62 @@ pub struct Options {
     pub hash: HashKind,
     /// Payload bytes of a set; `None` is the default of the code, at most 4 MiB.
     pub set_size: Option<u64>,
-    /// Sets of a group of a container, at most; `None` is as many as 48 MiB hold.
-    pub group_size: Option<u32>,
+    /// How the groups of a container are made.
+    pub grouping: Grouping,
+    /// Digests of the payload to record in the meta. It is read once more for them, so it must have a known length.
+    pub payload_digests: PayloadDigests,
+}
+
+/// Which digests of the payload are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PayloadDigests {
+    /// SHA-256.
+    pub sha256: bool,
+    /// BLAKE3.
+    pub blake3: bool,
+}
+
+impl PayloadDigests {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self.sha256 || self.blake3
+    }
+}
+
+/// The groups of a container (docs/FORMAT.md, section 4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// One group where payload and output are regular files, else groups of a bounded size.
+    #[default]
+    Auto,
+    /// Groups of so many sets.
+    Sets(u32),
 }
 
 impl Options {
     /// BLAKE3 and the default sizes.
     pub fn new(code: Code) -> Options {
-        Options { code, hash: HashKind::Blake3, set_size: None, group_size: None }
+        Options {
+            code,
+            hash: HashKind::Blake3,
+            set_size: None,
+            grouping: Grouping::Auto,
+            payload_digests: PayloadDigests::default(),
+        }
     }
 
-    /// Payload bytes of a set.
-    pub fn set_size(&self) -> u64 {
-        self.set_size.unwrap_or_else(|| default_set_size(self.code))
+    /// Payload bytes of a set, for a payload of this length, if it is known.
+    pub fn set_size(&self, payload_len: Option<u64>) -> u64 {
+        self.set_size.unwrap_or_else(|| default_set_size(self.code, payload_len))
+    }
+
+    /// `meta` with the digests of the payload, if they are asked for.
+    pub(crate) fn meta(&self, payload: &dyn Payload, meta: Meta, context: &Context<'_>) -> Result<Meta> {
+        if !self.payload_digests.any() {
+            return Ok(meta);
+        }
+        let (sha256, blake3) = digests(payload, self.payload_digests, context)?;
+        Ok(Meta { sha256, blake3, ..meta })
     }
 }
 
@@ -91,6 +136,39 @@ impl Payload for SourceFile {
     fn place(&self) -> Place {
         self.path().into()
     }
+}
+
+/// Bytes of a payload that are hashed at a time.
+const PIECE: usize = 1 << 20;
+
+/// SHA-256 and BLAKE3 of a payload, as far as they are wanted; each on a thread of its own.
+pub(crate) fn digests(
+    payload: &dyn Payload,
+    wanted: PayloadDigests,
+    context: &Context<'_>,
+) -> Result<(Option<Digest>, Option<Digest>)> {
+    let meter = context.meter("hash", Some(payload.size()));
+    let mut sha256 = wanted.sha256.then(|| PlainHasher::new(HashKind::Sha256));
+    let mut blake3 = wanted.blake3.then(|| PlainHasher::new(HashKind::Blake3));
+    let mut piece = vec![0; PIECE];
+    let mut at = 0;
+    while at < payload.size() {
+        let len = (payload.size() - at).min(PIECE as u64) as usize;
+        payload.read_at(at, &mut piece[..len])?;
+        std::thread::scope(|scope| {
+            let bytes = &piece[..len];
+            if let Some(sha256) = &mut sha256 {
+                scope.spawn(|| sha256.update(bytes));
+            }
+            if let Some(blake3) = &mut blake3 {
+                blake3.update(bytes);
+            }
+        });
+        meter.add(len as u64);
+        at += len as u64;
+    }
+    meter.finish();
+    Ok((sha256.map(PlainHasher::finish), blake3.map(PlainHasher::finish)))
 }
 
 /// What a container is made of, from front to back.

@@ -1,18 +1,20 @@
-//! A container from a pipe, in constant memory: each group is released once it is proved.
+//! A container from a pipe: each group is released once it is proved.
 //!
 //! One group is open at a time, or two when the first lacks records and the next has begun. A group is decoded as soon
-//! as every set has k records; its records that come later are only checked. The chain is that of the first group
-//! found; its groups follow one another by their heads. At the end the index, or without one the chain itself, gives
-//! the root. Unless a root was asked for, a census of all records that went by tells whether another chain could have
-//! been restored as well.
+//! as every set has k records; its records that come later are only checked. Groups of a bounded size are held in
+//! memory, larger ones in a temporary file. The chain is that of the first group 0 of which every set came; each of its
+//! groups names the one before it. Unless a root was asked for, a census of all records that went by tells whether
+//! another chain could have been restored as well.
 
 use crate::choose::nothing_found;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
-use crate::forms::container::census::{Census, may_follow};
-use crate::forms::container::scan::{ScanEvent, Taken, scan};
-use crate::forms::encoded::{GroupEntry, Load, Records};
+use crate::forms::container::census::{Census, MAX_BAD_METAS, may_follow};
+use crate::forms::container::scan::{Piped, ScanEvent, Taken, scan};
+use crate::forms::encoded::{Load, Records};
+use crate::groups::Groups;
 use crate::io::output::{FileOut, Policy};
+use crate::io::spool::Spool;
 use crate::leftovers::Leftovers;
 use crate::names::hex;
 use crate::report::{Outcome, Restored};
@@ -22,11 +24,13 @@ use crate::stages::Observed;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
-use fec_core::format::container::{Index, RecordHeader};
-use fec_core::merkle::Frontier;
-use fec_core::params::{FileGeometry, GroupGeometry, Shape};
+use fec_core::format::container::{GroupId, Index, MetaFrame, RecordHeader};
+use fec_core::format::meta::Meta;
+use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry};
 use fec_core::set::{PlanCache, Reading, Run};
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -74,80 +78,134 @@ pub fn to_writer<R: Read>(
     Receiver::new(&pipe, out, &fail, context).run(pipe.input)
 }
 
+/// Where the shards of a group are kept until it is decoded, and then its payload.
+enum Room {
+    /// k·G·L bytes.
+    Memory(Mutex<Vec<u8>>),
+    /// The same, and behind it the proofs.
+    File(Spool),
+}
+
 /// A group of which records are still wanted.
+///
+/// The shard kept in place p of set s starts at (p·G + s)·L. Originals stand where the payload has them, recovery
+/// shards where an original is not (yet).
 struct OpenGroup {
-    geometry: GroupGeometry,
-    root: Digest,
-    head: Digest,
-    /// k·G·L bytes: the shard kept in place p of set s starts at (p·G + s)·L. Originals stand where the
-    /// payload has them, recovery shards where an original is not (yet).
-    bytes: Mutex<Vec<u8>>,
-    /// For each set and place: the shard that stands there, and its proof.
-    kept: Vec<Vec<Option<Kept>>>,
+    id: GroupId,
+    /// X, the tree of its sets.
+    tree: Digest,
+    room: Room,
+    /// For each set of which anything came, and each place: the shard that stands there.
+    kept: BTreeMap<u32, Vec<Option<Kept>>>,
     /// Sets that have fewer than k shards.
     lacking: u32,
 }
 
 struct Kept {
-    index: u32,
-    proof: Vec<u8>,
+    index: u8,
+    /// Empty where it is in the file.
+    proof: Box<[u8]>,
 }
 
 impl OpenGroup {
-    fn new(header: &RecordHeader, mut bytes: Vec<u8>) -> OpenGroup {
-        let geometry = header.group.geometry;
-        let shape = geometry.shape();
-        // Bounded by the scanner's limit on groups; pages are touched as records come.
-        bytes.resize(shape.capacity() as usize, 0);
-        let places = || (0..shape.code.k()).map(|_| None).collect();
-        OpenGroup {
-            geometry,
-            root: header.group.root,
-            head: header.group.head,
-            bytes: Mutex::new(bytes),
-            kept: (0..shape.sets).map(|_| places()).collect(),
-            lacking: shape.sets,
-        }
+    fn new(id: GroupId, tree: Digest, mut bytes: Vec<u8>) -> Result<OpenGroup> {
+        let shape = id.geometry.shape();
+        let shards = shape.set_bytes().saturating_mul(shape.sets.into());
+        let room = if shards <= BOUNDED_GROUP_BYTES {
+            bytes.clear();
+            bytes.resize(shape.capacity() as usize, 0);
+            Room::Memory(Mutex::new(bytes))
+        } else {
+            Room::File(Spool::new()?)
+        };
+        Ok(OpenGroup { id, tree, room, kept: BTreeMap::new(), lacking: shape.sets })
     }
 
-    fn add(&mut self, header: &RecordHeader, proof: &[u8], body: &[u8]) {
-        let shape = *self.geometry.shape();
-        let places = &mut self.kept[header.set as usize];
-        if places.iter().flatten().any(|kept| kept.index == header.index) {
-            return;
+    /// Which of all places of shards a place in a set is.
+    fn ordinal(&self, set: u32, place: usize) -> u64 {
+        place as u64 * u64::from(self.id.geometry.shape().sets) + u64::from(set)
+    }
+
+    fn add(&mut self, header: &RecordHeader, proof: &[u8], body: &[u8]) -> Result<()> {
+        let shape = *self.id.geometry.shape();
+        let k = shape.code.k();
+        let places = self.kept.entry(header.set).or_insert_with(|| (0..k).map(|_| None).collect());
+        if places.iter().flatten().any(|kept| u32::from(kept.index) == header.index) {
+            return Ok(());
         }
         let own = header.index as usize;
         let place = match places.get(own) {
             Some(None) => Some(own),
             _ => places.iter().rposition(Option::is_none),
         };
-        let Some(place) = place else { return };
-        places[place] = Some(Kept { index: header.index, proof: proof.to_vec() });
+        let Some(place) = place else { return Ok(()) };
+        let in_memory = matches!(self.room, Room::Memory(_));
+        let kept = if in_memory { proof.into() } else { Box::default() };
+        places[place] = Some(Kept { index: header.index as u8, proof: kept });
         self.lacking -= u32::from(places.iter().all(Option::is_some));
-        let start = (place * shape.sets as usize + header.set as usize) * shape.shard_len;
-        let bytes = self.bytes.get_mut().unwrap_or_else(|e| e.into_inner());
-        bytes[start..start + shape.shard_len].copy_from_slice(body);
+        let ordinal = self.ordinal(header.set, place);
+        let start = ordinal * shape.shard_len as u64;
+        match &mut self.room {
+            Room::Memory(bytes) => {
+                let bytes = bytes.get_mut().unwrap_or_else(|e| e.into_inner());
+                bytes[start as usize..][..shape.shard_len].copy_from_slice(body);
+                Ok(())
+            }
+            Room::File(file) => {
+                file.put(start, body)?;
+                file.put(shape.capacity() + ordinal * proof.len() as u64, proof)
+            }
+        }
     }
-}
 
-impl OpenGroup {
     fn one(&self, set: u32, index: u32, reading: &mut Reading<'_>) -> Load {
-        let shape = self.geometry.shape();
-        let places = &self.kept[set as usize];
+        let shape = self.id.geometry.shape();
+        let Some(places) = self.kept.get(&set) else { return Load::Missing };
         let found = (0..)
             .zip(places)
-            .find_map(|(p, kept)| kept.as_ref().filter(|k| k.index == index).map(|k| (p, k)));
+            .find_map(|(p, kept)| kept.as_ref().filter(|k| u32::from(k.index) == index).map(|k| (p, k)));
         let Some((place, kept)) = found else { return Load::Missing };
-        let start = (place * shape.sets as usize + set as usize) * shape.shard_len;
-        reading.slot(index).copy_from_slice(&lock(&self.bytes)[start..start + shape.shard_len]);
+        let ordinal = self.ordinal(set, place);
+        let start = ordinal * shape.shard_len as u64;
+        let mut from_file = Vec::new();
+        let proof = match &self.room {
+            Room::Memory(bytes) => {
+                reading.slot(index).copy_from_slice(&lock(bytes)[start as usize..][..shape.shard_len]);
+                &kept.proof[..]
+            }
+            Room::File(file) => {
+                from_file.resize(shape.proof_len(), 0);
+                let at = shape.capacity() + ordinal * shape.proof_len() as u64;
+                let read = file.get(start, reading.slot(index)).and_then(|()| file.get(at, &mut from_file));
+                if let Err(e) = read {
+                    return Load::Unreadable(e);
+                }
+                &from_file
+            }
+        };
         let run = Run { observer: &Observed, ..Run::default() };
-        if reading.check(index, &[&kept.proof], run) { Load::Intact } else { Load::Damaged }
+        if reading.check(index, &[proof], run) { Load::Intact } else { Load::Damaged }
+    }
+
+    /// Puts payload to its place in the group.
+    fn put(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        match &self.room {
+            Room::Memory(room) => {
+                put_in_memory(room, at, bytes);
+                Ok(())
+            }
+            Room::File(file) => file.put(at, bytes),
+        }
     }
 }
 
 impl Records for OpenGroup {
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
         wanted.iter().map(|index| self.one(set, *index, reading)).collect()
+    }
+
+    fn present(&self, _group: u32, _sets: u32) -> Vec<Range<u32>> {
+        self.kept.keys().map(|set| *set..*set + 1).collect()
     }
 }
 
@@ -159,28 +217,30 @@ struct Receiver<'a> {
     write_failure: &'a WriteFailure<'a>,
     context: &'a Context<'a>,
     plans: PlanCache,
+    /// Groups that follow one another; before any was released, groups 0 that may be the first.
     open: Vec<OpenGroup>,
     /// Memory of the group before.
     spare: Vec<u8>,
     /// Its decoders.
     decoders: SpareDecoders,
-    /// The groups that were released.
-    released: Vec<Digest>,
-    shape: Option<Shape>,
-    last: Option<GroupGeometry>,
-    heads: Option<Frontier>,
-    index: Option<Index>,
+    /// The last group that was released, and the first.
+    released: Option<GroupId>,
+    first: Option<GroupId>,
     outcome: Outcome,
     leftovers: Leftovers,
     position: u64,
     /// All records and indexes; none when a root was asked for, since others do not matter then.
     census: Option<Census>,
-    /// Roots of indexes that are not of this chain, up to [`MAX_OTHERS`].
-    others: Vec<Digest>,
+    /// Meta that came, up to [`MAX_METAS`].
+    metas: Vec<MetaFrame>,
+    /// Hashes of meta that a reader must not go by, or past.
+    bad_metas: HashSet<Digest>,
 }
 
-/// Roots of other chains that are named, at most.
-const MAX_OTHERS: usize = 16;
+/// Groups that are open at the same time.
+const MAX_OPEN: usize = 2;
+/// Metas that are kept.
+const MAX_METAS: usize = 64;
 
 impl<'a> Receiver<'a> {
     fn new<R>(
@@ -201,110 +261,139 @@ impl<'a> Receiver<'a> {
             open: Vec::new(),
             spare: Vec::new(),
             decoders: SpareDecoders::default(),
-            released: Vec::new(),
-            shape: None,
-            last: None,
-            heads: None,
-            index: None,
+            released: None,
+            first: None,
             outcome: Outcome::default(),
             leftovers,
             position: 0,
             census: pipe.wanted.is_none().then(Census::default),
-            others: Vec::new(),
+            metas: Vec::new(),
+            bad_metas: HashSet::new(),
         }
     }
 
     fn run(mut self, input: impl Read) -> Result<Restored> {
         let meter = self.context.meter("decode", None);
-        let (place, max_group) = (self.place, self.context.settings.max_group);
-        scan(input, place, max_group, meter.as_ref(), |at, found| self.on(at, found))?;
+        let (place, wanted) = (self.place, self.wanted);
+        scan(Piped(input), place, wanted, meter.as_ref(), |at, found| self.on(at, found))?;
         meter.finish();
         self.end()
     }
 
     fn on(&mut self, at: u64, found: ScanEvent<'_>) -> Result<Taken> {
         match found {
-            ScanEvent::Record { header, proof, body } => {
+            ScanEvent::Record { header, tree, proof, body } => {
+                self.leftovers.found_version_1();
                 if let Some(census) = &mut self.census {
-                    census.add_record(&header, at)?;
+                    census.add_record(&header, &tree, at)?;
                 }
-                self.record(&header, proof, body).map(|()| Taken::Yes)
+                self.record(&header, &tree, proof, body)?;
             }
-            ScanEvent::Index(index) => {
-                if let Some(census) = &mut self.census {
-                    census.add_index((*index).clone());
-                }
-                self.index(*index);
-                Ok(Taken::Yes)
-            }
-            ScanEvent::IndexHeader(header) => {
-                let is_known = self.index.as_ref().is_some_and(|i| i.root == header.root);
-                Ok(if is_known { Taken::Yes } else { Taken::No { hashed: 0 } })
-            }
-            ScanEvent::Rejected(error) => {
+            ScanEvent::Meta(frame) => self.meta(*frame),
+            ScanEvent::BadMeta(meta_hash, error) => {
                 self.leftovers.reject(|| format!("offset {at}"), error);
-                Ok(Taken::No { hashed: 0 })
+                if self.bad_metas.len() < MAX_BAD_METAS {
+                    self.bad_metas.insert(meta_hash);
+                }
+                if let Some(census) = &mut self.census {
+                    census.add_bad_meta(meta_hash);
+                }
             }
+            ScanEvent::Index(index) => self.index(*index),
+            ScanEvent::IndexHeader(..) => {
+                self.leftovers.found_version_1();
+                return Ok(Taken::No { looked_before: false });
+            }
+            ScanEvent::Annex(_) => {}
+            ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
         }
+        Ok(Taken::Yes)
     }
 
-    fn record(&mut self, header: &RecordHeader, proof: &[u8], body: &[u8]) -> Result<()> {
-        let number = header.group.geometry.number();
-        let is_same = |g: &OpenGroup| g.root == header.group.root && g.geometry == header.group.geometry;
-        if let Some(place) = self.open.iter().position(is_same) {
-            self.open[place].add(header, proof, body);
-        } else if self.released.get(number as usize) != Some(&header.group.root) && self.continues(header) {
-            if self.open.len() == 2 {
-                // The first of two open groups lacked records all the while.
-                self.release_first()?;
-            }
-            self.check_memory(header)?;
-            let spare = std::mem::take(&mut self.spare);
-            self.open.push(OpenGroup::new(header, spare));
-            let newest = self.open.len() - 1;
-            self.open[newest].add(header, proof, body);
+    fn record(&mut self, header: &RecordHeader, tree: &Digest, proof: &[u8], body: &[u8]) -> Result<()> {
+        let id = header.group;
+        if id.geometry.is_last() && self.wanted.is_some_and(|wanted| wanted != id.root) {
+            self.leftovers.other_root(&id.root);
+            return Ok(());
         }
-        while self.open.first().is_some_and(|g| g.lacking == 0) {
+        if let Some(place) = self.open.iter().position(|g| g.id.root == id.root) {
+            self.open[place].add(header, proof, body)?;
+            if self.released.is_none() && id.geometry.number() == 0 {
+                // Of groups that may be the first, the one that a record came of last is given up last.
+                let group = self.open.remove(place);
+                let zeros = self.open.iter().take_while(|g| g.id.geometry.number() == 0).count();
+                self.open.insert(zeros, group);
+            }
+        } else if self.released.is_none_or(|released| released.root != id.root) && self.continues(&id) {
+            self.make_room(&id)?;
+            self.check_memory(&id)?;
+            let spare = std::mem::take(&mut self.spare);
+            let mut group = OpenGroup::new(id, *tree, spare)?;
+            group.add(header, proof, body)?;
+            self.open.push(group);
+        }
+        while self.next_is_whole() {
             self.release_first()?;
         }
         Ok(())
     }
 
-    /// Refuses a group whose shards are so small that their proofs fill the memory.
-    fn check_memory(&self, header: &RecordHeader) -> Result<()> {
-        let shape = header.group.geometry.shape();
-        let kept = shape.proof_len() + size_of::<Option<Kept>>();
-        let shards = shape.capacity() / shape.shard_len as u64;
-        let need = shape.capacity().saturating_add(shards.saturating_mul(kept as u64));
+    /// Whether the group to be released next has k shards of every set; before anything was released, any group 0.
+    fn next_is_whole(&mut self) -> bool {
+        if self.released.is_none() {
+            let whole = self.open.iter().position(|g| g.id.geometry.number() == 0 && g.lacking == 0);
+            if let Some(place) = whole {
+                let root = self.open[place].id.root;
+                // The others are not the first group, and nothing that follows them is wanted.
+                self.open.retain(|g| g.id.root == root || g.id.before == root);
+                self.open.sort_by_key(|g| g.id.geometry.number());
+            }
+            return whole.is_some();
+        }
+        self.open.first().is_some_and(|g| g.lacking == 0)
+    }
+
+    /// Gives up, or releases as far as it goes, what stands in the way of a group that begins.
+    fn make_room(&mut self, id: &GroupId) -> Result<()> {
+        if self.open.len() < MAX_OPEN {
+            return Ok(());
+        }
+        if self.released.is_none() && id.geometry.number() == 0 {
+            self.open.remove(0);
+            return Ok(());
+        }
+        // The first of two open groups lacked records all the while.
+        self.release_first()
+    }
+
+    /// Refuses sets that do not fit the memory.
+    fn check_memory(&self, id: &GroupId) -> Result<()> {
+        let shape = id.geometry.shape();
         let most = self.context.settings.max_memory;
+        let need = shape.set_bytes();
         if need > most {
-            return Err(Error::at("decode", self.place, ErrorKind::GroupMemory { need, most }));
+            return Err(Error::at("decode", self.place, ErrorKind::SetMemory { need, most }));
         }
         Ok(())
     }
 
-    /// Whether a record opens the next group of this chain.
-    fn continues(&mut self, header: &RecordHeader) -> bool {
-        let geometry = &header.group.geometry;
-        let (next, expected_head) = match (self.open.last(), &self.heads) {
-            (None, None) => (0, Some([0; 32])),
-            (None, Some(heads)) => (self.released.len() as u32, heads.root()),
-            (Some(open), heads) => {
-                let hash = geometry.shape().hash;
-                let mut heads = heads.clone().unwrap_or_else(|| Frontier::new(hash));
-                self.open.iter().for_each(|g| heads.push(g.root));
-                (open.geometry.number() + 1, heads.root())
-            }
+    /// Whether a group is the next of this chain, or may be the first of all.
+    fn continues(&mut self, id: &GroupId) -> bool {
+        let newest = match (self.open.last(), self.released) {
+            (Some(open), _) => Some(open.id),
+            (None, released) => released,
         };
-        let after_last = self.last.is_some() || self.open.last().is_some_and(|g| g.geometry.is_last());
-        let first_shape = self.shape.or(self.open.first().map(|g| *g.geometry.shape()));
-        if geometry.number() != next || Some(header.group.head) != expected_head || after_last {
-            return false;
+        let number = id.geometry.number();
+        let Some(before) = newest else { return number == 0 };
+        if number == 0 {
+            return self.released.is_none();
         }
-        let fits = first_shape.is_none_or(|shape| may_follow(&shape, geometry));
-        if !fits {
+        let is_next =
+            before.root == id.before && before.geometry.number() + 1 == number && !before.geometry.is_last();
+        let fits = is_next && may_follow(&before.geometry, &id.geometry);
+        if is_next && !fits {
             let error = FormatError::NotCanonical("a group is not what the geometry of the payload implies");
-            self.leftovers.reject(|| format!("group {next}"), error);
+            self.leftovers.reject(|| format!("group {number}"), error);
         }
         fits
     }
@@ -312,18 +401,19 @@ impl<'a> Receiver<'a> {
     /// Decodes the first open group and writes it.
     fn release_first(&mut self) -> Result<()> {
         let group = self.open.remove(0);
-        let start = self.shape.map_or(0, |s| u64::from(group.geometry.number()) * s.capacity());
-        let entry = GroupEntry { geometry: group.geometry, root: group.root, start };
-        let held = 2 * group.geometry.shape().capacity();
+        let first = self.first.unwrap_or(group.id).geometry;
+        let groups = Groups::new(first, group.id.geometry, vec![group.tree]);
+        let start = groups.start();
+        let held = match &group.room {
+            Room::Memory(_) => 2 * group.id.geometry.shape().capacity(),
+            Room::File(_) => 0,
+        };
         let mut walk = SetWalk::new(self.context, &self.plans);
         walk.budget = walk.budget.saturating_sub(held);
         walk.spare = std::mem::take(&mut self.decoders);
-        let put = |offset: u64, bytes: &[u8]| {
-            put_in_memory(&group.bytes, offset - start, bytes);
-            Ok(())
-        };
+        let put = |offset: u64, bytes: &[u8]| group.put(offset - start, bytes);
         let visitor = PayloadOut { put: &put, partial: false };
-        let mut done = walk.run(&group, std::slice::from_ref(&entry), &visitor)?;
+        let mut done = walk.run(&group, &groups, &visitor)?;
         self.decoders = walk.spare;
         if let Some(set) = done.untrue.take() {
             return Err(untrue(set));
@@ -334,87 +424,107 @@ impl<'a> Receiver<'a> {
             return Err(Error::at("decode", self.place, ErrorKind::NotWhole { position, lost, leftovers }));
         }
         self.outcome.absorb(done);
-        let bytes = into_value(group.bytes);
-        let payload = &bytes[..group.geometry.payload_len() as usize];
-        self.out.write_all(payload).map_err(self.write_failure)?;
-        self.position += payload.len() as u64;
-        self.shape.get_or_insert(*group.geometry.shape());
-        self.heads.get_or_insert_with(|| Frontier::new(group.geometry.shape().hash)).push(group.root);
-        self.released.push(group.root);
-        if group.geometry.is_last() {
-            self.last = Some(group.geometry);
+        let len = group.id.geometry.payload_len();
+        match group.room {
+            Room::Memory(bytes) => {
+                let bytes = into_value(bytes);
+                self.out.write_all(&bytes[..len as usize]).map_err(self.write_failure)?;
+                self.spare = bytes;
+            }
+            Room::File(file) => file.copy_to(len, self.out, self.write_failure)?,
         }
-        tracing::debug!("group {} released, head {}", group.geometry.number(), hex(&group.head));
-        self.spare = bytes;
+        self.position += len;
+        self.first.get_or_insert(group.id);
+        self.released = Some(group.id);
+        tracing::debug!("group {} released, root {}", group.id.geometry.number(), hex(&group.id.root));
         Ok(())
     }
 
+    fn meta(&mut self, frame: MetaFrame) {
+        self.leftovers.found_version_1();
+        if self.metas.len() < MAX_METAS {
+            self.metas.push(frame);
+        }
+    }
+
     fn index(&mut self, index: Index) {
-        let own = index.group_roots.starts_with(&self.released)
-            && (self.released.len()..)
-                .zip(&self.open)
-                .all(|(i, g)| index.group_roots.get(i) == Some(&g.root));
-        let nothing_yet = self.released.is_empty() && self.open.is_empty();
-        let wanted = self.wanted;
-        // Another index of the same groups never takes the place of one that was found, unless it is the one
-        // asked for.
-        let own =
-            own && self.index.as_ref().is_none_or(|i| i.root == index.root || Some(index.root) == wanted);
-        if own && !nothing_yet {
-            self.index = Some(index);
-        } else if self.others.len() < MAX_OTHERS && !self.others.contains(&index.root) {
-            self.others.push(index.root);
+        self.leftovers.found_version_1();
+        if self.wanted.is_some_and(|wanted| wanted != index.header.root) {
+            return;
+        }
+        let frame = MetaFrame {
+            meta_hash: index.header.meta_hash,
+            meta_len: index.header.meta_len,
+            meta: index.meta.clone(),
+        };
+        if self.first.is_some_and(|first| first.before == frame.meta_hash) {
+            // The copy that belongs to the chain is kept whatever came before.
+            self.metas.insert(0, frame);
+        } else {
+            self.meta(frame);
+        }
+        if let Some(census) = &mut self.census {
+            census.add_index(index);
         }
     }
 
     /// The end of the input: the last groups, and the root.
     fn end(mut self) -> Result<Restored> {
         while !self.open.is_empty() {
+            if self.released.is_none() {
+                // Of groups that may be the first, the one that a record came of last.
+                let last = self.open.iter().rposition(|g| g.id.geometry.number() == 0).unwrap_or(0);
+                let root = self.open[last].id.root;
+                self.open.retain(|g| g.id.root == root || g.id.before == root);
+            }
             self.release_first()?;
         }
-        let (Some(shape), Some(last)) = (self.shape, self.last) else {
-            if self.released.is_empty() {
-                return Err(nothing_found(self.wanted, self.others, self.leftovers));
+        let (Some(first), Some(last)) = (self.first, self.released) else {
+            if let Some(census) = &mut self.census {
+                // What does not follow is noted there.
+                let _ = census.chains();
+                self.leftovers.absorb(&census.leftovers);
+            }
+            let others = std::mem::take(&mut self.leftovers.others);
+            return Err(nothing_found(self.wanted, others, self.leftovers));
+        };
+        if !last.geometry.is_last() {
+            if !self.leftovers.others.is_empty() {
+                let others = std::mem::take(&mut self.leftovers.others);
+                return Err(nothing_found(self.wanted, others, self.leftovers));
             }
             let (position, leftovers) = (self.position, Box::new(self.leftovers));
             return Err(Error::at("decode", self.place, ErrorKind::Cut { position, leftovers }));
-        };
-        let geometry = FileGeometry::of_chain(&shape, &last);
-        let root = self.root(&geometry)?;
-        if let Some(wanted) = self.wanted.filter(|w| *w != root) {
-            return Err(nothing_found(Some(wanted), vec![root], self.leftovers));
+        }
+        let root = last.root;
+        if self.bad_metas.contains(&first.before) {
+            return Err(nothing_found(self.wanted, Vec::new(), self.leftovers));
         }
         if let Some(census) = &mut self.census {
-            let chains = census.chains_found()?;
-            let others = chains.iter().filter(|c| c.root != Some(root) && census.is_restorable(c));
+            let (chains, _) = census.chains();
+            let others = chains.iter().filter(|c| c.root != Some(root) && c.is_restorable);
             let mut roots = vec![Some(root)];
             roots.extend(others.map(|chain| chain.root));
             if roots.len() > 1 {
                 return Err(Error::new("decode", ErrorKind::Ambiguous(roots)));
             }
         }
-        let groups = (0..geometry.groups()).map(|g| u64::from(geometry.group(g).shape().sets));
+        let geometry = FileGeometry::of_chain(first.geometry.shape(), &last.geometry)
+            .map_err(|e| Error::at("decode", self.place, ErrorKind::Format(e)))?;
+        let sets = |g: GroupGeometry| u64::from(g.shape().sets);
+        let is_empty = first.geometry.shape().hash.digest(b"") == first.before;
+        let meta = self.metas.iter().find(|frame| frame.meta_hash == first.before);
         Ok(Restored {
             root: Some(root),
-            name: None,
+            meta: meta.map(|frame| frame.meta.clone()).or(is_empty.then(Meta::default)),
+            is_sealed: first.geometry.shape().is_sealed(),
             payload_len: Some(geometry.payload_len()),
-            sets: groups.sum(),
+            part: None,
+            sets: u64::from(last.geometry.number()) * sets(first.geometry) + sets(last.geometry),
             outcome: self.outcome,
             leftovers: self.leftovers,
-            others: self.others.into_iter().filter(|other| *other != root).collect(),
+            others: Vec::new(),
             written: true,
         })
-    }
-
-    /// The root of the groups that were released.
-    fn root(&self, geometry: &FileGeometry) -> Result<Digest> {
-        let tree = self.heads.as_ref().and_then(Frontier::root).unwrap_or([0; 32]);
-        match &self.index {
-            Some(index) if index.geometry == *geometry && index.group_roots == self.released => {
-                Ok(index.root)
-            }
-            Some(index) => Err(Error::at("decode", self.place, ErrorKind::OtherIndex(index.root))),
-            None => Ok(geometry.root(&tree, &[])),
-        }
     }
 }

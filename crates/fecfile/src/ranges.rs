@@ -87,6 +87,60 @@ impl Ranges {
     }
 }
 
+/// How many bytes there are, and where: up to [`RangeList::MOST`] ranges are listed.
+#[derive(Clone, Debug, Default)]
+pub struct RangeList {
+    listed: Ranges,
+    bytes: u64,
+}
+
+impl RangeList {
+    /// Ranges that are listed.
+    pub const MOST: usize = 10_000;
+
+    /// Adds a range that overlaps none that is there.
+    pub fn add(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        self.bytes += end - start;
+        if self.listed.len() < RangeList::MOST || self.listed.end() == Some(start) {
+            self.listed.add(start, end);
+        }
+    }
+
+    /// Adds all of another list.
+    pub fn absorb(&mut self, other: &RangeList) {
+        let unlisted = other.bytes - other.listed.total();
+        other.listed.iter().for_each(|(start, end)| self.add(start, end));
+        self.bytes += unlisted;
+    }
+
+    /// Bytes of all ranges, listed or not.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The ranges that are listed, in order.
+    pub fn list(&self) -> Vec<ByteRange> {
+        self.listed.list()
+    }
+
+    /// Lines for people, one for each range, up to `most`.
+    pub fn describe(&self, what: &str, most: usize, out: &mut String) {
+        self.listed.describe(what, most, out);
+        let unlisted = self.bytes - self.listed.total();
+        if unlisted > 0 {
+            out.push_str(&format!("  {what}: {unlisted} more bytes elsewhere\n"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,17 @@
 //! What operations found, as values; the words for them are the caller's.
 
 use crate::leftovers::Leftovers;
-use crate::ranges::{ByteRange, Ranges};
+use crate::losses::Losses;
+use crate::ranges::{ByteRange, RangeList};
 use fec_core::digest::Digest;
+use fec_core::format::meta::Meta;
 use fec_core::params::{self, Shape};
 use fec_core::set::SetError;
 
 /// What became of the sets that were walked over.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Sets that were decoded and proved by their codeword.
+    /// Sets of which all originals are proved, each by its own path or by the tree of the originals.
     pub proved_sets: u64,
     /// Of those, sets in which an original shard was missing or damaged.
     pub mended_sets: u64,
@@ -19,12 +21,14 @@ pub struct Outcome {
     pub intact_records: u64,
     /// Records that were read and did not pass.
     pub damaged_records: u64,
-    /// Payload proved by the codeword of its set.
-    pub by_codeword: u64,
-    /// Payload proved only by its own path, in sets that cannot be decoded.
-    pub by_path: Ranges,
+    /// Payload of those sets.
+    pub restored: u64,
+    /// Payload that is intact in sets that cannot be decoded.
+    pub by_path: RangeList,
     /// Payload that is lost.
-    pub lost: Ranges,
+    pub lost: RangeList,
+    /// Sets that cannot be decoded, while the walk goes on.
+    pub(crate) losses: Losses,
     /// The first set that the root binds and that breaks a rule.
     pub untrue: Option<(u32, u32, SetError)>,
     /// The first record that could not be read.
@@ -34,7 +38,7 @@ pub struct Outcome {
 impl Outcome {
     /// Whether every set was restored.
     pub fn is_whole(&self) -> bool {
-        self.lost_sets == 0 && self.untrue.is_none()
+        self.lost_sets == 0 && self.lost.is_empty() && self.untrue.is_none()
     }
 
     /// Adds what became of other sets.
@@ -44,9 +48,10 @@ impl Outcome {
         self.lost_sets += other.lost_sets;
         self.intact_records += other.intact_records;
         self.damaged_records += other.damaged_records;
-        self.by_codeword += other.by_codeword;
-        other.by_path.iter().for_each(|(start, end)| self.by_path.add(start, end));
-        other.lost.iter().for_each(|(start, end)| self.lost.add(start, end));
+        self.restored += other.restored;
+        self.by_path.absorb(&other.by_path);
+        self.lost.absorb(&other.lost);
+        self.losses.absorb(other.losses);
         self.untrue = self.untrue.take().or(other.untrue);
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
@@ -68,10 +73,14 @@ pub struct Written {
 pub struct Restored {
     /// The root; `None` for a container that was cut.
     pub root: Option<Digest>,
-    /// The recorded name.
-    pub name: Option<Vec<u8>>,
+    /// The meta; `None` when all copies of it are lost.
+    pub meta: Option<Meta>,
+    /// Whether the payload is ciphertext.
+    pub is_sealed: bool,
     /// Bytes of the payload, if its end is known.
     pub payload_len: Option<u64>,
+    /// The part that was asked for, if not all of it.
+    pub part: Option<ByteRange>,
     /// Sets of the encoding.
     pub sets: u64,
     /// What became of them.
@@ -161,6 +170,8 @@ pub struct Verified {
     pub form: params::Form,
     /// The root; `None` for a container that was cut.
     pub root: Option<Digest>,
+    /// The meta; `None` when all copies of it are lost.
+    pub meta: Option<Meta>,
     /// The shape of its sets.
     pub shape: Shape,
     /// Bytes of the payload, if its end is known.

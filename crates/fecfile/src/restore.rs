@@ -3,16 +3,19 @@
 
 use crate::archive::Archive;
 use crate::context::Context;
-use crate::error::{Error, Place, Result, WriteFailure};
+use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
 use crate::forms::encoded::Encoded;
+use crate::io::ReadAt;
 use crate::io::output::{self, FileOut, Policy};
 use crate::io::spool::Spool;
+use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
 use crate::stages::{self, Stage};
 use fec_core::executor::lock;
+use fec_core::params::BOUNDED_GROUP_BYTES;
 use fec_core::set::{Decoded, Reading};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -28,7 +31,7 @@ pub struct PayloadOut<'a> {
 }
 
 impl SetVisitor for PayloadOut<'_> {
-    fn decoded(&self, set: &SetEntry<'_>, rows: &Decoded<'_>) -> Result<()> {
+    fn decoded(&self, set: &SetEntry, rows: &Decoded<'_>) -> Result<()> {
         for (offset, bytes) in rows.payload() {
             let _stage = stages::enter(Stage::Write, bytes.len() as u64);
             (self.put)(set.group.start + offset, bytes)?;
@@ -36,7 +39,7 @@ impl SetVisitor for PayloadOut<'_> {
         Ok(())
     }
 
-    fn undecoded(&self, set: &SetEntry<'_>, rows: &Reading<'_>) -> Result<()> {
+    fn undecoded(&self, set: &SetEntry, rows: &Reading<'_>) -> Result<()> {
         for (index, start, len) in set.originals().filter(|_| self.partial) {
             if let Some(row) = rows.row(index) {
                 (self.put)(start, &row[..len])?;
@@ -44,6 +47,15 @@ impl SetVisitor for PayloadOut<'_> {
         }
         Ok(())
     }
+}
+
+/// What is wanted of a payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// What is proved, with zeros for what is lost, if it is not whole.
+    pub partial: bool,
+    /// Every set must be one codeword, its recovery shards too.
+    pub strict: bool,
 }
 
 impl Archive {
@@ -55,9 +67,10 @@ impl Archive {
         &self,
         path: &Path,
         policy: Policy,
-        partial: bool,
+        wish: Wish,
         context: &Context<'_>,
     ) -> Result<Restored> {
+        let partial = wish.partial;
         let encoded = self.encoded();
         if let Some(outcome) = self.hopeless(&encoded, partial, context)? {
             return self.restored(&encoded, outcome, false);
@@ -67,6 +80,7 @@ impl Archive {
         let meter = context.meter("decode", Some(len));
         let mut walk = SetWalk::new(context, self.plans());
         walk.meter = Some(meter.as_ref());
+        walk.strict = wish.strict;
         output::check_room(path, len)?;
         let out = FileOut::create(path, policy)?;
         let put = |offset, bytes: &[u8]| out.put(offset, bytes);
@@ -74,6 +88,9 @@ impl Archive {
         let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
         let keep = outcome.untrue.is_none() && (outcome.is_whole() || partial);
         meter.finish();
+        if keep && wish.strict && outcome.is_whole() {
+            check_digests(&encoded, &WrittenPayload { bytes: out.file(), len, place: path.into() }, context)?;
+        }
         if keep {
             let _stage = stages::enter(Stage::Sync, 0);
             out.commit(len)?;
@@ -90,9 +107,10 @@ impl Archive {
         &self,
         out: &mut dyn Write,
         place: &Place,
-        partial: bool,
+        wish: Wish,
         context: &Context<'_>,
     ) -> Result<Restored> {
+        let partial = wish.partial;
         let encoded = self.encoded();
         if let Some(outcome) = self.hopeless(&encoded, partial, context)? {
             return self.restored(&encoded, outcome, false);
@@ -101,10 +119,11 @@ impl Archive {
         let meter = context.meter("decode", Some(encoded.known_len()));
         let mut walk = SetWalk::new(context, self.plans());
         walk.meter = Some(meter.as_ref());
+        walk.strict = wish.strict;
         let fail = |e| Error::io("write", place.clone(), e);
-        let (outcome, written) = match encoded.groups.len() {
-            1 => spooled(&encoded, &walk, partial, out, &fail)?,
-            _ => by_group(&encoded, &mut walk, partial, out, &fail)?,
+        let (outcome, written) = match wish.strict && has_digests(&encoded) {
+            true => checked(&encoded, &walk, partial, out, &fail)?,
+            false => by_group(&encoded, &mut walk, partial, out, &fail)?,
         };
         meter.finish();
         self.restored(&encoded, outcome, written)
@@ -120,8 +139,47 @@ impl Archive {
     }
 }
 
-/// One group, of any size: its first bytes need every set, so it goes through a temporary file.
-fn spooled(
+/// A payload that was written, and is read again.
+struct WrittenPayload<'a> {
+    bytes: &'a dyn ReadAt,
+    len: u64,
+    place: Place,
+}
+
+impl Payload for WrittenPayload<'_> {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.bytes.read_exact_at(offset, out).map_err(|e| Error::io("read", self.place.clone(), e))
+    }
+
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+}
+
+/// Whether digests of the payload are recorded.
+fn has_digests(encoded: &Encoded) -> bool {
+    encoded.meta.is_some_and(|meta| meta.sha256.is_some() || meta.blake3.is_some())
+}
+
+/// Compares the recorded digests with a whole payload.
+fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Context<'_>) -> Result<()> {
+    let Some(meta) = encoded.meta.filter(|_| has_digests(encoded)) else { return Ok(()) };
+    let wanted = PayloadDigests { sha256: meta.sha256.is_some(), blake3: meta.blake3.is_some() };
+    let (sha256, blake3) = payload::digests(payload, wanted, context)?;
+    for (name, is, recorded) in [("SHA-256", sha256, meta.sha256), ("BLAKE3", blake3, meta.blake3)] {
+        if is != recorded {
+            return Err(Error::new("decode", ErrorKind::OtherDigest(name)));
+        }
+    }
+    Ok(())
+}
+
+/// All of a payload of which digests are recorded, through a temporary file: they are compared before a byte goes out.
+fn checked(
     encoded: &Encoded,
     walk: &SetWalk,
     partial: bool,
@@ -130,16 +188,22 @@ fn spooled(
 ) -> Result<(Outcome, bool)> {
     let spool = Spool::new()?;
     let put = |offset, bytes: &[u8]| spool.put(offset, bytes);
-    let visitor = PayloadOut { put: &put, partial };
-    let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
+    let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &PayloadOut { put: &put, partial })?;
     let keep = outcome.untrue.is_none() && (outcome.is_whole() || partial);
+    let len = encoded.known_len();
+    if keep && outcome.is_whole() {
+        spool.set_len(len)?;
+        let written = WrittenPayload { bytes: spool.bytes(), len, place: Place::Temporary };
+        check_digests(encoded, &written, &walk.context)?;
+    }
     if keep {
-        spool.copy_to(encoded.known_len(), out, fail)?;
+        spool.copy_to(len, out, fail)?;
     }
     Ok((outcome, keep))
 }
 
-/// Group after group, each from memory, as soon as it is proved.
+/// Group after group, each as soon as it is proved. Small groups wait for that in memory, others in a temporary file:
+/// the first bytes of a group need every set of it.
 fn by_group(
     encoded: &Encoded,
     walk: &mut SetWalk,
@@ -147,27 +211,42 @@ fn by_group(
     out: &mut dyn Write,
     fail: &WriteFailure<'_>,
 ) -> Result<(Outcome, bool)> {
-    walk.budget = walk.context.settings.max_memory.saturating_sub(encoded.shape().capacity());
+    let most = walk.context.settings.max_memory;
     let mut outcome = Outcome::default();
     let buffer = Mutex::new(Vec::new());
-    for group in &encoded.groups {
-        {
+    if partial {
+        // Nothing is known of what stands before.
+        io::copy(&mut io::repeat(0).take(encoded.groups.start()), out).map_err(fail)?;
+    }
+    for nth in 0..encoded.groups.len() {
+        let (group, only) = (encoded.groups.get(nth), encoded.groups.only(nth));
+        let len = group.geometry.payload_len();
+        let capacity = group.geometry.shape().capacity();
+        let is_small = capacity <= BOUNDED_GROUP_BYTES && encoded.groups.len() > 1;
+        let spool = if is_small { None } else { Some(Spool::new()?) };
+        walk.budget = if is_small { most.saturating_sub(capacity) } else { most };
+        if is_small {
             let mut bytes = lock(&buffer);
             bytes.clear();
-            bytes.resize(group.geometry.payload_len() as usize, 0);
+            bytes.resize(len as usize, 0);
         }
-        let put = |offset: u64, bytes: &[u8]| {
-            put_in_memory(&buffer, offset - group.start, bytes);
-            Ok(())
+        let put = |offset: u64, bytes: &[u8]| match &spool {
+            Some(spool) => spool.put(offset - group.start, bytes),
+            None => {
+                put_in_memory(&buffer, offset - group.start, bytes);
+                Ok(())
+            }
         };
-        let visitor = PayloadOut { put: &put, partial };
-        let done = walk.run(encoded.records.as_ref(), std::slice::from_ref(group), &visitor)?;
+        let done = walk.run(encoded.records.as_ref(), &only, &PayloadOut { put: &put, partial })?;
         let stop = done.untrue.is_some() || !(done.is_whole() || partial);
         outcome.absorb(done);
         if stop {
             return Ok((outcome, false));
         }
-        out.write_all(&lock(&buffer)).map_err(fail)?;
+        match spool {
+            Some(spool) => spool.copy_to(len, out, fail)?,
+            None => out.write_all(&lock(&buffer)).map_err(fail)?,
+        }
     }
     Ok((outcome, true))
 }

@@ -1,17 +1,22 @@
 //! One walk over all sets of an encoding, on all threads: each set is loaded, checked and decoded, and handed whole to
-//! a visitor. Restoring and verifying are visitors.
+//! a visitor. Restoring and verifying are visitors. Sets of which nothing is there are lost without being looked at, so
+//! that the work follows what there is and not what a header claims.
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::forms::encoded::{GroupEntry, Load, Records};
+use crate::forms::encoded::{Load, Records};
+use crate::groups::{GroupEntry, Groups};
+use crate::losses::{self, Losses};
 use crate::report::Outcome;
 use crate::stages::{self, Observed};
 use crate::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::params::Shape;
 use fec_core::set::{Decoded, PlanCache, Reading, Run, SetDecoder, SetError};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes sets as they are decoded. Called from several threads.
 pub trait SetVisitor: Sync {
@@ -20,17 +25,17 @@ pub trait SetVisitor: Sync {
         false
     }
 
-    /// A set that was decoded, and proved by its codeword.
+    /// A set that was decoded: all its originals are proved.
     ///
     /// # Errors
     /// Whatever must end the walk.
-    fn decoded(&self, set: &SetEntry<'_>, rows: &Decoded<'_>) -> Result<()>;
+    fn decoded(&self, set: &SetEntry, rows: &Decoded<'_>) -> Result<()>;
 
     /// A set with too few shards, of which the intact ones are proved by their own paths.
     ///
     /// # Errors
     /// Whatever must end the walk.
-    fn undecoded(&self, _set: &SetEntry<'_>, _rows: &Reading<'_>) -> Result<()> {
+    fn undecoded(&self, _set: &SetEntry, _rows: &Reading<'_>) -> Result<()> {
         Ok(())
     }
 }
@@ -39,21 +44,21 @@ pub trait SetVisitor: Sync {
 pub struct Nobody;
 
 impl SetVisitor for Nobody {
-    fn decoded(&self, _set: &SetEntry<'_>, _rows: &Decoded<'_>) -> Result<()> {
+    fn decoded(&self, _set: &SetEntry, _rows: &Decoded<'_>) -> Result<()> {
         Ok(())
     }
 }
 
 /// Which set it is.
 #[derive(Clone, Copy, Debug)]
-pub struct SetEntry<'a> {
+pub struct SetEntry {
     /// Its group.
-    pub group: &'a GroupEntry,
+    pub group: GroupEntry,
     /// Its number in the group.
     pub set: u32,
 }
 
-impl SetEntry<'_> {
+impl SetEntry {
     /// For each original that holds payload: its index, where that stands in the whole payload, and how many bytes it is.
     pub fn originals(&self) -> impl Iterator<Item = (u32, u64, usize)> {
         let (geometry, set, start) = (self.group.geometry, self.set, self.group.start);
@@ -105,6 +110,8 @@ pub struct SetWalk<'a> {
     pub budget: u64,
     /// Counts the payload that was walked over.
     pub meter: Option<&'a dyn Meter>,
+    /// Every set must be one codeword, its recovery shards too.
+    pub strict: bool,
     /// Decoders of earlier walks, for visitors that want the same rows.
     pub spare: SpareDecoders,
 }
@@ -113,7 +120,14 @@ impl<'a> SetWalk<'a> {
     /// A walk with all the memory that is allowed.
     pub fn new(context: &Context<'a>, plans: &'a PlanCache) -> SetWalk<'a> {
         let budget = context.settings.max_memory;
-        SetWalk { context: *context, plans, budget, meter: None, spare: SpareDecoders::default() }
+        SetWalk {
+            context: *context,
+            plans,
+            budget,
+            meter: None,
+            strict: false,
+            spare: SpareDecoders::default(),
+        }
     }
 
     /// Decodes all sets of `groups` and shows each to `visitor`.
@@ -123,20 +137,18 @@ impl<'a> SetWalk<'a> {
     pub fn run(
         &self,
         records: &dyn Records,
-        groups: &[GroupEntry],
+        groups: &Groups<'_>,
         visitor: &dyn SetVisitor,
     ) -> Result<Outcome> {
-        let Some(largest) = groups.iter().map(|g| g.geometry.shape()).max_by_key(|s| s.set_bytes()) else {
-            return Ok(Outcome::default());
-        };
-        let order = SetOrder::new(groups);
+        let largest = groups.largest();
         let decoder_bytes = match visitor.wants_recovery() {
             true => largest.set_bytes(),
             false => SetDecoder::payload_bytes(largest),
         };
-        let (workers, inner) = share(self.context.settings.threads, order.sets(), decoder_bytes, self.budget);
+        let (workers, inner) =
+            share(self.context.settings.threads, groups.sets(), decoder_bytes, self.budget);
         self.spare.trim(workers, largest);
-        let next = AtomicU64::new(0);
+        let queue = Mutex::new(SetQueue::new(groups, records));
         let stop = AtomicBool::new(false);
         let total: Mutex<Result<Outcome>> = Mutex::new(Ok(Outcome::default()));
         Threads(workers).run(workers, &|_| {
@@ -144,7 +156,7 @@ impl<'a> SetWalk<'a> {
             let mut outcome = Outcome::default();
             let mut result = Ok(());
             while !stop.load(Ordering::Relaxed) {
-                let Some(set) = order.set(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                let Some(set) = lock(&queue).next() else { break };
                 result = self.set(records, &set, &mut decoder, inner, visitor, &mut outcome);
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
@@ -159,57 +171,103 @@ impl<'a> SetWalk<'a> {
                 (Err(_), _) => {}
             }
         });
-        into_value(total)
+        let mut outcome = into_value(total)?;
+        outcome.losses.absorb(into_value(queue).absent);
+        let losses = std::mem::take(&mut outcome.losses);
+        outcome.lost_sets += losses.sets();
+        let (lost, by_path) = losses.payload(groups);
+        outcome.lost.absorb(&lost);
+        outcome.by_path.absorb(&by_path);
+        Ok(outcome)
     }
 
     fn set(
         &self,
         records: &dyn Records,
-        set: &SetEntry<'_>,
+        set: &SetEntry,
         decoder: &mut SetDecoder,
         inner: Threads,
         visitor: &dyn SetVisitor,
         outcome: &mut Outcome,
     ) -> Result<()> {
-        let GroupEntry { geometry, root, .. } = set.group;
+        let GroupEntry { geometry, tree, .. } = &set.group;
         stages::tell_work(geometry.shape().code, geometry.shape().hash, self.context.settings.backend);
-        let mut reading = decoder.begin(geometry, root, set.set);
+        let mut reading = decoder.begin(geometry, tree, set.set);
         load(records, set, &mut reading, outcome);
         outcome.intact_records += reading.intact() as u64;
         let k = geometry.shape().code.k() as u32;
         let is_mended = (0..k).any(|i| !reading.is_intact(i));
-        match reading.decode(self.plans, Run { executor: &inner, observer: &Observed }) {
+        let run = Run { executor: &inner, observer: &Observed };
+        let decoded = match self.strict {
+            true => reading.decode_strictly(self.plans, run),
+            false => reading.decode(self.plans, run),
+        };
+        let payload: u64 = set.originals().map(|(.., len)| len as u64).sum();
+        match decoded {
             Ok(rows) => {
-                outcome.proved_sets += 1;
-                outcome.mended_sets += u64::from(is_mended);
                 visitor.decoded(set, &rows)?;
-                outcome.by_codeword += set.originals().map(|(.., len)| len as u64).sum::<u64>();
+                outcome.count_proved(payload, is_mended);
             }
             Err(undecoded) => match undecoded.error {
                 SetError::TooFew { .. } => {
-                    outcome.lost_sets += 1;
                     visitor.undecoded(set, &undecoded.reading)?;
-                    for (index, start, len) in set.originals() {
-                        let is_proved = undecoded.reading.is_intact(index);
-                        let ranges = if is_proved { &mut outcome.by_path } else { &mut outcome.lost };
-                        ranges.add(start, start + len as u64);
-                    }
+                    let lost = (0..k).filter(|index| !undecoded.reading.is_intact(*index));
+                    let sets = set.set..set.set + 1;
+                    outcome.losses.add(geometry.number(), sets, losses::originals(lost));
                 }
-                error => {
-                    tracing::debug!("group {} set {}: {error}", geometry.number(), set.set);
-                    outcome.untrue.get_or_insert((geometry.number(), set.set, error));
+                SetError::NotACodeword if !self.strict && !visitor.wants_recovery() => {
+                    self.decode_from_all(records, set, run, visitor, outcome)?;
                 }
+                error => outcome.count_untrue(set, error),
             },
         }
         if let Some(meter) = self.meter {
-            meter.add(set.originals().map(|(.., len)| len as u64).sum());
+            meter.add(payload);
+        }
+        Ok(())
+    }
+
+    /// Decodes a set of which the first recovery shards that were taken do not belong to its originals: others may.
+    fn decode_from_all(
+        &self,
+        records: &dyn Records,
+        set: &SetEntry,
+        run: Run<'_>,
+        visitor: &dyn SetVisitor,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let GroupEntry { geometry, tree, .. } = &set.group;
+        let mut decoder = SetDecoder::for_payload_from_all(geometry.shape());
+        let mut reading = decoder.begin(geometry, tree, set.set);
+        let all: Vec<u32> = (0..geometry.shape().code.n() as u32).collect();
+        records.load(geometry.number(), set.set, &all, &mut reading);
+        match reading.decode(self.plans, run) {
+            Ok(rows) => {
+                visitor.decoded(set, &rows)?;
+                outcome.count_proved(set.originals().map(|(.., len)| len as u64).sum(), true);
+            }
+            Err(undecoded) => outcome.count_untrue(set, undecoded.error),
         }
         Ok(())
     }
 }
 
+impl Outcome {
+    fn count_proved(&mut self, payload: u64, is_mended: bool) {
+        self.proved_sets += 1;
+        self.mended_sets += u64::from(is_mended);
+        self.restored += payload;
+    }
+
+    fn count_untrue(&mut self, set: &SetEntry, error: SetError) {
+        let group = set.group.geometry.number();
+        tracing::debug!("group {group} set {}: {error}", set.set);
+        self.untrue.get_or_insert((group, set.set, error));
+    }
+}
+
 /// Loads shards until k of them are intact: as many as are lacking at a time, in the order of their numbers.
-fn load(records: &dyn Records, set: &SetEntry<'_>, reading: &mut Reading<'_>, outcome: &mut Outcome) {
+fn load(records: &dyn Records, set: &SetEntry, reading: &mut Reading<'_>, outcome: &mut Outcome) {
     let code = set.group.geometry.shape().code;
     let mut rest = 0..code.n() as u32;
     loop {
@@ -232,33 +290,54 @@ fn load(records: &dyn Records, set: &SetEntry<'_>, reading: &mut Reading<'_>, ou
     }
 }
 
-/// The sets of all groups, numbered consecutively.
-struct SetOrder<'a> {
-    groups: &'a [GroupEntry],
-    /// For each group, the number after its last set.
-    ends: Vec<u64>,
+/// The sets of all groups of which anything may be there, one after the other.
+struct SetQueue<'a> {
+    groups: &'a Groups<'a>,
+    records: &'a dyn Records,
+    /// The group that sets come from, counted from the first of these.
+    nth: usize,
+    present: VecDeque<Range<u32>>,
+    /// Sets that were passed by.
+    absent: Losses,
 }
 
-impl<'a> SetOrder<'a> {
-    fn new(groups: &'a [GroupEntry]) -> SetOrder<'a> {
-        let mut sets = 0;
-        let ends = groups.iter().map(|group| {
-            sets += u64::from(group.geometry.shape().sets);
-            sets
-        });
-        SetOrder { groups, ends: ends.collect() }
+impl<'a> SetQueue<'a> {
+    fn new(groups: &'a Groups<'a>, records: &'a dyn Records) -> SetQueue<'a> {
+        let mut queue =
+            SetQueue { groups, records, nth: 0, present: VecDeque::new(), absent: Losses::default() };
+        queue.enter();
+        queue
     }
 
-    fn sets(&self) -> u64 {
-        self.ends.last().copied().unwrap_or(0)
+    /// Looks which sets of the group that begins are there.
+    fn enter(&mut self) {
+        if self.nth == self.groups.len() {
+            return;
+        }
+        let geometry = self.groups.get(self.nth).geometry;
+        let sets = geometry.shape().sets;
+        self.present = self.records.present(geometry.number(), sets).into();
+        let mut passed = 0;
+        for range in &self.present {
+            self.absent.add(geometry.number(), passed..range.start, losses::ALL);
+            passed = range.end;
+        }
+        self.absent.add(geometry.number(), passed..sets, losses::ALL);
     }
 
-    /// Set number `nth`, if there is one.
-    fn set(&self, nth: u64) -> Option<SetEntry<'a>> {
-        let place = self.ends.partition_point(|end| *end <= nth);
-        let group = self.groups.get(place)?;
-        let first = self.ends[place] - u64::from(group.geometry.shape().sets);
-        Some(SetEntry { group, set: (nth - first) as u32 })
+    fn next(&mut self) -> Option<SetEntry> {
+        while self.nth < self.groups.len() {
+            if let Some(range) = self.present.front_mut() {
+                if let Some(set) = range.next() {
+                    return Some(SetEntry { group: self.groups.get(self.nth), set });
+                }
+                self.present.pop_front();
+            } else {
+                self.nth += 1;
+                self.enter();
+            }
+        }
+        None
     }
 }
 

@@ -11,6 +11,7 @@ use crate::io::source::SourceFile;
 use crate::payload::{Options, Source};
 use crate::pipe::{self, Pipe};
 use crate::report::{Restored, Verified, Written};
+use crate::restore::Wish;
 use fec_core::digest::Digest;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +57,7 @@ pub fn decode_path(
     context: &Context<'_>,
 ) -> Result<Restored> {
     let archive = Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?;
-    let restored = archive.restore_to_file(output, policy(context), false, context)?;
+    let restored = archive.restore_to_file(output, policy(context), Wish::default(), context)?;
     match restored.is_whole() {
         true => Ok(restored),
         false => Err(Error::at("decode", path, ErrorKind::Lost(Box::new(restored)))),

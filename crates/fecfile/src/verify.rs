@@ -28,6 +28,7 @@ impl Archive {
                 let meter = context.meter("decode", Some(encoded.known_len()));
                 let mut walk = SetWalk::new(context, self.plans());
                 walk.meter = Some(meter.as_ref());
+                walk.strict = true;
                 let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
                 meter.finish();
                 let is_whole = outcome.is_whole();
@@ -40,6 +41,7 @@ impl Archive {
         Ok(Verified {
             form: self.form(),
             root: self.root(),
+            meta: encoded.meta.cloned(),
             shape: *encoded.shape(),
             payload_len: encoded.payload_len,
             found,

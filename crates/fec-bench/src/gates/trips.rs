@@ -4,7 +4,7 @@ use crate::random::Mmix;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
-use fec_core::params::FileGeometry;
+use fec_core::params::{Form, GroupGeometry};
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 
 pub(crate) const ALL: u64 = 1000;
@@ -22,7 +22,7 @@ fn trip(backend: Backend, seed: u64) -> Option<()> {
     let code = Code::new(k, m).ok()?;
     let hash = if random.below(2) == 0 { HashKind::Blake3 } else { HashKind::Sha256 };
     let payload = 1 + random.below(64 * k * 4);
-    let group = FileGeometry::shard_files(hash, code, 1 << 20, payload as u64).ok()?.group(0);
+    let group = GroupGeometry::whole(Form::Shards, hash, code, 4 << 20, payload as u64).ok()?;
     let mut originals = ShardBuf::new(k, group.shape().shard_len);
     for (i, row) in originals.iter_mut().enumerate() {
         random.fill(&mut row[..group.shard_payload(0, i)]);
@@ -30,12 +30,11 @@ fn trip(backend: Backend, seed: u64) -> Option<()> {
     let mut encoded = EncodedSet::new(group.shape());
     let rows: Vec<&[u8]> = originals.iter().collect();
     let encoder = SetEncoder::new(code, hash, backend);
-    let set_root = encoder.encode(0, &rows, &mut encoded, Run::default());
-    let root = group.root(&set_root);
+    let tree = encoder.encode(0, &rows, &mut encoded, Run::default());
 
     let shards: Vec<&[u8]> = originals.iter().chain(encoded.recovery().iter()).collect();
     let mut decoder = SetDecoder::new(group.shape());
-    let mut reading = decoder.begin(&group, &root, 0);
+    let mut reading = decoder.begin(&group, &tree, 0);
     let mut proof = vec![0; group.shape().proof_len()];
     for index in random.some(k, code.n()) {
         reading.slot(index as u32).copy_from_slice(shards[index]);

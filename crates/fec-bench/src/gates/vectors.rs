@@ -25,9 +25,9 @@ const BLAKE3: [(usize, &str); 4] = [
 const NODES: [(Tag, &str, &str); 5] = [
     (Tag::Leaf, "47f14ed8ec24427b", "b316e2a03520c77f"),
     (Tag::Node, "cb93fe97b2a24448", "8c83cd242cead87c"),
-    (Tag::Group, "dda876e0bf4b9df9", "9ef8efb1dbffc616"),
-    (Tag::Param, "5046ccf4abebd761", "ea55abd695e721f2"),
-    (Tag::Root, "5682b93b24857138", "c3f964010abe9e13"),
+    (Tag::Set, "9061fa1ce070b018", "fab9bb1432072c6d"),
+    (Tag::Link, "e3284e362b7a55aa", "ace267f98780f128"),
+    (Tag::Group, "2304111eae4ad5e2", "d6b6f91501715a24"),
 ];
 
 /// Name, right ones, all.

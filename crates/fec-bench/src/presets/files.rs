@@ -15,6 +15,7 @@ use fecfile::io::output::Policy;
 use fecfile::io::source::SourceFile;
 use fecfile::io::temporary::Temporary;
 use fecfile::payload::{Options, Source};
+use fecfile::restore::Wish;
 use fecfile::stages::{self, Thread, Work};
 use fecfile::{Archive, Context, Input, Settings, encode};
 use std::fs::{self, File};
@@ -199,7 +200,7 @@ impl Files {
 
     fn decode(&self, name: &str, policy: Policy, context: &Context<'_>) -> Result<()> {
         let archive = self.open(name, context)?;
-        let restored = archive.restore_to_file(&self.at("back"), policy, false, context)?;
+        let restored = archive.restore_to_file(&self.at("back"), policy, Wish::default(), context)?;
         restored.is_whole().then_some(()).ok_or(Error::WrongFile)
     }
 

@@ -14,7 +14,7 @@ use crate::table::{Cell, FigureColumn, FigureTable, Findings, figure, key};
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::observe::{Observer, Phase};
-use fec_core::params::{FileGeometry, GroupGeometry};
+use fec_core::params::{Form, GroupGeometry, SHORT_SHARD};
 use fec_core::set::{Decoded, EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 use fecfile::stages::{self, Observed};
 use fecfile::threads::Threads;
@@ -118,18 +118,20 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     let code = lab.options.code()?;
     let hashes = lab.options.hash.map_or(vec![HashKind::Blake3, HashKind::Sha256], |hash| vec![hash]);
     let threads = thread_counts(lab);
-    let [mut encode, mut decode] = ["encode", "decode"].map(|name| FigureTable::new(name, "", columns()));
+    let [mut encode, mut decode, mut strict] =
+        ["encode", "decode", "decode_strict"].map(|name| FigureTable::new(name, "", columns()));
     let mut observing = None;
-    lab.plan(2 * hashes.len() * threads.len());
+    lab.plan(3 * hashes.len() * threads.len());
     for hash in hashes {
         let group = geometry(lab, code, hash)?;
         stages::tell_work(code, hash, lab.settings.backend);
         let encoder = SetEncoder::new(code, hash, lab.settings.backend);
         let mut set = ReferenceSet::new(&group);
-        [encode.title, decode.title] = titles(&group, &encoder);
+        [encode.title, decode.title, strict.title] = titles(&group, &encoder);
         for &threads in &threads {
             encode_rows(lab, &mut encode, &mut set, &encoder, threads)?;
-            let note = decode_rows(lab, &mut decode, &set, threads)?;
+            decode_rows(lab, &mut decode, &set, threads, Decoding::Payload)?;
+            let note = decode_rows(lab, &mut strict, &set, threads, Decoding::Strict)?;
             observing = observing.or(note);
         }
     }
@@ -137,11 +139,11 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         "on several threads BLAKE3 digests run side by side with the kernel, and count as its phase";
     let setup = "Mb/s are payload bits; set-up is making the plan, once, and no part of the total";
     let notes = observing.into_iter().chain([digests.to_owned(), setup.to_owned()]).collect();
-    Ok(Findings { tables: vec![encode, decode], notes })
+    Ok(Findings { tables: vec![encode, decode, strict], notes })
 }
 
 /// What is encoded, and what is decoded.
-fn titles(group: &GroupGeometry, encoder: &SetEncoder) -> [String; 2] {
+fn titles(group: &GroupGeometry, encoder: &SetEncoder) -> [String; 3] {
     let code = group.shape().code;
     let operations = encoder.plan().operations();
     let encode = format!(
@@ -156,7 +158,8 @@ fn titles(group: &GroupGeometry, encoder: &SetEncoder) -> [String; 2] {
     );
     let kept_originals = kept_shards(code).iter().filter(|i| (**i as usize) < code.k()).count();
     let lost = code.k() - kept_originals;
-    [encode, format!("decode from {} shards, {lost} of {} originals lost", code.k(), code.k())]
+    let decode = format!("decode from {} shards, {lost} of {} originals lost", code.k(), code.k());
+    [encode, decode.clone(), format!("{decode}, and all recovery shards computed and compared")]
 }
 
 /// Measures encoding; leaves the set encoded.
@@ -181,25 +184,39 @@ fn encode_rows(
     Ok(())
 }
 
+/// How a set is decoded.
+#[derive(Clone, Copy)]
+enum Decoding {
+    /// The originals are proved.
+    Payload,
+    /// The whole set is proved to be a codeword.
+    Strict,
+}
+
 /// Measures decoding; returns what observing it costs.
 fn decode_rows(
     lab: &mut Lab,
     table: &mut FigureTable,
     set: &ReferenceSet,
     threads: usize,
+    decoding: Decoding,
 ) -> Result<Option<String>> {
-    let name = format!("decode, {}, {threads} threads", set.hash().name());
+    let how = match decoding {
+        Decoding::Payload => "decode",
+        Decoding::Strict => "decode strictly",
+    };
+    let name = format!("{how}, {}, {threads} threads", set.hash().name());
     let lent = Threads(threads);
     let plans = PlanCache::new(lab.settings.backend);
     let kept = kept_shards(set.group.shape().code);
     let mut decoder = SetDecoder::for_payload(set.group.shape());
     let clock = PhaseClock::default();
-    set.decode(&mut decoder, &kept, &plans, lent, &clock)?;
+    set.decode(&mut decoder, &kept, &plans, lent, (decoding, &clock))?;
     let setup = clock.take().spent.get(&Phase::Plan).map_or(0.0, Duration::as_secs_f64);
     let rounds = measure(lab, &name, threads > 1, &mut |clock| {
-        Ok(set.decode(&mut decoder, &kept, &plans, lent, clock)?.0)
+        Ok(set.decode(&mut decoder, &kept, &plans, lent, (decoding, clock))?.0)
     })?;
-    let (_, decoded) = set.decode(&mut decoder, &kept, &plans, lent, &clock)?;
+    let (_, decoded) = set.decode(&mut decoder, &kept, &plans, lent, (decoding, &clock))?;
     set.compare(&decoded)?;
     let Some(rounds) = rounds else { return Ok(None) };
     let rounds = Rounds { setup, ..rounds };
@@ -233,12 +250,15 @@ fn thread_counts(lab: &Lab) -> Vec<usize> {
 
 fn geometry(lab: &Lab, code: Code, hash: HashKind) -> Result<GroupGeometry> {
     let payload = lab.options.set_size.unwrap_or(4 << 20);
-    let geometry = FileGeometry::shard_files(hash, code, payload, payload).map_err(Error::Geometry)?;
+    // One set, however short.
+    let set_size = payload.max(SHORT_SHARD * code.k() as u64);
+    let geometry =
+        GroupGeometry::whole(Form::Shards, hash, code, set_size, payload).map_err(Error::Geometry)?;
     let bytes = 2 * geometry.shape().set_bytes();
     if bytes > lab.settings.max_memory {
         return Err(Error::SetMemory(bytes));
     }
-    Ok(geometry.group(0))
+    Ok(geometry)
 }
 
 /// Rounds until the time is up.
@@ -325,7 +345,8 @@ struct ReferenceSet {
     group: GroupGeometry,
     originals: ShardBuf,
     encoded: EncodedSet,
-    group_root: [u8; 32],
+    /// X: the root of the only set.
+    tree: [u8; 32],
 }
 
 impl ReferenceSet {
@@ -337,7 +358,7 @@ impl ReferenceSet {
             Mmix(i as u64 + 1).fill(bytes);
             padding.fill(0);
         }
-        ReferenceSet { group: *group, originals, encoded: EncodedSet::new(shape), group_root: [0; 32] }
+        ReferenceSet { group: *group, originals, encoded: EncodedSet::new(shape), tree: [0; 32] }
     }
 
     fn hash(&self) -> HashKind {
@@ -348,8 +369,7 @@ impl ReferenceSet {
         let began = Moment::now();
         let rows: Vec<&[u8]> = self.originals.iter().collect();
         let run = Run { executor: &threads, observer };
-        let set_root = encoder.encode(0, &rows, &mut self.encoded, run);
-        self.group_root = self.group.root(&set_root);
+        self.tree = encoder.encode(0, &rows, &mut self.encoded, run);
         began.until_now()
     }
 
@@ -368,12 +388,12 @@ impl ReferenceSet {
         kept: &[u32],
         plans: &PlanCache,
         threads: Threads,
-        observer: &dyn Observer,
+        (decoding, observer): (Decoding, &dyn Observer),
     ) -> Result<(Slice, Decoded<'a>)> {
         let run = Run { executor: &threads, observer };
         let mut proof = vec![0u8; self.group.shape().proof_len()];
         let mut total = Slice { wall: Duration::ZERO, core: Duration::ZERO };
-        let mut reading = decoder.begin(&self.group, &self.group_root, 0);
+        let mut reading = decoder.begin(&self.group, &self.tree, 0);
         for index in kept {
             reading.slot(*index).copy_from_slice(self.shard(*index));
             self.encoded.write_path(*index as usize, &mut proof);
@@ -385,12 +405,16 @@ impl ReferenceSet {
             }
         }
         let began = Moment::now();
-        let decoded = reading.decode(plans, run).map_err(|undecoded| Error::Decode(undecoded.error))?;
+        let decoded = match decoding {
+            Decoding::Payload => reading.decode(plans, run),
+            Decoding::Strict => reading.decode_strictly(plans, run),
+        };
+        let decoded = decoded.map_err(|undecoded| Error::Decode(undecoded.error))?;
         total += began.until_now();
         Ok((total, decoded))
     }
 
-    /// Every original came out as it went in; recovery shards are computed, hashed and dropped.
+    /// Every original came out as it went in; recovery shards are not kept.
     fn compare(&self, decoded: &Decoded<'_>) -> Result<()> {
         let k = self.group.shape().code.k() as u32;
         match (0..k).find(|i| decoded.row(*i) != self.shard(*i)) {

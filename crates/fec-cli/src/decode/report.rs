@@ -21,9 +21,20 @@ pub(super) struct Report {
     /// Whether the user gave the root, or it was the only one that could be restored.
     root_was_given: bool,
     recorded_name: Option<String>,
+    recorded_sha256: Option<String>,
+    recorded_blake3: Option<String>,
+    /// No copy of the meta, with the recorded name and the like, is left.
+    meta_lost: bool,
+    /// The payload is ciphertext.
+    sealed: bool,
     payload_bytes: Option<u64>,
-    proved_by_codeword_bytes: u64,
+    /// The bytes of the payload that were asked for, if not all of them.
+    range: Option<ByteRange>,
+    restored_bytes: u64,
+    /// Bytes that are intact in sets that cannot be restored, and where.
+    proved_by_path_only_bytes: u64,
     proved_by_path_only: Vec<ByteRange>,
+    lost_bytes: u64,
     lost: Vec<ByteRange>,
     sets: u64,
     mended_sets: u64,
@@ -47,6 +58,7 @@ impl Report {
     ) -> Report {
         let Restored { outcome, leftovers, .. } = restored;
         let unreadable = leftovers.unreadable.iter().chain(&outcome.unreadable);
+        let meta = restored.meta.as_ref();
         Report {
             schema_version: SCHEMA_VERSION,
             command: "decode",
@@ -55,9 +67,16 @@ impl Report {
             whole: restored.is_whole(),
             root: restored.root.map(|r| hex(&r)),
             root_was_given,
-            recorded_name: restored.name.as_deref().map(show_bytes),
+            recorded_name: meta.and_then(|m| m.name.as_deref()).map(show_bytes),
+            recorded_sha256: meta.and_then(|m| m.sha256).map(|digest| hex(&digest)),
+            recorded_blake3: meta.and_then(|m| m.blake3).map(|digest| hex(&digest)),
+            meta_lost: meta.is_none(),
+            sealed: restored.is_sealed,
             payload_bytes: restored.payload_len,
-            proved_by_codeword_bytes: outcome.by_codeword,
+            range: restored.part.map(|part| byte_ranges(&[part])[0]),
+            restored_bytes: outcome.restored,
+            proved_by_path_only_bytes: outcome.by_path.bytes(),
+            lost_bytes: outcome.lost.bytes(),
             proved_by_path_only: byte_ranges(&outcome.by_path.list()),
             lost: byte_ranges(&outcome.lost.list()),
             sets: restored.sets,
@@ -78,9 +97,13 @@ impl Report {
         /// Lines of one kind before the rest is only counted.
         const LINES: usize = 20;
         let mut out = String::new();
-        let bytes = self.payload_bytes.unwrap_or(outcome.by_codeword);
         if self.whole {
-            out.push_str(&format!("{}: {bytes} bytes restored, {:.2} s\n", self.output, self.seconds));
+            let all = self.payload_bytes.unwrap_or(outcome.restored);
+            let what = match &restored.part {
+                Some(part) => format!("bytes {} to {} of {all}", part.start, part.end),
+                None => format!("{all} bytes"),
+            };
+            out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
         } else {
             out.push_str(&format!("fec: decode {}: the payload cannot be restored whole\n", self.output));
             outcome.lost.describe("lost", LINES, &mut out);
@@ -104,6 +127,17 @@ impl Report {
                 "mended: {} of {} sets had lost original shards\n",
                 self.mended_sets, self.sets
             ));
+        }
+        if self.meta_lost {
+            out.push_str("the recorded name, and what else was recorded, is lost\n");
+        }
+        if self.sealed {
+            out.push_str("the payload is sealed: what was restored is ciphertext\n");
+        }
+        for (name, digest) in [("SHA-256", &self.recorded_sha256), ("BLAKE3", &self.recorded_blake3)] {
+            if let Some(digest) = digest {
+                out.push_str(&format!("recorded {name} of the payload {digest}\n"));
+            }
         }
         if let Some(root) = &self.root {
             out.push_str(&format!("root {root}\n"));

@@ -16,7 +16,7 @@ const STATS: Duration = Duration::from_secs(1);
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
-    #[arg(long, conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "hash", "root_file"])]
+    #[arg(long, conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"])]
     pub(crate) stream: bool,
     /// Repair packets for source packets
     #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "stream")]

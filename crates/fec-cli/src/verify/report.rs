@@ -4,7 +4,7 @@ use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::SCHEMA_VERSION;
 use fec_core::params::Form;
 use fecfile::forms::{Leftovers, show_root};
-use fecfile::names::{hex, show};
+use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::Ranges;
 use fecfile::report::{self, Verified};
 use serde::Serialize;
@@ -98,6 +98,12 @@ pub(super) struct Report {
     k: usize,
     m: usize,
     payload_bytes: Option<u64>,
+    recorded_name: Option<String>,
+    /// What the encoder says of the payload; the root binds it.
+    recorded_sha256: Option<String>,
+    recorded_blake3: Option<String>,
+    meta_lost: bool,
+    sealed: bool,
     /// Absent when one shard alone was asked about.
     restorable: Option<bool>,
     /// Shards that may still be lost, wherever: the least over all sets.
@@ -120,6 +126,7 @@ impl Report {
     pub(super) fn new(verified: &Verified, root_was_given: bool, time: Duration) -> Report {
         let code = verified.shape.code;
         let Verified { found, leftovers, .. } = verified;
+        let meta = verified.meta.as_ref();
         let count = |state| found.shards.iter().filter(|s| s.state == state).count();
         Report {
             schema_version: SCHEMA_VERSION,
@@ -133,6 +140,11 @@ impl Report {
             k: code.k(),
             m: code.m(),
             payload_bytes: verified.payload_len,
+            recorded_name: meta.and_then(|m| m.name.as_deref()).map(show_bytes),
+            recorded_sha256: meta.and_then(|m| m.sha256).map(|digest| hex(&digest)),
+            recorded_blake3: meta.and_then(|m| m.blake3).map(|digest| hex(&digest)),
+            meta_lost: meta.is_none(),
+            sealed: verified.shape.is_sealed(),
             restorable: verified.is_restorable,
             may_still_lose: verified.may_still_lose(),
             deep: verified.deep.into(),
@@ -218,6 +230,14 @@ impl Report {
     }
 
     fn describe_root(&self, out: &mut String) {
+        if self.sealed {
+            out.push_str("the payload is sealed: ciphertext\n");
+        }
+        for (name, digest) in [("SHA-256", &self.recorded_sha256), ("BLAKE3", &self.recorded_blake3)] {
+            if let Some(digest) = digest {
+                out.push_str(&format!("recorded {name} of the payload {digest}\n"));
+            }
+        }
         let root = self.root.clone().unwrap_or_else(|| show_root(None));
         out.push_str(&format!("root {root}\n"));
         out.push_str(if self.root_was_given {

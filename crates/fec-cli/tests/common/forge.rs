@@ -2,10 +2,10 @@
 
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::digest::{Digest, HashKind, Tag};
-use fec_core::format::container::{INDEX_MAGIC, RECORD_MAGIC};
+use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, RECORD_MAGIC};
 use fec_core::format::shard_file;
 use fec_core::gf256::kernel::Backend;
-use fec_core::merkle::{Frontier, Tree, ceil_log2};
+use fec_core::merkle::{Tree, ceil_log2};
 
 /// A geometry block, any numbers.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +35,11 @@ impl Block {
         out
     }
 
-    fn n(&self) -> u64 {
-        u64::from(self.k) + u64::from(self.m)
-    }
-
     fn set_path_len(&self) -> usize {
-        32 * ceil_log2(self.n()) as usize
+        32 * (ceil_log2(self.k.max(self.m).into()) as usize + 1)
     }
 
-    fn proof_len(&self) -> usize {
+    pub(crate) fn proof_len(&self) -> usize {
         self.set_path_len() + 32 * ceil_log2(self.sets.into()) as usize
     }
 }
@@ -76,9 +72,9 @@ fn hash_of(block: &Block) -> HashKind {
 
 /// The trees over all shards of a group.
 struct Forest {
-    sets: Vec<Tree>,
+    /// Of each set that over its originals, and that over its recovery shards.
+    sets: Vec<[Tree; 2]>,
     top: Tree,
-    root: Digest,
 }
 
 fn forest(pg: &Block, rows: &Rows) -> Forest {
@@ -87,30 +83,43 @@ fn forest(pg: &Block, rows: &Rows) -> Forest {
     let mut sets = Vec::new();
     let mut roots = Vec::new();
     for (s, set) in rows.iter().enumerate() {
-        let mut tree = Tree::new();
         let leaves = (0u32..).zip(set).map(|(i, row)| hash.leaf(&hash.digest(row), s as u32, i));
-        tree.leaves_mut().extend(leaves);
-        roots.push(tree.build(hash));
-        sets.push(tree);
+        let leaves: Vec<Digest> = leaves.collect();
+        let (originals, recovery) = leaves.split_at(usize::from(pg.k).clamp(1, leaves.len()));
+        let mut trees = [Tree::new(), Tree::new()];
+        trees[0].leaves_mut().extend(originals);
+        trees[1].leaves_mut().extend(recovery);
+        let other = if recovery.is_empty() { [0; 32] } else { trees[1].build(hash) };
+        roots.push(hash.node(Tag::Set, &trees[0].build(hash), &other));
+        sets.push(trees);
     }
     top.leaves_mut().extend(roots);
-    let x = top.build(hash);
-    Forest { sets, top, root: hash.node(Tag::Group, &x, &pg.bytes()) }
+    top.build(hash);
+    Forest { sets, top }
 }
 
 impl Forest {
+    /// GR of the group that follows `before`.
+    fn root(&self, pg: &Block, before: &Digest) -> Digest {
+        let hash = hash_of(pg);
+        hash.node(Tag::Group, &self.top.root(), &hash.node(Tag::Link, &pg.bytes(), before))
+    }
+
     fn proof(&self, pg: &Block, set: usize, index: usize) -> Vec<u8> {
         let mut proof = vec![0; pg.proof_len()];
         let (set_path, group_path) = proof.split_at_mut(pg.set_path_len());
-        self.sets[set].write_path(index, set_path);
+        let [originals, recovery] = &self.sets[set];
+        let (own, other, place) = match index.checked_sub(originals.leaves().len()) {
+            None => (originals, recovery, index),
+            Some(place) => (recovery, originals, place),
+        };
+        let used = own.write_path(place, set_path);
+        if !other.leaves().is_empty() {
+            set_path[used..used + 32].copy_from_slice(&other.root());
+        }
         self.top.write_path(set, group_path);
         proof
     }
-}
-
-fn root_of(p: &Block, tree: &Digest, meta: &[u8]) -> Digest {
-    let hash = hash_of(p);
-    hash.node(Tag::Root, tree, &hash.node(Tag::Param, &p.bytes(), &hash.digest(meta)))
 }
 
 fn seal(bytes: &mut [u8]) {
@@ -123,27 +132,30 @@ pub(crate) fn meta(name: &[u8]) -> Vec<u8> {
     [&[2u8], &(name.len() as u16).to_le_bytes()[..], name].concat()
 }
 
-/// Shard files over any rows; the root covers exactly these bytes.
-pub(crate) fn shard_files(p: &Block, rows: &Rows, meta: &[u8]) -> (Digest, Vec<Vec<u8>>) {
-    let pg = Block { flags: 1, tail: 0, ..*p };
-    let forest = forest(&pg, rows);
-    let root = root_of(p, &forest.root, meta);
+/// Shard files over any rows; the root covers exactly these bytes. `pg` is the block in their headers.
+pub(crate) fn shard_files(pg: &Block, rows: &Rows, meta: &[u8]) -> (Digest, Vec<Vec<u8>>) {
+    let forest = forest(pg, rows);
+    let meta_hash = hash_of(pg).digest(meta);
+    let root = forest.root(pg, &meta_hash);
+    let mut padded = meta.to_vec();
+    padded.resize(meta.len().next_multiple_of(64), 0);
     let file = |index: usize| {
         let body: Vec<u8> = rows.iter().flat_map(|set| set[index].clone()).collect();
-        let proofs: Vec<u8> = (0..rows.len()).flat_map(|s| forest.proof(&pg, s, index)).collect();
-        let mut header = vec![0u8; 512];
+        let proofs: Vec<u8> = (0..rows.len()).flat_map(|s| forest.proof(pg, s, index)).collect();
+        let mut header = vec![0u8; shard_file::HEADER_LEN];
         header[..8].copy_from_slice(&shard_file::MAGIC);
         header[16..20].copy_from_slice(&(index as u32).to_le_bytes());
+        header[20..24].copy_from_slice(&(meta.len() as u32).to_le_bytes());
         header[24..32].copy_from_slice(&(body.len() as u64).to_le_bytes());
-        header[32..64].copy_from_slice(&p.bytes());
+        header[32..64].copy_from_slice(&pg.bytes());
         header[64..96].copy_from_slice(&root);
-        header[96..128].copy_from_slice(&forest.root);
-        header[128..160].copy_from_slice(&hash_of(p).digest(meta));
-        header[160..162].copy_from_slice(&(meta.len() as u16).to_le_bytes());
-        header[162..162 + meta.len()].copy_from_slice(meta);
+        header[96..128].copy_from_slice(&forest.top.root());
+        header[128..160].copy_from_slice(&meta_hash);
         seal(&mut header);
-        let gap = vec![0; (512 + proofs.len()).next_multiple_of(4096) - 512 - proofs.len()];
-        [&header[..], &proofs, &gap, &body, &proofs, &header].concat()
+        let head = header.len() + padded.len() + proofs.len();
+        let align = if body.len() >= 65_536 { 4096 } else { 64 };
+        let gap = vec![0; head.next_multiple_of(align) - head];
+        [&header[..], &padded, &proofs, &gap, &body, &proofs, &padded, &header].concat()
     };
     (root, (0..rows[0].len()).map(file).collect())
 }
@@ -152,7 +164,7 @@ pub(crate) fn shard_files(p: &Block, rows: &Rows, meta: &[u8]) -> (Digest, Vec<V
 pub(crate) fn record(
     pg: &Block,
     root: &Digest,
-    head: &Digest,
+    before: &Digest,
     set: u32,
     index: u32,
     proof: &[u8],
@@ -164,7 +176,7 @@ pub(crate) fn record(
     out[20..24].copy_from_slice(&index.to_le_bytes());
     out[32..64].copy_from_slice(&pg.bytes());
     out[64..96].copy_from_slice(root);
-    out[96..128].copy_from_slice(head);
+    out[96..128].copy_from_slice(before);
     out.extend_from_slice(proof);
     out.resize(out.len().next_multiple_of(64), 0);
     seal(&mut out);
@@ -177,7 +189,7 @@ pub(crate) fn index_header(p: &Block, root: &Digest, meta: &[u8], body_len: u64)
     let mut out = vec![0u8; 128];
     out[..8].copy_from_slice(&INDEX_MAGIC);
     out[16..24].copy_from_slice(&body_len.to_le_bytes());
-    out[24..26].copy_from_slice(&(meta.len() as u16).to_le_bytes());
+    out[24..28].copy_from_slice(&(meta.len() as u32).to_le_bytes());
     out[32..64].copy_from_slice(&p.bytes());
     out[64..96].copy_from_slice(root);
     out[96..].copy_from_slice(&hash_of(p).digest(meta));
@@ -185,9 +197,24 @@ pub(crate) fn index_header(p: &Block, root: &Digest, meta: &[u8], body_len: u64)
     out
 }
 
+/// A meta frame around any bytes, with a checksum and a hash that fit.
+pub(crate) fn meta_frame(p: &Block, meta: &[u8]) -> Vec<u8> {
+    let mut out = vec![0u8; 128];
+    out[..8].copy_from_slice(&META_MAGIC);
+    out[16..20].copy_from_slice(&(meta.len() as u32).to_le_bytes());
+    out[32..36].copy_from_slice(&p.bytes()[..4]);
+    out[64..96].copy_from_slice(&hash_of(p).digest(meta));
+    out.extend_from_slice(meta);
+    out.resize(out.len().next_multiple_of(64), 0);
+    seal(&mut out);
+    out
+}
+
 /// A container in its parts.
 pub(crate) struct Container {
     pub(crate) root: Digest,
+    /// The meta frame, if there is meta.
+    pub(crate) front: Vec<u8>,
     /// All records in their order.
     pub(crate) records: Vec<Vec<u8>>,
     pub(crate) index: Vec<u8>,
@@ -195,32 +222,31 @@ pub(crate) struct Container {
 
 impl Container {
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        [self.records.concat(), self.index.clone()].concat()
+        [self.front.clone(), self.records.concat(), self.index.clone()].concat()
     }
 }
 
 /// A container over any rows: for each group its Pg and shards.
 pub(crate) fn container(p: &Block, groups: &[(Block, Rows)], meta: &[u8]) -> Container {
-    let hash = hash_of(p);
-    let mut heads = Frontier::new(hash);
-    let (mut records, mut roots) = (Vec::new(), Vec::new());
+    let mut root = hash_of(p).digest(meta);
+    let (mut records, mut trees) = (Vec::new(), Vec::new());
     for (pg, rows) in groups {
         let forest = forest(pg, rows);
-        let head = heads.root().unwrap_or([0; 32]);
+        let before = root;
+        root = forest.root(pg, &before);
         for index in 0..rows[0].len() {
             for (set, rows) in rows.iter().enumerate() {
                 let proof = forest.proof(pg, set, index);
-                records.push(record(pg, &forest.root, &head, set as u32, index as u32, &proof, &rows[index]));
+                records.push(record(pg, &root, &before, set as u32, index as u32, &proof, &rows[index]));
             }
         }
-        heads.push(forest.root);
-        roots.push(forest.root);
+        trees.push(forest.top.root());
     }
-    let root = root_of(p, &heads.root().expect("there are groups"), meta);
-    let mut body = [roots.concat(), meta.to_vec()].concat();
+    let mut body = [trees.concat(), meta.to_vec()].concat();
     body.resize(body.len().next_multiple_of(64), 0);
     let header = index_header(p, &root, meta, body.len() as u64);
-    Container { root, records, index: [&header[..], &body, &header, &body, &header].concat() }
+    let front = if meta.is_empty() { Vec::new() } else { meta_frame(p, meta) };
+    Container { root, front, records, index: [&header[..], &body, &header, &body, &header].concat() }
 }
 
 /// Hexadecimal digits, as `--root` takes them.

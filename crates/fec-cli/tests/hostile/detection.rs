@@ -81,7 +81,7 @@ fn payloads_that_are_encodings_and_starts_that_are_damaged() {
             starts.push(("delimiter".into(), [&[0xFE, 0xFD], &whole[2..]].concat()));
             starts.push(("100 bytes cut".into(), whole[100..].to_vec()));
             starts.push(("a shard's magic".into(), [&b"\x89fecS\r\n\x1a"[..], &whole].concat()));
-            starts.push(("a shard's header".into(), [&files[0][..512], &whole].concat()));
+            starts.push(("a shard's header".into(), [&files[0][..HEADER], &whole].concat()));
             starts.push(("a packet".into(), [&live[..2000], &whole].concat()));
             starts.push(("a stream".into(), [&live[..], &whole].concat()));
             for (what, damaged) in starts {
@@ -104,9 +104,9 @@ fn payloads_that_are_encodings_and_starts_that_are_damaged() {
 #[test]
 fn every_single_bit_of_a_magic_or_header() {
     let arena = Arena::new();
-    let bytes = payload(44, 3000);
+    let bytes = payload(44, 30_000);
     arena.write("p", &bytes);
-    let shape = ["-k", "3", "-m", "2", "--set-size", "1K", "--no-sync"];
+    let shape = ["-k", "3", "-m", "2", "--set-size", "12K", "--no-sync"];
     let root = common::root(&arena.run([&["encode", "p", "-o", "p.fec"], &shape[..]].concat()));
     let shards_root = common::root(&arena.run([&["encode", "p", "-o", "s/"], &shape[..]].concat()));
     let whole = arena.read("p.fec");
@@ -136,8 +136,8 @@ fn every_single_bit_of_a_magic_or_header() {
     let names: Vec<String> =
         common::listing(&arena.path("s")).iter().map(|name| format!("s/{name}")).collect();
     let honest = fs::read(&first).unwrap();
-    let last = honest.len() - 512;
-    for (at, bit) in bits(0..512).chain(bits(last..last + 512)) {
+    let last = honest.len() - HEADER;
+    for (at, bit) in bits(0..HEADER).chain(bits(last..last + HEADER)) {
         let mut damaged = honest.clone();
         damaged[at] ^= 1 << bit;
         fs::write(&first, &damaged).unwrap();
@@ -161,7 +161,7 @@ fn every_single_bit_of_a_magic_or_header() {
 fn one_record_that_can_be_restored_beside_a_container() {
     let arena = Arena::new();
     let (root, victim) = encoded(&arena, 45, 300_000, &["-k", "10", "-m", "4", "--set-size", "64K"]);
-    let p = Block { form: 2, k: 1, m: 255, shard_len: 12_800, sets: 1, payload: 12_800, ..SMALL };
+    let p = Block { k: 1, m: 255, shard_len: 12_800, sets: 1, payload: 12_800, ..SMALL_P };
     let evil = payload(46, 12_800);
     let boxed = container(&p, &[(only_group(&p), honest_rows(&evil, 1, 255, 12_800, 1))], b"");
     let (evil_root, record) = (hex(&boxed.root), boxed.records[255].as_slice());

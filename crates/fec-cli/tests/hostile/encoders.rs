@@ -9,101 +9,146 @@ fn subsets(least: u32) -> impl Iterator<Item = Vec<usize>> {
         .map(|bits| (0..6).filter(|i| bits >> i & 1 == 1).collect())
 }
 
-/// Decodes every subset of at least k shards, in both forms and in every way; all must give `exit`.
+/// Decodes every subset of at least k shards, in both forms and in every way. What `can` says can be restored gives
+/// `payload`; the rest exit code 5, and with `--deep` all of them.
 #[track_caller]
-fn every_subset_gives(p: &Block, rows: &Rows, exit: i32) {
+fn every_subset_gives(p: &Block, rows: &Rows, payload: &[u8], can: impl Fn(&[usize]) -> bool) {
     let arena = Arena::new();
     let (root, files) = shard_files(p, rows, &forge::meta(b"name"));
     let boxed = as_container(p, rows);
     let (root, boxed_root) = (hex(&root), hex(&boxed.root));
+    let sets = rows.len();
     arena.write_all("s", &files);
     for subset in subsets(3) {
         let named: Vec<String> = subset.iter().map(|i| format!("s/{i}")).collect();
-        let kept = subset.iter().flat_map(|i| &boxed.records[2 * i..2 * i + 2]).cloned();
+        let kept = subset.iter().flat_map(|i| &boxed.records[sets * i..sets * (i + 1)]).cloned();
         let stream = [kept.collect::<Vec<_>>().concat(), boxed.index.clone()].concat();
         arena.write("c.fec", &stream);
-        for extra in [&[][..], &["--partial"], &["-j", "1"]] {
-            let shards = [&["decode", "-o", "out"], extra];
-            let shards = shards.concat().into_iter().chain(named.iter().map(String::as_str));
-            arena.refuses(shards.clone().chain(["--root", &root]), exit);
-            arena.refuses(shards, exit);
-            let file = [&["decode", "c.fec", "-o", "out"], extra].concat();
-            arena.refuses(file.iter().copied().chain(["--root", &boxed_root]), exit);
-            arena.refuses(&file, exit);
-            let pipe = [&["decode", "-"], extra].concat();
-            arena.refuses_pipe(&pipe, &stream, exit);
-            arena.refuses_pipe(pipe.iter().copied().chain(["--root", &boxed_root]), &stream, exit);
-            arena.refuses_pipe(pipe.iter().copied().chain(["-o", "out"]), &stream, exit);
+        for extra in [&[][..], &["--partial"], &["-j", "1"], &["--deep"], &["--deep", "--partial"]] {
+            let shards = [&["decode", "-o", "out"][..], extra].concat();
+            let shards = [shards, named.iter().map(String::as_str).collect()].concat();
+            let file = [&["decode", "c.fec", "-o", "out"][..], extra].concat();
+            let pipe = [&["decode", "-", "-o", "out"][..], extra].concat();
+            let piped = [&["decode", "-"][..], extra].concat();
+            let ways = [(shards, &root, false), (file, &boxed_root, false)];
+            let ways = ways.into_iter().chain([(pipe, &boxed_root, true), (piped, &boxed_root, true)]);
+            for (args, root, is_pipe) in ways {
+                for args in [args.clone(), [&args[..], &["--root", root]].concat()] {
+                    let input: &[u8] = if is_pipe { &stream } else { b"" };
+                    // A pipe that is decoded as it comes keeps the first k shards of each set and no others.
+                    let as_it_comes = is_pipe && args.iter().all(|a| !["--root", "--partial"].contains(a));
+                    let kept = if as_it_comes { &subset[..3] } else { &subset };
+                    if !can(kept) || extra.contains(&"--deep") {
+                        arena.refuses_pipe(args, input, 5);
+                        continue;
+                    }
+                    let output = arena.pipe(&args, input);
+                    expect(&output, 0);
+                    let bytes = if args.contains(&"out") { arena.read("out") } else { output.stdout };
+                    assert!(bytes == payload, "{subset:?}, {args:?}");
+                    fs::remove_file(arena.path("out")).ok();
+                }
+            }
         }
     }
     // Verify says what it looked at: everything is intact, and only decoding can tell.
     arena.write("c.fec", &boxed.bytes());
-    expect(&arena.run(["verify", "--deep", "s"]), exit);
-    expect(&arena.run(["verify", "--deep", "c.fec"]), exit);
+    expect(&arena.run(["verify", "--deep", "s"]), 5);
+    expect(&arena.run(["verify", "--deep", "c.fec"]), 5);
 }
 
+/// The originals are what the root stands for, and the recovery shards are those of another payload.
 #[test]
 fn valid_tree_over_a_false_original() {
     let mut rows = small_rows(1);
     rows[1][1][7] ^= 0x40;
-    every_subset_gives(&SMALL, &rows, 5);
+    let mut bytes = payload(1, LEN);
+    bytes[3 * SHARD + 7] ^= 0x40;
+    every_subset_gives(&SMALL, &rows, &bytes, |subset| subset.starts_with(&[0, 1, 2]));
 }
 
+/// The false shard costs what a lost one does, as long as others serve.
 #[test]
 fn valid_tree_over_a_false_recovery_shard() {
     let mut rows = small_rows(2);
     rows[0][4][63] ^= 1;
-    every_subset_gives(&Block { hash: 2, ..SMALL }, &rows, 5);
+    let can = |subset: &[usize]| subset.iter().filter(|i| **i != 4).count() >= 3;
+    every_subset_gives(&Block { hash: 2, ..SMALL }, &rows, &payload(2, LEN), can);
 }
 
 #[test]
 fn non_zero_padding() {
-    let mut rows = honest_rows(&payload(3, 3 * 2 * 64), 3, 3, 64, 2);
-    every_subset_gives(&SMALL, &rows, 5);
-    rows = honest_rows(&[payload(3, 374), vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 1]].concat(), 3, 3, 64, 2);
-    every_subset_gives(&SMALL, &rows, 5);
+    let mut rows = honest_rows(&payload(3, 3 * 2 * SHARD), 3, 3, SHARD, 2);
+    every_subset_gives(&SMALL, &rows, b"", |_| false);
+    rows = honest_rows(&[payload(3, LEN), vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 1]].concat(), 3, 3, SHARD, 2);
+    every_subset_gives(&SMALL, &rows, b"", |_| false);
 }
 
 #[test]
 fn non_canonical_width() {
-    let p = Block { shard_len: 128, ..SMALL };
-    every_subset_gives(&p, &honest_rows(&payload(4, 374), 3, 3, 128, 2), 5);
-    let p = Block { sets: 3, ..SMALL };
-    every_subset_gives(&p, &honest_rows(&payload(4, 374), 3, 3, 64, 3), 5);
+    for (shard_len, sets) in [(SHARD + 64, 2), (SHARD, 3), (1408, 3), (4224, 2), (64, 66)] {
+        let p = Block { shard_len: shard_len as u32, sets: sets as u32, ..SMALL };
+        let rows = honest_rows(&payload(4, LEN), 3, 3, shard_len, sets);
+        let arena = Arena::new();
+        let (root, files) = shard_files(&p, &rows, &forge::meta(b"name"));
+        let boxed = as_container(&p, &rows);
+        arena.write_all("s", &files);
+        arena.write("c.fec", &boxed.bytes());
+        for extra in [&[][..], &["--partial"], &["--deep"]] {
+            for (input, root) in [("s", root), ("c.fec", boxed.root)] {
+                let args = [&["decode", input, "-o", "out"][..], extra].concat();
+                arena.refuses(&args, 5);
+                arena.refuses([&args[..], &["--root", &hex(&root)]].concat(), 5);
+            }
+            let args = [&["decode", "-"][..], extra].concat();
+            arena.refuses_pipe(&args, &boxed.bytes(), 5);
+            arena.refuses_pipe([&args[..], &["--root", &hex(&boxed.root)]].concat(), &boxed.bytes(), 5);
+        }
+        expect(&arena.run(["verify", "s"]), 5);
+        expect(&arena.run(["verify", "c.fec"]), 5);
+    }
 }
 
 /// To standard output groups leave one by one; the second is false, so the exit code says so and not
 /// one byte of it comes out.
 #[test]
 fn false_codeword_in_a_later_group() {
-    let p = Block { form: 2, payload: 384 + 100, tail: 2, ..SMALL };
-    let first = Block { flags: 0, tail: 0, payload: 384, ..p };
-    let last = Block { flags: 1, tail: 1, payload: 100, sets: 1, ..p };
-    let bytes = payload(5, 484);
-    let mut rows = honest_rows(&bytes[384..], 3, 3, 64, 1);
-    rows[0][5][0] ^= 1;
-    let forged = container(&p, &[(first, honest_rows(&bytes[..384], 3, 3, 64, 2)), (last, rows)], b"");
+    let bytes = payload(5, TWO_P.payload as usize);
+    let mut groups = two_groups(&bytes);
+    groups[1].1[0][5][0] ^= 1;
+    let forged = container(&TWO_P, &groups, b"");
     let arena = Arena::new();
-    arena.write("c.fec", &forged.bytes());
-    arena.refuses(["decode", "c.fec", "-o", "out"], 5);
-    arena.refuses(["decode", "c.fec", "-o", "out", "--partial"], 5);
-    arena.refuses_pipe(["decode", "-", "-o", "out"], &forged.bytes(), 5);
-    for output in [arena.run(["decode", "c.fec", "-o", "-"]), arena.pipe(["decode", "-"], &forged.bytes())] {
-        expect(&output, 5);
-        assert!(output.stdout == bytes[..384], "the first group, and nothing of the second");
+    // Of the last group originals 0 and 1, and recovery shard 3, are lost: the false one is needed.
+    let kept = [&forged.records[..12], &forged.records[14..15], &forged.records[16..18]].concat().concat();
+    for stream in [[kept.clone(), forged.index.clone()].concat(), kept] {
+        arena.write("c.fec", &stream);
+        arena.refuses(["decode", "c.fec", "-o", "out"], 5);
+        arena.refuses(["decode", "c.fec", "-o", "out", "--partial"], 5);
+        arena.refuses_pipe(["decode", "-", "-o", "out"], &stream, 5);
+        for output in [arena.run(["decode", "c.fec", "-o", "-"]), arena.pipe(["decode", "-"], &stream)] {
+            expect(&output, 5);
+            assert!(output.stdout == bytes[..24_576], "the first group, and nothing of the second");
+        }
     }
+    // All originals are there, and only a strict reader looks at the recovery shard.
+    arena.write("c.fec", &forged.bytes());
+    arena.expect(["decode", "c.fec", "-o", "-"], 0);
+    let output = arena.run(["decode", "c.fec", "-o", "-", "--deep"]);
+    expect(&output, 5);
+    assert!(output.stdout == bytes[..24_576], "the first group, and nothing of the second");
+    expect(&arena.pipe(["verify", "--deep", "-"], &forged.bytes()), 5);
     arena.nothing_temporary();
 }
 
 /// The last group is larger than those before it. A pipe without an index refuses it as a file does.
 #[test]
 fn last_group_that_does_not_fit() {
-    let p = Block { form: 2, payload: 384 + 500, tail: 2, ..SMALL };
-    let first = Block { flags: 0, tail: 0, payload: 384, ..p };
-    let last = Block { flags: 1, tail: 1, payload: 500, sets: 3, ..p };
-    let bytes = payload(6, 884);
-    let groups =
-        [(first, honest_rows(&bytes[..384], 3, 3, 64, 2)), (last, honest_rows(&bytes[384..], 3, 3, 64, 3))];
+    let p = Block { payload: 24_576 + 30_000, ..TWO_P };
+    let first = Block { tail: 0, payload: 24_576, ..p };
+    let last = Block { flags: 1, tail: 1, payload: 30_000, sets: 3, shard_len: 3392, ..p };
+    let bytes = payload(6, 54_576);
+    let (head, rest) = bytes.split_at(24_576);
+    let groups = [(first, honest_rows(head, 3, 3, 4096, 2)), (last, honest_rows(rest, 3, 3, 3392, 3))];
     let records = container(&p, &groups, b"").records.concat();
     let arena = Arena::new();
     arena.write("c.fec", &records);
@@ -137,16 +182,22 @@ fn digest_reused_from_the_input() {
     let arena = Arena::new();
     arena.write_all("s", &files);
     arena.write("c.fec", &boxed.bytes());
-    arena.refuses(["decode", "s", "-o", "out"], 5);
-    arena.refuses(["decode", "s/0", "s/1", "s/2", "s/5", "-o", "out"], 5);
-    arena.refuses(["decode", "s/0", "s/1", "s/2", "-o", "out"], 5);
-    arena.refuses(["decode", "c.fec", "-o", "out"], 5);
-    arena.refuses_pipe(["decode", "-"], &boxed.bytes(), 5);
+    arena.refuses(["decode", "s", "-o", "out", "--deep"], 5);
+    arena.refuses(["decode", "s/0", "s/1", "s/2", "s/5", "-o", "out", "--deep"], 5);
+    arena.refuses(["decode", "s/0", "s/1", "s/2", "-o", "out", "--deep"], 5);
+    arena.refuses(["decode", "c.fec", "-o", "out", "--deep"], 5);
+    arena.refuses_pipe(["decode", "-", "--deep"], &boxed.bytes(), 5);
+    // What needs it fails without being asked, and what does not is what the root stands for.
+    arena.refuses(["decode", "s/0", "s/1", "s/5", "-o", "out"], 5);
+    arena.expect(["decode", "s/0", "s/1", "s/5", "s/4", "-o", "out"], 0);
+    assert!(arena.read("out") == payload(6, LEN));
+    arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
+    assert!(arena.read("out") == payload(6, LEN));
 }
 
 #[test]
 fn extra_shard_that_the_root_does_not_cover() {
-    let bytes = payload(7, 374);
+    let bytes = payload(7, LEN);
     let (root, files) = shard_files(&SMALL, &small_rows(7), &forge::meta(b"name"));
     let arena = Arena::new();
     let root = hex(&root);
@@ -155,7 +206,7 @@ fn extra_shard_that_the_root_does_not_cover() {
     resign_shard(&mut beyond, |header| header[16] = 6);
     // A number that exists, with other bytes in the body.
     let mut inside = files[5].clone();
-    inside[4096..4224].fill(1);
+    inside[BODY..TAIL].fill(1);
     for (extra, exit) in [(beyond, 5), (inside, 3)] {
         arena.write_all("s", &[files[0].clone(), files[1].clone(), extra.clone()]);
         arena.refuses(["decode", "s", "-o", "out"], exit);
@@ -183,7 +234,7 @@ fn extra_shard_that_the_root_does_not_cover() {
 /// `spoil` makes a file useless; three of six may be, a fourth may not.
 #[track_caller]
 fn three_may_be_spoiled(seed: u64, spoil: impl Fn(&mut Vec<Vec<u8>>, usize)) {
-    let bytes = payload(seed, 374);
+    let bytes = payload(seed, LEN);
     let (_, files) = shard_files(&SMALL, &small_rows(seed), &forge::meta(b"name"));
     for (count, exit) in [(3, 0), (4, 3)] {
         let arena = Arena::new();
@@ -203,7 +254,7 @@ fn three_may_be_spoiled(seed: u64, spoil: impl Fn(&mut Vec<Vec<u8>>, usize)) {
 fn shards_swapped_between_sets() {
     three_may_be_spoiled(8, |files, count| {
         for file in &mut files[..count] {
-            let (first, second) = file[4096..4224].split_at_mut(64);
+            let (first, second) = file[BODY..TAIL].split_at_mut(SHARD);
             first.swap_with_slice(second);
         }
     });
@@ -213,8 +264,8 @@ fn shards_swapped_between_sets() {
 fn shards_and_proofs_swapped_between_sets() {
     three_may_be_spoiled(8, |files, count| {
         for file in &mut files[..count] {
-            // 32 · (3 + 1) bytes of proof for each set.
-            for (at, len) in [(4096, 64), (512, 128), (4224, 128)] {
+            // 32 · (2 + 1 + 1) bytes of proof for each set.
+            for (at, len) in [(BODY, SHARD), (PROOFS, 128), (TAIL, 128)] {
                 let (first, second) = file[at..at + 2 * len].split_at_mut(len);
                 first.swap_with_slice(second);
             }
@@ -237,14 +288,14 @@ fn shards_swapped_between_runs() {
     three_may_be_spoiled(10, |files, count| {
         let (_, others) = shard_files(&SMALL, &small_rows(11), &forge::meta(b"name"));
         for (file, other) in files.iter_mut().zip(&others).take(count) {
-            file[512..4480].copy_from_slice(&other[512..4480]);
+            file[PROOFS..TAIL + 256].copy_from_slice(&other[PROOFS..TAIL + 256]);
         }
     });
 }
 
 #[test]
 fn records_swapped_between_sets_shards_and_runs() {
-    let bytes = payload(12, 374);
+    let bytes = payload(12, LEN);
     let boxed = as_container(&SMALL, &small_rows(12));
     let other = as_container(&SMALL, &small_rows(13));
     type Spoil<'a> = (&'a str, Box<dyn Fn(&mut Vec<Vec<u8>>, usize) + 'a>);
@@ -254,7 +305,7 @@ fn records_swapped_between_sets_shards_and_runs() {
         (
             "runs",
             Box::new(|r, i| {
-                let body = r[i].len() - 64;
+                let body = r[i].len() - SHARD;
                 let from = &other.records[i][body..];
                 r[i][body..].copy_from_slice(from);
             }),
@@ -283,13 +334,13 @@ fn records_swapped_between_sets_shards_and_runs() {
 
 #[test]
 fn conflicting_copies_of_a_shard() {
-    let bytes = payload(14, 374);
+    let bytes = payload(14, LEN);
     let (_, files) = shard_files(&SMALL, &small_rows(14), &forge::meta(b"name"));
     for bad_first in [true, false] {
         let arena = Arena::new();
         for (i, file) in files.iter().enumerate().take(3) {
             let mut bad = file.clone();
-            bad[4096..4224].fill(9);
+            bad[BODY..TAIL].fill(9);
             let (a, b) = if bad_first { (&bad, file) } else { (file, &bad) };
             arena.write(format!("s/{i}a"), a);
             arena.write(format!("s/{i}b"), b);

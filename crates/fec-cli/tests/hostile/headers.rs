@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn absurd_geometry() {
     type Change = fn(&mut Block);
-    let table: [(&str, Change, i32); 22] = [
+    let table: [(&str, Change, i32); 26] = [
         ("k = 0", |b| b.k = 0, 6),
         ("k = 0, m = 0", |b| (b.k, b.m) = (0, 0), 6),
         ("n = 257", |b| b.m = 254, 6),
@@ -19,15 +19,19 @@ fn absurd_geometry() {
         ("L = 2^32 - 64", |b| b.shard_len = u32::MAX - 63, 6),
         ("L = 2^32 - 1", |b| b.shard_len = u32::MAX, 6),
         ("G = 0", |b| b.sets = 0, 5),
-        ("G = 2^20 + 1", |b| b.sets = (1 << 20) + 1, 6),
-        ("G = 2^32 - 1", |b| b.sets = u32::MAX, 6),
+        ("G = 3", |b| b.sets = 3, 5),
+        ("G = 3, L that fits", |b| (b.sets, b.shard_len) = (3, 1408), 5),
+        ("G = 2^20 + 1", |b| b.sets = (1 << 20) + 1, 5),
+        ("G = 2^32 - 1", |b| b.sets = u32::MAX, 5),
         ("B = 2^63", |b| b.payload = 1 << 63, 6),
         ("B = 2^64 - 1", |b| b.payload = u64::MAX, 6),
         ("B = 2^63 - 1", |b| b.payload = (1 << 63) - 1, 5),
         ("all at their most", |b| (b.k, b.m, b.shard_len, b.sets) = (128, 128, u32::MAX, u32::MAX), 6),
         ("L·G overflows 32 bits", |b| (b.shard_len, b.sets, b.payload) = (1 << 26, 1 << 16, 3 << 42), 0),
         ("G = 2^20, L = 2^26", |b| (b.shard_len, b.sets, b.payload) = (1 << 26, 1 << 20, 3 << 46), 0),
-        ("flags", |b| b.flags |= 0x80, 6),
+        ("flag 1", |b| b.flags |= 2, 6),
+        ("flag 3", |b| b.flags |= 8, 6),
+        ("hash", |b| b.hash = 3, 6),
         ("version", |b| b.version = 255, 6),
     ];
     let arena = Arena::new();
@@ -42,8 +46,8 @@ fn absurd_geometry() {
                 let hash = fec_core::digest::HashKind::Blake3;
                 let m: Digest = header[128..160].try_into().unwrap();
                 let t: Digest = header[96..128].try_into().unwrap();
-                let param = hash.node(fec_core::digest::Tag::Param, &p.bytes(), &m);
-                header[64..96].copy_from_slice(&hash.node(fec_core::digest::Tag::Root, &t, &param));
+                let link = hash.node(fec_core::digest::Tag::Link, &p.bytes(), &m);
+                header[64..96].copy_from_slice(&hash.node(fec_core::digest::Tag::Group, &t, &link));
             });
         }
         arena.write_all("s", &files);
@@ -55,35 +59,32 @@ fn absurd_geometry() {
             arena.refuses(["decode", "s", "-o", "out", "--partial", "--root", &hex(&root)], shards.max(3))
         });
         quickly(|| expect(&arena.run(["verify", "s"]), shards));
-        let pg = Block { form: 2, flags: p.flags | 1, tail: 0, ..p };
+        let pg = Block { form: 2, ..p };
         let boxed = as_container(&SMALL, &small_rows(21));
         let mut stream = Vec::new();
         for record in &boxed.records {
             let (set, index) = (u32::from(record[16]), u32::from(record[20]));
-            let proof = (32
-                * (fec_core::merkle::ceil_log2(u64::from(p.k) + u64::from(p.m))
-                    + fec_core::merkle::ceil_log2(p.sets.into()))) as usize;
-            let body = &record[record.len() - 64..];
-            stream.extend(forge::record(&pg, &[1; 32], &[0; 32], set, index, &vec![0; proof], body));
+            let body = &record[record.len() - SHARD..];
+            let proof = vec![0; pg.proof_len()];
+            stream.extend(forge::record(&pg, &[1; 32], &[0; 32], set, index, &proof, body));
         }
         arena.write("c.fec", &stream);
-        let exit = if exit == 0 { 6 } else { exit };
+        // Where every rule holds, the records are cut short.
+        let exit = if exit == 0 { 3 } else { exit };
         quickly(|| arena.refuses(["decode", "c.fec", "-o", "out"], exit));
         quickly(|| arena.refuses_pipe(["decode", "-"], &stream, exit));
         quickly(|| arena.refuses(["verify", "c.fec"], exit));
         // The index alone lies: it is set aside, and the records are enough.
-        let p = Block { form: 2, ..p };
+        let p = Block { form: 2, flags: p.flags & !1, tail: 1, ..p };
         let header = forge::index_header(&p, &[1; 32], b"", 64);
         let index = [&header[..], &[0; 64], &header, &[0; 64], &header].concat();
         arena.write("c.fec", &[boxed.records.concat(), index].concat());
         quickly(|| arena.expect(["decode", "c.fec", "-o", "out"], 0));
-        assert!(arena.read("out") == payload(21, 374), "{what}");
+        assert!(arena.read("out") == payload(21, LEN), "{what}");
         fs::remove_file(arena.path("out")).unwrap();
-        for (number, name) in
-            [(1u64 << 20) + 1, u64::MAX, 0].into_iter().zip(["N = 2^20 + 1", "N = 2^64 - 1", "N = 0"])
+        for (number, name) in [1u64 << 32, u64::MAX, 0].into_iter().zip(["N = 2^32", "N = 2^64 - 1", "N = 0"])
         {
-            let header =
-                forge::index_header(&Block { form: 2, tail: number, ..SMALL }, &[1; 32], b"", u64::MAX);
+            let header = forge::index_header(&Block { tail: number, ..SMALL_P }, &[1; 32], b"", u64::MAX);
             arena.write("c.fec", &[boxed.records.concat(), header].concat());
             arena.expect(["decode", "c.fec", "-o", "out"], 0);
             fs::remove_file(arena.path("out")).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -103,7 +104,7 @@ fn body_length_of_2_to_the_64() {
             .for_each(|f| resign_shard(f, |h| h[24..32].copy_from_slice(&u64::to_le_bytes(value))));
         arena.write_all("s", &files);
         arena.refuses(["decode", "s", "-o", "out"], 3);
-        let header = forge::index_header(&Block { form: 2, ..SMALL }, &[1; 32], b"", value);
+        let header = forge::index_header(&SMALL_P, &[1; 32], b"", value);
         arena.write("c.fec", &header.repeat(3));
         arena.refuses(["decode", "c.fec", "-o", "out"], 3);
     }
@@ -115,7 +116,8 @@ fn truncation_at_every_length() {
     let arena = Arena::new();
     let boxed = as_container(&SMALL, &small_rows(23));
     let (_, files) = shard_files(&SMALL, &small_rows(23), &forge::meta(b"name"));
-    for len in (0..600).step_by(37).chain([127, 128, 129, 511, 512, 513, 4095, 4096, 4159]) {
+    let ends = [127, 128, 129, HEADER - 1, HEADER, PROOFS, BODY - 1, BODY, BODY + 1, BODY + SHARD, TAIL - 1];
+    for len in (0..600).step_by(37).chain(ends) {
         arena.write("c.fec", &boxed.bytes()[..len.min(boxed.bytes().len() / 3)]);
         arena.refuses(["decode", "c.fec", "-o", "out"], 3);
         let cut: Vec<Vec<u8>> = files.iter().map(|f| f[..len.min(f.len())].to_vec()).collect();
@@ -164,17 +166,26 @@ fn terminal_escapes_in_names() {
         let arena = Arena::new();
         let (_, files) = shard_files(&SMALL, &small_rows(25), &forge::meta(name));
         arena.write_all("s", &files);
-        // The recorded name is the file's, and what is printed is not the name's to decide.
+        // What is printed is not the name's to decide, and such a name is no file's unless the user says so.
         for json in [&[][..], &["--json"]] {
-            let decode = [&["decode", "s", "-f"], json].concat();
-            for args in [&decode[..], &["verify", "s"], &["decode", "s"], &["decode", "s/0"]] {
+            let decode = [&["decode", "s", "-f", "-o", "out"], json].concat();
+            for args in [&decode[..], &["verify", "s"], &["decode", "s/0", "-o", "x"]] {
                 let output = arena.run(args);
                 let said = [output.stdout.clone(), output.stderr.clone()].concat();
                 assert_printable(&said);
             }
+            for decode in [&["decode", "s"][..], &["decode", "s", "-f"], &["decode", "s", "-o", "./"]] {
+                let before = arena.state();
+                let output = arena.run([decode, json].concat());
+                expect(&output, 2);
+                let said = [output.stdout, output.stderr].concat();
+                assert!(text(&said).contains("-o"), "{}", text(&said));
+                assert_printable(&said);
+                arena.unchanged(&before);
+            }
         }
+        assert!(arena.read("out") == payload(25, LEN));
         let out = std::ffi::OsStr::from_bytes(name);
-        assert!(fs::read(arena.path(out)).unwrap() == payload(25, 374));
         // The same for names of files on the command line and in folders.
         arena.write(Path::new("s").join(out), b"junk");
         arena.write(Path::new("t").join(out), b"junk");
@@ -215,7 +226,7 @@ fn links_fifos_and_folders_among_shard_files() {
     std::os::unix::fs::symlink(".", arena.path("s/self")).unwrap();
     std::os::unix::fs::symlink("fifo", arena.path("s/tofifo")).unwrap();
     quickly(|| arena.expect(["decode", "s", "-o", "out"], 0));
-    assert!(arena.read("out") == payload(26, 374));
+    assert!(arena.read("out") == payload(26, LEN));
     quickly(|| arena.expect(["verify", "s", "--root", &hex(&root)], 1));
     let named: Vec<String> = common::listing(&arena.path("s")).iter().map(|n| format!("s/{n}")).collect();
     let named = named.iter().map(String::as_str).filter(|n| !n.ends_with("dangling") && !n.ends_with("loop"));

@@ -8,49 +8,81 @@ mod containers;
 mod detection;
 mod encoders;
 mod headers;
+mod limits;
 mod outputs;
 mod system;
 
 use common::forge::{self, Block, Container, Rows, container, hex, honest_rows, shard_files};
 use common::{Arena, LIMIT, Random, expect, finish, make_fifo, payload, text};
 use fec_core::digest::Digest;
+use serde_json::Value;
+use sha2::Digest as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const SIGBUS: i32 = 7;
 const SIGPIPE: i32 = 13;
 
-/// 3 + 3 shards of 64 bytes in two sets, which hold all but the last ten bytes of their capacity.
+/// Pg of 3 + 3 shards in two sets, as few bytes as two sets may have; all but the last ten bytes of their capacity.
 const SMALL: Block = Block {
     version: 1,
     hash: 1,
     form: 1,
-    flags: 0,
+    flags: 1,
     k: 3,
     m: 3,
-    shard_len: 64,
+    shard_len: 2112,
     sets: 2,
-    payload: 374,
-    tail: 1,
+    payload: 12_662,
+    tail: 0,
 };
+
+/// P of the same payload in a container.
+const SMALL_P: Block = Block { form: 2, flags: 0, tail: 1, ..SMALL };
+
+/// Bytes of the payload, and of a shard.
+const LEN: usize = SMALL.payload as usize;
+const SHARD: usize = SMALL.shard_len as usize;
+
+/// Bytes of a shard file's header.
+const HEADER: usize = 192;
+
+/// Where proofs, body and the proofs behind it start in the shard files of [`SMALL`] with a short name; a proof has 128
+/// bytes.
+const PROOFS: usize = HEADER + 64;
+const BODY: usize = PROOFS + 2 * 128;
+const TAIL: usize = BODY + 2 * SHARD;
 
 /// Pg of the only group of a payload whose P is `p`.
 fn only_group(p: &Block) -> Block {
-    Block { flags: 1, tail: 0, ..*p }
+    Block { flags: p.flags | 1, tail: 0, ..*p }
 }
 
-fn as_container(p: &Block, rows: &Rows) -> Container {
-    let p = Block { form: 2, ..*p };
-    container(&p, &[(only_group(&p), rows.clone())], b"")
+/// A container over the only group `pg`.
+fn as_container(pg: &Block, rows: &Rows) -> Container {
+    let pg = Block { form: 2, ..*pg };
+    let p = Block { flags: pg.flags & !1, tail: 1, ..pg };
+    container(&p, &[(pg, rows.clone())], b"")
 }
 
 fn small_rows(seed: u64) -> Rows {
-    honest_rows(&payload(seed, SMALL.payload as usize), 3, 3, 64, 2)
+    honest_rows(&payload(seed, LEN), 3, 3, SHARD, 2)
+}
+
+/// P and both groups of a container of 3 + 3 shards: two full sets in the first, and 100 bytes in the last.
+const TWO_P: Block = Block { shard_len: 4096, payload: 24_576 + 100, tail: 2, ..SMALL_P };
+
+/// The groups of [`TWO_P`] over this payload.
+fn two_groups(bytes: &[u8]) -> [(Block, Rows); 2] {
+    let first = Block { tail: 0, payload: 24_576, ..TWO_P };
+    let last = Block { flags: 1, tail: 1, payload: 100, sets: 1, shard_len: 64, ..TWO_P };
+    let (head, rest) = bytes.split_at(24_576);
+    [(first, honest_rows(head, 3, 3, 4096, 2)), (last, honest_rows(rest, 3, 3, 64, 1))]
 }
 
 /// Encodes a payload into a container; returns its root and bytes.
@@ -65,7 +97,7 @@ fn encoded(arena: &Arena, seed: u64, len: usize, options: &[&str]) -> (String, V
 
 /// Changes the head of a record and signs it again.
 fn resign_record(record: &mut [u8], change: impl Fn(&mut [u8])) {
-    let head = record.len() - 64;
+    let head = record.len() - u32::from_le_bytes(record[40..44].try_into().unwrap()) as usize;
     change(&mut record[..head]);
     let sum = crc32c::crc32c(&record[12..head]);
     record[8..12].copy_from_slice(&sum.to_le_bytes());
@@ -73,9 +105,9 @@ fn resign_record(record: &mut [u8], change: impl Fn(&mut [u8])) {
 
 /// Changes both headers of a shard file and signs them again.
 fn resign_shard(file: &mut [u8], change: impl Fn(&mut [u8])) {
-    let last = file.len() - 512;
+    let last = file.len() - HEADER;
     for at in [0, last] {
-        let header = &mut file[at..at + 512];
+        let header = &mut file[at..at + HEADER];
         change(header);
         let sum = crc32c::crc32c(&header[12..]);
         header[8..12].copy_from_slice(&sum.to_le_bytes());
@@ -88,4 +120,54 @@ fn quickly<T>(work: impl FnOnce() -> T) -> T {
     let out = work();
     assert!(started.elapsed() < Duration::from_secs(10), "it took {:?}", started.elapsed());
     out
+}
+
+/// What a run of `fec` took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// The most bytes of memory at once.
+    memory: u64,
+    /// Time of processors: on a machine that is busy with other things the run itself takes longer.
+    time: Duration,
+}
+
+/// What a process took up to now; the kernel keeps the peak of the memory.
+fn usage_of(pid: u32) -> Option<Usage> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = peak.trim().trim_end_matches(" kB").parse().ok()?;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_ascii_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    Some(Usage { memory: kib << 10, time: Duration::from_millis(10 * ticks) })
+}
+
+/// Runs `fec` with `input` in a pipe, and tells what it took.
+#[track_caller]
+fn measured(arena: &Arena, args: &[&str], input: &[u8]) -> (Output, Usage) {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let child = arena.spawn(args);
+    let pid = child.id();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut usage = Usage::default();
+            while !is_done.load(Ordering::Relaxed) {
+                usage = usage_of(pid).unwrap_or(usage);
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            usage
+        });
+        let output = finish(child, input, LIMIT).expect("fec ends in time");
+        is_done.store(true, Ordering::Relaxed);
+        assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+        (output, watcher.join().expect("it watches"))
+    })
+}
+
+/// The JSON object that `fec --json` printed.
+#[track_caller]
+fn json(output: &Output) -> Value {
+    let said = if output.stdout.starts_with(b"{") { &output.stdout } else { &output.stderr };
+    serde_json::from_slice(said).unwrap_or_else(|e| panic!("{e}: {}", text(said)))
 }

@@ -31,9 +31,9 @@ fn output_that_exists() {
     arena.refuses(["decode", "t", "-o", "out"], 2);
     // With -f they are replaced.
     arena.expect(["decode", "s", "-f"], 0);
-    assert!(arena.read("name") == payload(27, 374));
+    assert!(arena.read("name") == payload(27, LEN));
     arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
-    assert!(arena.read("out") == payload(27, 374));
+    assert!(arena.read("out") == payload(27, LEN));
     arena.expect(["encode", "input", "-o", "out", "-f", "--root-file", "root"], 0);
     assert_eq!(arena.read("root").len(), 65);
     arena.expect(["decode", "out", "-o", "back", "--root", "@root"], 0);
@@ -107,14 +107,14 @@ fn file_of_another_root() {
     arena.refuses(["verify", "other/0", "--root", &root], 5);
     // Among enough others it changes nothing.
     arena.expect(["decode", "s", "other/0", "other/1", "-o", "out", "--root", &root], 0);
-    assert!(arena.read("out") == payload(28, 374));
+    assert!(arena.read("out") == payload(28, LEN));
     arena.write("c.fec", &as_container(&SMALL, &small_rows(29)).bytes());
     arena.refuses(["decode", "c.fec", "-o", "out2", "--root", &root], 5);
     arena.refuses(["verify", "c.fec", "--root", &root], 5);
     // One shard file alone.
     arena.expect(["verify", "s/4", "--root", &root], 0);
     let mut damaged = files[4].clone();
-    for at in [100, 600, 2000, 4100, 4300] {
+    for at in [100, 200, PROOFS + 9, BODY + 88, 2000, TAIL + 10, TAIL + 260, TAIL + 300, TAIL + 400] {
         damaged[at] ^= 1;
         arena.write("one", &damaged);
         expect(&arena.run(["verify", "one", "--root", &root]), 5);
@@ -160,7 +160,7 @@ fn more_shard_files_than_open_files_allowed() {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = finish(command.spawn().unwrap(), b"", LIMIT).unwrap();
     expect(&output, 0);
-    assert!(arena.read("out") == payload(31, 374));
+    assert!(arena.read("out") == payload(31, LEN));
 }
 
 /// A symbolic link is not followed, and not replaced either: /dev/stdout is one.

@@ -139,7 +139,8 @@ fn interrupted_while_decoding() {
             std::thread::scope(|scope| {
                 scope.spawn(|| stdin.write_all(&head[..100_000]).unwrap()).join().unwrap();
             });
-            if target == "out" {
+            // With a root the pipe is read to its end first.
+            if target == "out" && root.is_empty() {
                 arena.wait_for_temporary();
             } else {
                 std::thread::sleep(Duration::from_millis(50));

@@ -29,4 +29,4 @@ mod subtrees;
 
 pub(crate) use columns::{Columns, Piece};
 pub use digests::Digests;
-pub use hash::{Digest, HashKind, Tag};
+pub use hash::{Digest, HashKind, PlainHasher, Tag};

@@ -1,18 +1,44 @@
 //! Meta: the small typed list that the root binds (format specification, section 7).
 
+use crate::digest::{Digest, HashKind};
 use crate::error::FormatError;
 
 /// The most bytes that meta may have.
-pub const MAX_META: usize = 350;
+pub const MAX_META: usize = 65_536;
 /// The most bytes of a name.
 pub const MAX_NAME: usize = 255;
+
 const TYPE_NAME: u8 = 2;
+const TYPE_SHA256: u8 = 3;
+const TYPE_BLAKE3: u8 = 5;
+const TYPE_ANNEXES: u8 = 7;
+/// Bytes of an entry's type and length.
+const ENTRY_HEAD: usize = 3;
+/// Bytes that bind the annexes of one type.
+const BOUND_ANNEX_LEN: usize = 44;
 
 /// What is known of a payload besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Meta {
     /// The file's name: raw bytes, one path component.
     pub name: Option<Vec<u8>>,
+    /// SHA-256 of the payload, as the writer says.
+    pub sha256: Option<Digest>,
+    /// BLAKE3 of the payload, as the writer says.
+    pub blake3: Option<Digest>,
+    /// Annexes that are bound to the root, by ascending type.
+    pub annexes: Vec<BoundAnnexes>,
+}
+
+/// The data of all annexes of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BoundAnnexes {
+    /// Their type.
+    pub kind: u32,
+    /// Bytes of their data together.
+    pub len: u64,
+    /// The plain hash of their data, joined.
+    pub digest: Digest,
 }
 
 impl Meta {
@@ -22,7 +48,7 @@ impl Meta {
     /// [`FormatError::Meta`] when the name is not one path component of 1–255 bytes.
     pub fn with_name(name: &[u8]) -> Result<Meta, FormatError> {
         check_name(name)?;
-        Ok(Meta { name: Some(name.to_vec()) })
+        Ok(Meta { name: Some(name.to_vec()), ..Meta::default() })
     }
 
     /// Parses meta bytes; unknown odd types are skipped.
@@ -30,9 +56,7 @@ impl Meta {
     /// # Errors
     /// [`FormatError::CriticalMeta`] for an unknown even type, [`FormatError::Meta`] for the rest.
     pub fn parse(bytes: &[u8]) -> Result<Meta, FormatError> {
-        if bytes.len() > MAX_META {
-            return Err(FormatError::Meta("it is longer than 350 bytes"));
-        }
+        check_len(bytes.len())?;
         let mut meta = Meta::default();
         let mut rest = bytes;
         let mut before = None;
@@ -50,6 +74,9 @@ impl Meta {
                     check_name(value)?;
                     meta.name = Some(value.to_vec());
                 }
+                TYPE_SHA256 => meta.sha256 = Some(payload_digest(value)?),
+                TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
+                TYPE_ANNEXES => meta.annexes = bound_annexes(value)?,
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
                 _ => {}
             }
@@ -59,16 +86,64 @@ impl Meta {
         Ok(meta)
     }
 
+    /// Parses a copy of the meta whose plain hash is known to be `meta_hash`.
+    ///
+    /// # Errors
+    /// [`FormatError::Damaged`] when it is not; those of [`Meta::parse`].
+    pub fn open(hash: HashKind, meta_hash: &Digest, bytes: &[u8]) -> Result<Meta, FormatError> {
+        if hash.digest(bytes) != *meta_hash {
+            return Err(FormatError::Damaged("the hash of the meta"));
+        }
+        Meta::parse(bytes)
+    }
+
     /// The meta bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Some(name) = &self.name {
-            out.push(TYPE_NAME);
-            out.extend_from_slice(&(name.len() as u16).to_le_bytes());
-            out.extend_from_slice(name);
+        let mut entry = |kind: u8, value: &[u8]| {
+            out.reserve(ENTRY_HEAD + value.len());
+            out.push(kind);
+            out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+            out.extend_from_slice(value);
+        };
+        self.name.iter().for_each(|name| entry(TYPE_NAME, name));
+        self.sha256.iter().for_each(|digest| entry(TYPE_SHA256, digest));
+        self.blake3.iter().for_each(|digest| entry(TYPE_BLAKE3, digest));
+        if !self.annexes.is_empty() {
+            let bytes = |annexes: &BoundAnnexes| {
+                [&annexes.kind.to_le_bytes()[..], &annexes.len.to_le_bytes(), &annexes.digest].concat()
+            };
+            entry(TYPE_ANNEXES, &self.annexes.iter().flat_map(bytes).collect::<Vec<u8>>());
         }
         out
     }
+}
+
+/// Refuses meta that is too long.
+pub(super) fn check_len(len: usize) -> Result<(), FormatError> {
+    if len > MAX_META {
+        return Err(FormatError::Meta("it is longer than 65,536 bytes"));
+    }
+    Ok(())
+}
+
+fn payload_digest(value: &[u8]) -> Result<Digest, FormatError> {
+    value.try_into().map_err(|_| FormatError::Meta("a digest of the payload has 32 bytes"))
+}
+
+fn bound_annexes(value: &[u8]) -> Result<Vec<BoundAnnexes>, FormatError> {
+    let (entries, rest) = value.as_chunks::<BOUND_ANNEX_LEN>();
+    let bound = |entry: &[u8; BOUND_ANNEX_LEN]| BoundAnnexes {
+        kind: super::u32_at(entry, 0),
+        len: super::u64_at(entry, 4),
+        digest: super::array_at(entry, 12),
+    };
+    let annexes: Vec<BoundAnnexes> = entries.iter().map(bound).collect();
+    let is_ascending = annexes.windows(2).all(|pair| pair[0].kind < pair[1].kind);
+    if annexes.is_empty() || !rest.is_empty() || !is_ascending {
+        return Err(FormatError::Meta("the list of annexes is not one of types in ascending order"));
+    }
+    Ok(annexes)
 }
 
 fn check_name(name: &[u8]) -> Result<(), FormatError> {
@@ -90,7 +165,15 @@ mod tests {
         let meta = Meta::with_name(b"a.tar").unwrap();
         assert_eq!(Meta::parse(&meta.to_bytes()), Ok(meta));
         assert_eq!(Meta::parse(b""), Ok(Meta::default()));
-        assert_eq!(Meta::parse(b"\x03\x01\x00x"), Ok(Meta::default()), "unknown odd types are skipped");
+        assert_eq!(Meta::parse(b"\x09\x01\x00x"), Ok(Meta::default()), "unknown odd types are skipped");
+        let annexes = [3, 9].map(|kind| BoundAnnexes { kind, len: 7, digest: [kind as u8; 32] });
+        let full = Meta {
+            name: Some(b"a".to_vec()),
+            sha256: Some([1; 32]),
+            blake3: Some([2; 32]),
+            annexes: annexes.to_vec(),
+        };
+        assert_eq!(Meta::parse(&full.to_bytes()), Ok(full));
         assert_eq!(Meta::parse(b"\x04\x00\x00"), Err(FormatError::CriticalMeta(4)));
         for bad in [
             &b"\x02"[..],
@@ -98,7 +181,11 @@ mod tests {
             b"\x02\x00\x00",
             b"\x02\x02\x00a",
             b"\x02\x01\x00ax",
-            b"\x03\x00\x00\x02\x01\x00a",
+            b"\x09\x00\x00\x02\x01\x00a",
+            b"\x03\x00\x00",
+            b"\x05\x01\x00a",
+            b"\x07\x00\x00",
+            b"\x07\x01\x00a",
             b"\x02\x01\x00a\x02\x01\x00a",
             b"\x02\x01\x00/",
             b"\x02\x01\x00\0",

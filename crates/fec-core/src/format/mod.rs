@@ -3,10 +3,11 @@
 //! - [`shard_file`]: one shard index of every set in a file of its own, with headers and proofs at both ends.
 //! - [`container`]: all shards as records, one after the other, then an index; [`scan`] finds them in any bytes.
 //! - [`packet`]: the packets of live streams.
-//! - [`meta`]: the payload's name, as the root binds it.
+//! - [`annex`]: what others may add behind either, and the root does not bind.
+//! - [`meta`]: the payload's name and the like, as the root binds them.
 //!
-//! Parsers are strict: what breaks any rule is a [`FormatError`](crate::error::FormatError), whose
-//! [`class`](crate::error::FormatError::class) says whether the object is damaged, invalid, or beyond what this build
+//! Parsers are strict: what breaks any rule is a [`FormatError`], whose
+//! [`class`](FormatError::class) says whether the object is damaged, invalid, or beyond what this build
 //! accepts.
 //!
 //! ```
@@ -15,11 +16,11 @@
 //! use fec_core::error::Class;
 //! use fec_core::format::meta::Meta;
 //! use fec_core::format::shard_file::{Encoding, ShardHeader};
-//! use fec_core::params::FileGeometry;
+//! use fec_core::params::{Form, GroupGeometry};
 //!
 //! // Shard 2 of an encoding of 10,000 bytes in 3 + 2 shard files; the tree's root comes from encoding its sets.
-//! let geometry = FileGeometry::shard_files(HashKind::Blake3, Code::new(3, 2)?, 4096, 10_000)?;
-//! let encoding = Encoding::new(geometry, [7; 32], Meta::with_name(b"letters.tar")?);
+//! let geometry = GroupGeometry::whole(Form::Shards, HashKind::Blake3, Code::new(3, 2)?, 1 << 20, 10_000)?;
+//! let encoding = Encoding::new(geometry, [7; 32], &Meta::with_name(b"letters.tar")?.to_bytes());
 //! let layout = encoding.layout();
 //! assert_eq!(layout.body_len, geometry.shape().shard_len as u64 * u64::from(geometry.shape().sets));
 //! let header = ShardHeader { index: 2, encoding };
@@ -31,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod annex;
 pub mod container;
 mod crc;
 pub mod meta;
@@ -38,9 +40,30 @@ pub mod packet;
 pub mod scan;
 pub mod shard_file;
 
+use crate::error::FormatError;
+
 /// CRC32C of bytes that start with a 12-byte prefix of magic and checksum which it leaves out.
 fn checksum(bytes: &[u8]) -> u32 {
-    crc::crc32c(&[&bytes[12..]])
+    checksum_of(&[&bytes[12..]])
+}
+
+/// CRC32C of all parts, one after the other.
+fn checksum_of(parts: &[&[u8]]) -> u32 {
+    crc::crc32c(parts)
+}
+
+/// Where every header has the version.
+const VERSION_AT: usize = 32;
+
+/// The first two checks of every header, which are the same in all versions: the magic, and the version at offset 32.
+fn check_start(bytes: &[u8], magic: &[u8; 8]) -> Result<(), FormatError> {
+    if !bytes.starts_with(magic) {
+        return Err(FormatError::Damaged("the magic"));
+    }
+    match bytes[VERSION_AT] {
+        1 => Ok(()),
+        version => Err(FormatError::Version(version)),
+    }
 }
 
 fn is_zero(bytes: &[u8]) -> bool {

@@ -1,171 +1,319 @@
-//! Finding records and indexes in any bytes (format specification, section 9.1).
+//! Finding records, meta frames, indexes and annexes in any bytes (format specification, section 9.1).
 //!
 //! The scanner is a function of a window of bytes; the caller reads, keeps and drops bytes. So the
 //! same code serves pipes and files, and a record costs only the bytes that hit it.
 
+use super::annex::{self, AnnexHeader};
 use super::container::{
-    HEADER_LEN, INDEX_MAGIC, Index, IndexHeader, RECORD_MAGIC, RecordHeader, record_head_len,
+    GroupId, HEADER_LEN, INDEX_MAGIC, Index, IndexHeader, META_MAGIC, MetaFrame, RECORD_MAGIC, RecordHeader,
+    record_head_len,
 };
+use super::{VERSION_AT, check_start};
+use crate::digest::Digest;
 use crate::error::FormatError;
-use crate::set::shard_is_proved;
+use crate::set::tree_of_shard;
 
-/// How many times the bytes read may be hashed without a record coming of it.
-const VAIN_FACTOR: u64 = 8;
+/// How many times each byte of the input may be hashed in vain, beside [`VAIN_ALLOWANCE`].
+const VAIN_FACTOR: u64 = 4;
+/// Bytes that may be hashed in vain anywhere.
+const VAIN_ALLOWANCE: u64 = 1 << 30;
+/// Bytes in front of what a checksum covers: the magic and the checksum.
+const BEFORE_CHECKSUM: usize = 12;
+/// The longest body of an index that is looked at: 2^20 groups and the longest meta. Others are left aside, which costs no
+/// payload.
+pub const MAX_INDEX_BODY: u64 = (32 << 20) + (64 << 10);
+/// How often the bytes of an index body count, for the nodes that are made of them.
+const INDEX_WORK: u64 = 4;
 
-/// What stands at the start of the window.
+/// What stands at the start of the window. `drop` is how many bytes to drop before the next step.
 #[derive(Debug)]
 pub enum ScanStep<'w> {
-    /// Nothing starts in this many bytes: drop them.
+    /// Nothing starts in this many bytes.
     Skip(usize),
     /// The window must hold at least this many bytes (or the input's end) to tell.
     More(usize),
-    /// A record whose body leads to its group's root. Drop `len` bytes.
+    /// A record whose body leads to its group's root.
     Record {
         /// Its header.
         header: RecordHeader,
+        /// X of its group, as its proof shows.
+        tree: Digest,
         /// Its proof.
         proof: &'w [u8],
         /// Its shard.
         body: &'w [u8],
         /// Bytes of the record.
         len: usize,
+        /// All of it, or less where it hides nothing.
+        drop: usize,
     },
-    /// An index header and the good body behind it. Drop `len` bytes.
+    /// A meta frame.
+    Meta {
+        /// The frame.
+        frame: Box<MetaFrame>,
+        /// Bytes of it.
+        drop: usize,
+    },
+    /// Meta of which every copy is the same, and which breaks a rule or is not known: no reader may go by it, or restore
+    /// what it belongs to as if it were not there.
+    BadMeta {
+        /// M.
+        meta_hash: Digest,
+        /// The rule.
+        error: FormatError,
+        /// Bytes to drop.
+        drop: usize,
+    },
+    /// An index header and the good body behind it.
     Index {
         /// The index.
         index: Box<Index>,
         /// Bytes of both.
+        drop: usize,
+    },
+    /// An index header without a good body behind it; one may stand before it. What is dropped,
+    /// [`Scanner::index_in_vain`] tells.
+    IndexHeader {
+        /// The header.
+        header: IndexHeader,
+        /// Bytes of it and of what was taken for its body.
         len: usize,
     },
-    /// An index header without a good body behind it; one may stand before it. Drop 8 bytes.
-    IndexHeader(IndexHeader),
-    /// Something that starts like a record or an index and is not one. Drop 8 bytes.
-    Rejected(FormatError),
+    /// A whole annex, in which scanning goes on.
+    Annex {
+        /// Bytes of it.
+        len: usize,
+        /// Less than that.
+        drop: usize,
+    },
+    /// Something that starts like one of these and is not one.
+    Rejected {
+        /// Why.
+        error: FormatError,
+        /// Bytes to drop.
+        drop: usize,
+    },
 }
 
-/// The input makes the reader hash far more than it holds (specification, section 9.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{vain} bytes were hashed in vain for {received} bytes read: the input imitates records")]
-pub struct TooMuchVain {
-    /// Bytes hashed without result.
-    pub vain: u64,
-    /// Bytes read.
-    pub received: u64,
-}
-
-/// Scans windows of one input. Keeps only the count of bytes hashed in vain.
+/// Scans windows of one input.
 #[derive(Debug)]
 pub struct Scanner {
-    max_group: u64,
+    /// The root that was asked for: nothing else hides anything.
+    wanted: Option<Digest>,
+    /// Bytes over which checksums and hashes were computed without going on behind them.
     vain: u64,
+    /// Up to here there are no annexes: it is the inside of one.
+    annex_end: u64,
 }
 
 impl Scanner {
-    /// A scanner that accepts groups of up to `max_group` bytes (n·G·L).
-    pub fn new(max_group: u64) -> Scanner {
-        Scanner { max_group, vain: 0 }
+    /// A scanner of an input in which `wanted` is the root that was asked for.
+    pub fn new(wanted: Option<Digest>) -> Scanner {
+        Scanner { wanted, vain: 0, annex_end: 0 }
     }
 
-    /// Looks at the start of `window`. `at_end` says that no byte follows it; `received` is how many
-    /// bytes of the input were read so far, the window's included.
-    ///
-    /// # Errors
-    /// [`TooMuchVain`]: stop reading this input.
-    pub fn step<'w>(
-        &mut self,
-        window: &'w [u8],
-        at_end: bool,
-        received: u64,
-    ) -> Result<ScanStep<'w>, TooMuchVain> {
+    /// Looks at the start of `window`, which stands at `position` of the input. `at_end` says that no byte follows it.
+    pub fn step<'w>(&mut self, window: &'w [u8], at_end: bool, position: u64) -> ScanStep<'w> {
         let start = memchr::memmem::find(window, &RECORD_MAGIC[..4]);
         match start {
             Some(0) => {}
-            Some(start) => return Ok(ScanStep::Skip(start)),
-            None if at_end => return Ok(ScanStep::Skip(window.len())),
+            Some(start) => return ScanStep::Skip(start),
+            None if at_end => return ScanStep::Skip(window.len()),
             // The first bytes of a magic may stand at the window's end.
-            None if window.len() > 3 => return Ok(ScanStep::Skip(window.len() - 3)),
-            None => return Ok(ScanStep::More(8)),
+            None if window.len() > 3 => return ScanStep::Skip(window.len() - 3),
+            None => return ScanStep::More(8),
         }
-        if window.len() < HEADER_LEN {
-            return Ok(if at_end { ScanStep::Skip(window.len().min(4)) } else { ScanStep::More(HEADER_LEN) });
+        if window.starts_with(&annex::MAGIC) {
+            return self.annex(window, at_end, position);
         }
-        if window.starts_with(&RECORD_MAGIC) {
-            self.record(window, at_end, received)
-        } else if window.starts_with(&INDEX_MAGIC) {
-            self.index(window, at_end, received)
-        } else {
-            Ok(ScanStep::Skip(4))
+        let Some((fixed, rest)) = window.split_first_chunk::<HEADER_LEN>() else {
+            return if at_end { start_of_none(window) } else { ScanStep::More(HEADER_LEN) };
+        };
+        let is = |magic: &[u8; 8]| window.starts_with(magic);
+        let magic = match [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC].into_iter().find(is) {
+            Some(magic) => magic,
+            None => return ScanStep::Skip(4),
+        };
+        if let Err(error) = check_start(fixed, &magic) {
+            return ScanStep::Rejected { error, drop: 8 };
+        }
+        match magic {
+            RECORD_MAGIC => self.record(fixed, window, at_end, position),
+            META_MAGIC => self.meta(fixed, window, at_end, position),
+            _ => self.index(fixed, rest, at_end, position),
         }
     }
 
     fn record<'w>(
         &mut self,
+        fixed: &[u8; HEADER_LEN],
         window: &'w [u8],
         at_end: bool,
-        received: u64,
-    ) -> Result<ScanStep<'w>, TooMuchVain> {
-        let (fixed, _) = window.split_first_chunk::<HEADER_LEN>().expect("the caller checked the length");
+        position: u64,
+    ) -> ScanStep<'w> {
         let head_len = record_head_len(fixed);
-        let cut_short = ScanStep::Rejected(FormatError::Damaged("the length of a record that is cut short"));
         let Some(head) = window.get(..head_len) else {
-            return Ok(if at_end { cut_short } else { ScanStep::More(head_len) });
+            return if at_end { cut_short(8) } else { ScanStep::More(head_len) };
         };
-        let header = match RecordHeader::parse(head, self.max_group) {
+        let summed = (head_len - BEFORE_CHECKSUM) as u64;
+        let header = match RecordHeader::parse(head) {
             Ok(header) => header,
-            Err(error) => return Ok(ScanStep::Rejected(error)),
+            Err(error) => return self.reject(error, summed, position, head_len),
         };
         let Some(proof) = header.proof(head) else {
-            return Ok(ScanStep::Rejected(FormatError::Damaged("the padding of a proof")));
+            return self.reject(FormatError::Damaged("the padding of a proof"), summed, position, head_len);
         };
-        let geometry = &header.group.geometry;
+        let GroupId { geometry, root, before } = &header.group;
         let len = head_len + geometry.shape().shard_len;
         let Some(body) = window.get(head_len..len) else {
-            return Ok(if at_end { cut_short } else { ScanStep::More(len) });
+            return if at_end {
+                cut_short(self.in_vain(summed, position, head_len))
+            } else {
+                ScanStep::More(len)
+            };
         };
-        if !shard_is_proved(geometry, &header.group.root, header.set, header.index, body, proof) {
-            self.count_vain(body.len(), received)?;
-            return Ok(ScanStep::Rejected(FormatError::Damaged("the digest of a record")));
+        let work = summed + body.len() as u64;
+        let tree = tree_of_shard(geometry, header.set, header.index, body, proof);
+        match tree.filter(|tree| geometry.root(tree, before) == *root) {
+            None => self.reject(FormatError::Damaged("the digest of a record"), work, position, len),
+            Some(tree) => {
+                let hides = self.wanted.is_none_or(|wanted| wanted == *root);
+                let drop = if hides { len } else { self.in_vain(work, position, len) };
+                ScanStep::Record { header, tree, proof, body, len, drop }
+            }
         }
-        Ok(ScanStep::Record { header, proof, body, len })
+    }
+
+    fn meta<'w>(
+        &mut self,
+        fixed: &[u8; HEADER_LEN],
+        window: &'w [u8],
+        at_end: bool,
+        position: u64,
+    ) -> ScanStep<'w> {
+        let len = MetaFrame::frame_len(fixed);
+        let Some(frame) = window.get(..len) else {
+            return if at_end { cut_short(8) } else { ScanStep::More(len) };
+        };
+        match MetaFrame::parse(frame) {
+            Ok(frame) => ScanStep::Meta { frame: Box::new(frame), drop: len },
+            Err(error) => {
+                let hashed = if error.is_behind_checksum() { len - HEADER_LEN } else { 0 };
+                let drop = self.in_vain((len - BEFORE_CHECKSUM + hashed) as u64, position, len);
+                match MetaFrame::bad_meta(frame) {
+                    Some(meta_hash) => ScanStep::BadMeta { meta_hash, error, drop },
+                    None => ScanStep::Rejected { error, drop },
+                }
+            }
+        }
     }
 
     fn index<'w>(
         &mut self,
-        window: &'w [u8],
+        fixed: &[u8; HEADER_LEN],
+        rest: &'w [u8],
         at_end: bool,
-        received: u64,
-    ) -> Result<ScanStep<'w>, TooMuchVain> {
-        let (fixed, rest) = window.split_first_chunk::<HEADER_LEN>().expect("the caller checked the length");
-        let header = match IndexHeader::parse(fixed, self.max_group) {
+        position: u64,
+    ) -> ScanStep<'w> {
+        let summed = (HEADER_LEN - BEFORE_CHECKSUM) as u64;
+        let header = match IndexHeader::parse(fixed) {
             Ok(header) => header,
-            Err(error) => return Ok(ScanStep::Rejected(error)),
+            Err(error) => return self.reject(error, summed, position, HEADER_LEN),
         };
-        let body = match rest.get(..header.body_len()) {
-            None if !at_end => return Ok(ScanStep::More(HEADER_LEN + header.body_len())),
-            None => return Ok(ScanStep::IndexHeader(header)),
+        let alone = ScanStep::IndexHeader { header, len: HEADER_LEN };
+        if header.body_len() > MAX_INDEX_BODY {
+            return alone;
+        }
+        let body_len = header.body_len() as usize;
+        let body = match rest.get(..body_len) {
+            None if !at_end => return ScanStep::More(HEADER_LEN + body_len),
+            None => return alone,
             Some(body) => body,
         };
-        let error = match header.open(body) {
-            Ok(index) => return Ok(ScanStep::Index { index: Box::new(index), len: HEADER_LEN + body.len() }),
-            Err(error) => error,
-        };
-        self.count_vain(body.len(), received)?;
-        Ok(match error {
-            FormatError::Damaged(_) => ScanStep::IndexHeader(header),
-            error => ScanStep::Rejected(error),
-        })
+        let len = HEADER_LEN + body_len;
+        match header.open(body) {
+            Ok(index) => ScanStep::Index { index: Box::new(index), drop: len },
+            Err(FormatError::Damaged(_)) => {
+                self.vain += INDEX_WORK * header.body_len();
+                ScanStep::IndexHeader { header, len }
+            }
+            Err(error) => {
+                let drop = self.in_vain(summed + INDEX_WORK * header.body_len(), position, len);
+                ScanStep::BadMeta { meta_hash: header.meta_hash, error, drop }
+            }
+        }
     }
 
-    /// Counts a body that was hashed and not accepted: the scanner's own, and one that the caller
-    /// looked at before an index header.
-    ///
-    /// # Errors
-    /// [`TooMuchVain`]: stop reading this input.
-    pub fn count_vain(&mut self, bytes: usize, received: u64) -> Result<(), TooMuchVain> {
-        self.vain += bytes as u64;
-        if self.vain > received.saturating_mul(VAIN_FACTOR) {
-            return Err(TooMuchVain { vain: self.vain, received });
+    fn annex<'w>(&mut self, window: &'w [u8], at_end: bool, position: u64) -> ScanStep<'w> {
+        let Some(fixed) = window.first_chunk::<{ annex::HEADER_LEN }>() else {
+            return if at_end {
+                ScanStep::Skip(window.len().min(8))
+            } else {
+                ScanStep::More(annex::HEADER_LEN)
+            };
+        };
+        let inside = position < self.annex_end;
+        let Some(header) = AnnexHeader::read(fixed).filter(|_| !inside) else { return ScanStep::Skip(8) };
+        let len = header.annex_len();
+        let Some(whole) = window.get(..len) else {
+            return if at_end { ScanStep::Skip(8) } else { ScanStep::More(len) };
+        };
+        let is_whole = header.opens(whole);
+        let drop = self.in_vain((len - BEFORE_CHECKSUM - annex::HEADER_LEN) as u64, position, len);
+        if !is_whole {
+            return ScanStep::Skip(drop);
         }
-        Ok(())
+        self.annex_end = position + len as u64;
+        // Nothing in it is an annex, and everything else in it is looked for.
+        ScanStep::Annex { len, drop: 8 }
     }
+
+    fn reject(&mut self, error: FormatError, work: u64, position: u64, len: usize) -> ScanStep<'static> {
+        let drop = self.in_vain(work, position, len);
+        ScanStep::Rejected { error, drop }
+    }
+
+    /// Counts `work` bytes of checksums and hashes over `len` bytes from `position` on, behind which the scan does not
+    /// go on. Returns how many bytes to drop: those of the magic, or all of them when too much was in vain.
+    pub fn in_vain(&mut self, work: u64, position: u64, len: usize) -> usize {
+        self.vain += work;
+        let end = position + len as u64;
+        if self.vain > VAIN_FACTOR * end + VAIN_ALLOWANCE { len } else { 8 }
+    }
+
+    /// Whether a body before an index header at `position` may be looked at: not when it would be too much in vain.
+    pub fn may_look_before(&self, header: &IndexHeader, position: u64) -> bool {
+        let work = INDEX_WORK * header.body_len();
+        self.vain + work <= VAIN_FACTOR * (position + HEADER_LEN as u64) + VAIN_ALLOWANCE
+    }
+
+    /// The same for an index header at `position` that was given back with `len` bytes, when no body before it was good
+    /// either: `looked_before` says whether one was looked at.
+    pub fn index_in_vain(
+        &mut self,
+        header: &IndexHeader,
+        looked_before: bool,
+        position: u64,
+        len: usize,
+    ) -> usize {
+        let work = if looked_before { INDEX_WORK * header.body_len() } else { 0 };
+        self.in_vain(work + (HEADER_LEN - BEFORE_CHECKSUM) as u64, position, len)
+    }
+}
+
+/// The end of an input, too short for any header: at most its version can be told.
+fn start_of_none(window: &[u8]) -> ScanStep<'static> {
+    let magics = [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC];
+    match magics.iter().find(|magic| window.len() > VERSION_AT && window.starts_with(*magic)) {
+        Some(magic) => match check_start(window, magic) {
+            Err(error) => ScanStep::Rejected { error, drop: 8 },
+            Ok(()) => ScanStep::Skip(8),
+        },
+        None => ScanStep::Skip(window.len().min(4)),
+    }
+}
+
+fn cut_short(drop: usize) -> ScanStep<'static> {
+    let error = FormatError::Damaged("the length of a record that is cut short");
+    ScanStep::Rejected { error, drop }
 }

@@ -1,21 +1,23 @@
 //! A shard file: one shard index of every set, checkable alone against the root (format
 //! specification, section 8).
 
-use super::meta::{MAX_META, Meta};
-use super::{array_at, checksum, is_zero, u32_at, u64_at};
+use super::meta::check_len;
+use super::{array_at, check_start, checksum, is_zero, u32_at, u64_at};
 use crate::digest::Digest;
 use crate::error::FormatError;
-use crate::params::{FileGeometry, Form, GroupGeometry};
+use crate::params::{Form, GroupGeometry};
 
-/// The first eight bytes of a shard file and of its last 512 bytes.
+/// The first eight bytes of both headers of a shard file.
 pub const MAGIC: [u8; 8] = *b"\x89fecS\r\n\x1a";
 /// Bytes of the header, which stands at both ends.
-pub const HEADER_LEN: usize = 512;
-const BODY_ALIGN: u64 = 4096;
-const META_AT: usize = 162;
+pub const HEADER_LEN: usize = 192;
+/// Large bodies start at a multiple of this.
+const PAGE: u64 = 4096;
+/// A body of so many bytes is large.
+const LARGE_BODY: u64 = 65_536;
 
 /// A shard file's header. Its fields agree with one another and with the root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardHeader {
     /// Which of the n shards the file holds.
     pub index: u32,
@@ -24,42 +26,45 @@ pub struct ShardHeader {
 }
 
 /// What all shard files of one encoding have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
-    /// P.
-    pub geometry: FileGeometry,
+    /// Pg of the only group.
+    pub geometry: GroupGeometry,
     /// R.
     pub root: Digest,
-    /// T, which is also the root of the only group.
+    /// X, the tree of the sets.
     pub tree: Digest,
-    /// The meta, as read.
-    pub meta: Meta,
-    /// The meta bytes, which the root binds.
-    pub meta_bytes: Vec<u8>,
+    /// M.
+    pub meta_hash: Digest,
+    /// Bytes of the meta.
+    pub meta_len: u32,
 }
 
 impl Encoding {
     /// The encoding with these parameters; computes R.
-    pub fn new(geometry: FileGeometry, tree: Digest, meta: Meta) -> Encoding {
-        let meta_bytes = meta.to_bytes();
-        let root = geometry.root(&tree, &meta_bytes);
-        Encoding { geometry, root, tree, meta, meta_bytes }
-    }
-
-    /// Pg of the only group.
-    pub fn group(&self) -> GroupGeometry {
-        self.geometry.group(0)
+    ///
+    /// # Panics
+    /// If the meta is longer than [`MAX_META`](super::meta::MAX_META).
+    pub fn new(geometry: GroupGeometry, tree: Digest, meta: &[u8]) -> Encoding {
+        check_len(meta.len()).expect("the caller's meta is not too long");
+        let meta_hash = geometry.shape().hash.digest(meta);
+        let root = geometry.root(&tree, &meta_hash);
+        Encoding { geometry, root, tree, meta_hash, meta_len: meta.len() as u32 }
     }
 
     /// The positions in each of its shard files.
     pub fn layout(&self) -> Layout {
-        Layout::new(&self.geometry)
+        Layout::new(&self.geometry, self.meta_len)
     }
 }
 
-/// Byte positions in a shard file; all are products of header fields.
+/// Byte positions in a shard file; all follow from header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// Bytes of the meta.
+    pub meta_len: u64,
+    /// Where the first copy of the meta starts.
+    pub head_meta: u64,
     /// Bytes of one proof.
     pub proof_len: u64,
     /// Bytes of one shard.
@@ -74,6 +79,8 @@ pub struct Layout {
     pub body_len: u64,
     /// Where the second proofs start.
     pub tail_proofs: u64,
+    /// Where the second copy of the meta starts.
+    pub tail_meta: u64,
     /// Where the second header starts.
     pub tail_header: u64,
     /// Bytes of the file.
@@ -81,19 +88,25 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for a geometry.
-    pub fn new(geometry: &FileGeometry) -> Layout {
+    /// The layout for a geometry with so many bytes of meta.
+    pub fn new(geometry: &GroupGeometry, meta_len: u32) -> Layout {
         let shape = geometry.shape();
         let (sets, shard_len) = (u64::from(shape.sets), shape.shard_len as u64);
+        let meta_len = u64::from(meta_len);
         let proof_len = shape.proof_len() as u64;
         let proofs_len = sets * proof_len;
-        let head_proofs = HEADER_LEN as u64;
-        let body = (head_proofs + proofs_len).next_multiple_of(BODY_ALIGN);
+        let head_meta = HEADER_LEN as u64;
+        let head_proofs = (head_meta + meta_len).next_multiple_of(64);
         let body_len = sets * shard_len;
+        let align = if body_len >= LARGE_BODY { PAGE } else { 64 };
+        let body = (head_proofs + proofs_len).next_multiple_of(align);
         let tail_proofs = body + body_len;
-        let tail_header = tail_proofs + proofs_len;
+        let tail_meta = tail_proofs + proofs_len;
+        let tail_header = tail_meta + meta_len.next_multiple_of(64);
         let file_len = tail_header + HEADER_LEN as u64;
         Layout {
+            meta_len,
+            head_meta,
             proof_len,
             shard_len,
             head_proofs,
@@ -101,6 +114,7 @@ impl Layout {
             body,
             body_len,
             tail_proofs,
+            tail_meta,
             tail_header,
             file_len,
         }
@@ -116,9 +130,19 @@ impl Layout {
         let at = u64::from(set) * self.proof_len;
         [self.head_proofs + at, self.tail_proofs + at]
     }
+
+    /// Where the two copies of the meta start.
+    pub fn metas(&self) -> [u64; 2] {
+        [self.head_meta, self.tail_meta]
+    }
+
+    /// Bytes of a copy of the meta with the zeros behind it.
+    pub fn padded_meta_len(&self) -> u64 {
+        self.meta_len.next_multiple_of(64)
+    }
 }
 
-/// Whether these are the first bytes of a shard file, in whatever state the rest is.
+/// Whether these are the first bytes of a header, in whatever state the rest is.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
@@ -133,44 +157,33 @@ impl ShardHeader {
     /// Parses one copy of the header.
     ///
     /// # Errors
-    /// The first check of section 8 that fails.
+    /// The first check of section 8 that fails, before those of the meta.
     pub fn parse(bytes: &[u8; HEADER_LEN]) -> Result<ShardHeader, FormatError> {
-        if !has_magic(bytes) {
-            return Err(FormatError::Damaged("the magic"));
-        }
+        check_start(bytes, &MAGIC)?;
         if u32_at(bytes, 8) != checksum(bytes) {
-            return Err(FormatError::Damaged("the checksum of the header"));
+            return Err(FormatError::Checksum("the header"));
         }
-        if !is_zero(&bytes[12..16]) || !is_zero(&bytes[20..24]) {
+        if !is_zero(&bytes[12..16]) || !is_zero(&bytes[160..]) {
             return Err(FormatError::Damaged("a zero field of the header"));
         }
-        let geometry = FileGeometry::parse(&array_at(bytes, 32), Form::Shards, u64::MAX)?;
+        let geometry = GroupGeometry::parse(&array_at(bytes, 32), Form::Shards)?;
         let index = u32_at(bytes, 16);
         let count = geometry.shape().code.n();
         if index as usize >= count {
             return Err(FormatError::OutOfRange { what: "shard", value: index, count });
         }
-        if u64_at(bytes, 24) != Layout::new(&geometry).body_len {
-            return Err(FormatError::Damaged("the body length in the header"));
-        }
-        let meta_len = usize::from(u16::from_le_bytes(array_at(bytes, 160)));
-        if meta_len > MAX_META {
-            return Err(FormatError::Meta("it is longer than 350 bytes"));
-        }
-        let (meta_bytes, rest) = bytes[META_AT..].split_at(meta_len);
-        if !is_zero(rest) {
-            return Err(FormatError::Damaged("the zero bytes after the meta"));
-        }
+        let meta_len = u32_at(bytes, 20);
         let (root, tree, meta_hash): (Digest, Digest, Digest) =
             (array_at(bytes, 64), array_at(bytes, 96), array_at(bytes, 128));
-        if geometry.shape().hash.digest(meta_bytes) != meta_hash {
-            return Err(FormatError::Damaged("the hash of the meta"));
+        let encoding = Encoding { geometry, root, tree, meta_hash, meta_len };
+        // The sum of header fields of 32 bits overflows nothing.
+        if u64_at(bytes, 24) != encoding.layout().body_len {
+            return Err(FormatError::Damaged("the body length in the header"));
         }
-        if geometry.root_of_meta_hash(&tree, &meta_hash) != root {
+        check_len(meta_len as usize)?;
+        if geometry.root(&tree, &meta_hash) != root {
             return Err(FormatError::Damaged("the root in the header"));
         }
-        let meta = Meta::parse(meta_bytes)?;
-        let encoding = Encoding { geometry, root, tree, meta, meta_bytes: meta_bytes.to_vec() };
         Ok(ShardHeader { index, encoding })
     }
 
@@ -180,14 +193,12 @@ impl ShardHeader {
         let mut out = [0u8; HEADER_LEN];
         out[..8].copy_from_slice(&MAGIC);
         out[16..20].copy_from_slice(&self.index.to_le_bytes());
+        out[20..24].copy_from_slice(&encoding.meta_len.to_le_bytes());
         out[24..32].copy_from_slice(&encoding.layout().body_len.to_le_bytes());
         out[32..64].copy_from_slice(&encoding.geometry.to_bytes());
         out[64..96].copy_from_slice(&encoding.root);
         out[96..128].copy_from_slice(&encoding.tree);
-        let meta_hash = encoding.geometry.shape().hash.digest(&encoding.meta_bytes);
-        out[128..160].copy_from_slice(&meta_hash);
-        out[160..162].copy_from_slice(&(encoding.meta_bytes.len() as u16).to_le_bytes());
-        out[META_AT..META_AT + encoding.meta_bytes.len()].copy_from_slice(&encoding.meta_bytes);
+        out[128..160].copy_from_slice(&encoding.meta_hash);
         let sum = checksum(&out);
         out[8..12].copy_from_slice(&sum.to_le_bytes());
         out

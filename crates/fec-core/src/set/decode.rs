@@ -5,10 +5,10 @@ use super::places::Places;
 use super::plans::PlanCache;
 use super::proof::climb_to_group;
 use super::run::Run;
+use super::tree::{SetRoots, SetTree};
 use crate::block::{Code, transformable};
 use crate::digest::Digest;
 use crate::executor::for_each;
-use crate::merkle::Tree;
 use crate::observe::Phase;
 use crate::params::{GroupGeometry, Shape};
 
@@ -27,7 +27,7 @@ pub enum SetError {
         /// k.
         needed: usize,
     },
-    /// The shards lead to the root and still are not one codeword, whichever k are taken.
+    /// The shards lead to the root and still are not one codeword, whichever of them were taken.
     #[error(
         "the shards are proved by the root but are not one codeword: whoever encoded them cheated or erred"
     )]
@@ -44,8 +44,8 @@ pub struct Undecoded<'a> {
     /// Why.
     pub error: SetError,
     /// What was read. After [`SetError::TooFew`] everything is as before: intact shards can be used by themselves,
-    /// since each is proved by its own path, or more can be read. After the other errors the k shards that were
-    /// decoded from are still intact; recovery shards beyond them may not be.
+    /// since each is proved by its own path, or more can be read. After the other errors the shards that were intact
+    /// before still are, but for recovery shards of a decoder that has all n.
     pub reading: Reading<'a>,
 }
 
@@ -55,33 +55,53 @@ impl From<Undecoded<'_>> for SetError {
     }
 }
 
+/// What a decoder has after decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    /// All n shards, computed and compared: every decoding is strict.
+    All,
+    /// The originals.
+    Originals,
+}
+
+/// Choices of recovery shards that are tried, at most, before a set is untrue.
+const MAX_CHOICES: usize = 16;
+
 /// Decodes one set at a time in a buffer of its own, from rows that were read there and checked, and from no
 /// others. Reused from set to set.
 #[derive(Debug)]
 pub struct SetDecoder {
     code: Code,
-    keeps_recovery: bool,
+    keeps: Keeps,
     places: Places,
     /// The leaf of each row that was checked.
     checked: Vec<Option<Digest>>,
-    tree: Tree,
+    tree: SetTree,
     scratch: Scratch,
 }
 
 impl SetDecoder {
-    /// A decoder for sets up to this shape, that has all n shards after decoding. Memory: n·L bytes and a little.
+    /// A decoder for sets up to this shape, that has all n shards after decoding, and always decodes strictly.
+    /// Memory: n·L bytes and a little.
     pub fn new(largest: &Shape) -> SetDecoder {
         let n = largest.code.n();
-        SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), true)
+        SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), Keeps::All)
     }
 
     /// A decoder for sets up to this shape, that has only the originals after decoding. Recovery shards that were
-    /// not read are computed for the check of the codeword, and not kept. Memory: as in
+    /// not read are computed by a strict decoding only, and not kept. Memory: as in
     /// [`payload_bytes`](SetDecoder::payload_bytes).
     pub fn for_payload(largest: &Shape) -> SetDecoder {
         let (code, shared) = (largest.code, SetDecoder::shared_rows(largest));
         let places = Places::new(code.n(), code.k(), shared, largest.shard_len);
-        SetDecoder::with_places(largest, places, false)
+        SetDecoder::with_places(largest, places, Keeps::Originals)
+    }
+
+    /// The same with room for all recovery shards at once: where [`SetError::NotACodeword`] came of some that whoever
+    /// encoded them got wrong, others may serve. Memory: n·L bytes and a little.
+    pub fn for_payload_from_all(largest: &Shape) -> SetDecoder {
+        let n = largest.code.n();
+        SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), Keeps::Originals)
     }
 
     /// About how many bytes a decoder [`for_payload`](SetDecoder::for_payload) takes with one thread; each more
@@ -96,31 +116,31 @@ impl SetDecoder {
         largest.code.k().min(largest.code.m())
     }
 
-    fn with_places(largest: &Shape, places: Places, keeps_recovery: bool) -> SetDecoder {
+    fn with_places(largest: &Shape, places: Places, keeps: Keeps) -> SetDecoder {
         SetDecoder {
             code: largest.code,
-            keeps_recovery,
+            keeps,
             places,
             checked: vec![None; largest.code.n()],
-            tree: Tree::new(),
+            tree: SetTree::default(),
             scratch: Scratch::default(),
         }
     }
 
-    /// Starts on set `set` of the group with this geometry and root; forgets the set before.
+    /// Starts on set `set` of the group with this geometry and tree of sets; forgets the set before.
     ///
     /// # Panics
     /// If the code differs from the decoder's, or the shards are longer.
     pub fn begin<'a>(
         &'a mut self,
         geometry: &'a GroupGeometry,
-        group_root: &'a Digest,
+        group_tree: &'a Digest,
         set: u32,
     ) -> Reading<'a> {
         assert_eq!(geometry.shape().code, self.code, "a decoder serves one code");
         self.places.begin(geometry.shape().shard_len);
         self.checked.fill(None);
-        Reading { decoder: self, geometry, group_root, set, set_root: [0; 32] }
+        Reading { decoder: self, geometry, group_tree, set, roots: SetRoots::default() }
     }
 }
 
@@ -133,10 +153,10 @@ impl SetDecoder {
 pub struct Reading<'a> {
     decoder: &'a mut SetDecoder,
     geometry: &'a GroupGeometry,
-    group_root: &'a Digest,
+    group_tree: &'a Digest,
     set: u32,
     /// What the proofs of intact shards lead to on their way.
-    set_root: Digest,
+    roots: SetRoots,
 }
 
 impl<'a> Reading<'a> {
@@ -175,7 +195,7 @@ impl<'a> Reading<'a> {
         S: AsRef<[P]>,
         P: AsRef<[u8]>,
     {
-        let Reading { decoder, geometry, group_root, set, .. } = self;
+        let Reading { decoder, geometry, group_tree, set, .. } = self;
         let hash = geometry.shape().hash;
         run.observer.begin(Phase::Check);
         let rows = || shards.iter().map(|(index, _)| decoder.places.row(*index));
@@ -187,14 +207,14 @@ impl<'a> Reading<'a> {
             found.push(digest.and_then(|digest| {
                 let leaf = hash.leaf(&digest, *set, *index);
                 let climb =
-                    |proof: &P| climb_to_group(geometry, group_root, *set, *index, leaf, proof.as_ref());
-                proofs.as_ref().iter().find_map(climb).map(|set_root| (leaf, set_root))
+                    |proof: &P| climb_to_group(geometry, group_tree, *set, *index, leaf, proof.as_ref());
+                proofs.as_ref().iter().find_map(climb).map(|roots| (leaf, roots))
             }));
         }
         run.observer.end(Phase::Check, bytes.iter().map(|row| row.len() as u64).sum());
         for ((index, _), found) in shards.iter().zip(&found) {
-            if let Some((leaf, set_root)) = found {
-                self.set_root = *set_root;
+            if let Some((leaf, roots)) = found {
+                self.roots = *roots;
                 self.decoder.checked[*index as usize] = Some(*leaf);
                 self.decoder.places.keep(*index);
             }
@@ -223,17 +243,44 @@ impl<'a> Reading<'a> {
         self.decoder.places.row(index).filter(|_| self.is_intact(index))
     }
 
+    /// Computes the missing originals, if any, from k of the intact shards, and compares the tree of the originals;
+    /// checks that the padding is zero. Where the tree differs and more recovery shards are intact than are needed,
+    /// up to 16 choices of them are tried. Afterwards every original is proved; whether the recovery shards belong to
+    /// them is not looked at. A decoder that has all n shards decodes as in
+    /// [`decode_strictly`](Reading::decode_strictly).
+    ///
+    /// # Errors
+    /// [`SetError`], in an [`Undecoded`] that gives the reading back.
+    pub fn decode(self, plans: &PlanCache, run: Run<'_>) -> Result<Decoded<'a>, Undecoded<'a>> {
+        match self.decoder.keeps {
+            Keeps::All => self.decode_strictly(plans, run),
+            Keeps::Originals => self.decoded(|reading| {
+                let Reading { decoder, geometry, set, roots, .. } = reading;
+                decoder.decode_originals(geometry, *set, &roots.originals, plans, run)
+            }),
+        }
+    }
+
     /// Computes all other shards from k of the intact ones: first the missing originals, then from all originals
     /// the missing recovery shards. Hashes them and compares the set's root; checks that the padding is zero.
     /// Afterwards every shard is proved by the codeword.
     ///
     /// # Errors
     /// [`SetError`], in an [`Undecoded`] that gives the reading back.
-    pub fn decode(self, plans: &PlanCache, run: Run<'_>) -> Result<Decoded<'a>, Undecoded<'a>> {
-        let Reading { decoder, geometry, set, ref set_root, .. } = self;
-        match decoder.decode(geometry, set, set_root, plans, run) {
-            Ok(()) => Ok(Decoded { decoder, geometry, set }),
-            Err(error) => Err(Undecoded { error, reading: Reading { decoder, ..self } }),
+    pub fn decode_strictly(self, plans: &PlanCache, run: Run<'_>) -> Result<Decoded<'a>, Undecoded<'a>> {
+        self.decoded(|reading| {
+            let Reading { decoder, geometry, set, roots, .. } = reading;
+            decoder.decode_all(geometry, *set, &roots.root, plans, run)
+        })
+    }
+
+    fn decoded(
+        mut self,
+        decode: impl FnOnce(&mut Reading<'a>) -> Result<(), SetError>,
+    ) -> Result<Decoded<'a>, Undecoded<'a>> {
+        match decode(&mut self) {
+            Ok(()) => Ok(Decoded { decoder: self.decoder, geometry: self.geometry, set: self.set }),
+            Err(error) => Err(Undecoded { error, reading: self }),
         }
     }
 }
@@ -253,7 +300,84 @@ fn digests(shape: &Shape, rows: &[&[u8]], run: Run<'_>) -> Vec<Digest> {
 }
 
 impl SetDecoder {
-    fn decode(
+    fn decode_originals(
+        &mut self,
+        geometry: &GroupGeometry,
+        set: u32,
+        originals_root: &Digest,
+        plans: &PlanCache,
+        run: Run<'_>,
+    ) -> Result<(), SetError> {
+        let k = self.code.k();
+        let first = self.choose_known()?;
+        if (0..k).any(|i| self.checked[i].is_none()) {
+            let choices = self.choices(&first);
+            let is_proved =
+                |known: &Vec<u8>| self.restore_originals(geometry, set, known, plans, run) == *originals_root;
+            if !choices.iter().any(is_proved) {
+                return Err(SetError::NotACodeword);
+            }
+        }
+        self.check_padding(geometry, set)
+    }
+
+    /// The shards to decode from, one choice after the other: `first`, and others of the intact recovery shards
+    /// (specification, section 10).
+    fn choices(&self, first: &[u8]) -> Vec<Vec<u8>> {
+        let (k, n) = (self.code.k(), self.code.n());
+        let (originals, chosen) = first.split_at(first.partition_point(|i| usize::from(*i) < k));
+        let there: Vec<u8> = (k..n).filter(|i| self.checked[*i].is_some()).map(|i| i as u8).collect();
+        let mut choices = vec![first.to_vec()];
+        if there.len() > chosen.len() {
+            let tries = there.len().min(MAX_CHOICES);
+            for nth in 0..tries {
+                let start = nth * there.len() / tries;
+                let window = there.iter().cycle().skip(start).take(chosen.len());
+                let mut known: Vec<u8> = originals.iter().chain(window).copied().collect();
+                known.sort_unstable();
+                if !choices.contains(&known) {
+                    choices.push(known);
+                }
+            }
+        }
+        choices
+    }
+
+    /// Computes the originals that are not known; returns O over those and the ones that are.
+    fn restore_originals(
+        &mut self,
+        geometry: &GroupGeometry,
+        set: u32,
+        known: &[u8],
+        plans: &PlanCache,
+        run: Run<'_>,
+    ) -> Digest {
+        let (hash, k) = (geometry.shape().hash, self.code.k());
+        run.observer.begin(Phase::Plan);
+        let plan = plans.get(self.code, known);
+        run.observer.end(Phase::Plan, 0);
+        let pass = SetPass {
+            hash,
+            restore: Some(&plan.originals),
+            extend: None,
+            hash_known: false,
+            keeps_recovery: false,
+            phase: Phase::Decode,
+        };
+        let digests = self.run_pass(&pass, known, run);
+        run.observer.begin(Phase::Tree);
+        let mut digests = digests.iter();
+        let is_known = |i: usize| known.contains(&(i as u8));
+        let leaf = |i: usize| match self.checked[i] {
+            Some(leaf) if is_known(i) => leaf,
+            _ => hash.leaf(digests.next().expect("one digest for each new shard"), set, i as u32),
+        };
+        let root = self.tree.build_originals(hash, (0..k).map(leaf));
+        run.observer.end(Phase::Tree, (k * self.places.row_len()) as u64);
+        root
+    }
+
+    fn decode_all(
         &mut self,
         geometry: &GroupGeometry,
         set: u32,
@@ -265,37 +389,47 @@ impl SetDecoder {
         let known = self.choose_known()?;
         run.observer.begin(Phase::Plan);
         let plan = plans.get(code, &known);
+        let recovery = plan.recovery();
         run.observer.end(Phase::Plan, 0);
+        let keeps_recovery = self.keeps == Keeps::All;
         let pass = SetPass {
             hash,
             restore: Some(&plan.originals).filter(|plan| !plan.wanted().is_empty()),
-            extend: &plan.recovery,
+            extend: Some(recovery),
             hash_known: false,
-            keeps_recovery: self.keeps_recovery,
+            keeps_recovery,
             phase: Phase::Reencode,
         };
         let is_known = |i: usize| known.contains(&(i as u8));
-        if self.keeps_recovery {
+        if keeps_recovery {
             // Their rows are computed again.
             (code.k()..code.n()).filter(|i| !is_known(*i)).for_each(|i| self.checked[i] = None);
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let digests = pass.run(self.pass_rows(is_known), &mut scratch, run);
-        self.scratch = scratch;
+        let digests = self.run_pass(&pass, &known, run);
         run.observer.begin(Phase::Tree);
         // Digests come in the order of the shards.
         let mut digests = digests.iter();
-        let mut leaf = |i: usize| match self.checked[i] {
+        let leaf = |i: usize| match self.checked[i] {
             Some(leaf) if is_known(i) => leaf,
             _ => hash.leaf(digests.next().expect("one digest for each new shard"), set, i as u32),
         };
-        self.tree.leaves_mut().extend((0..code.n()).map(&mut leaf));
-        let root = self.tree.build(hash);
+        let root = self.tree.build(hash, code, (0..code.n()).map(leaf));
         run.observer.end(Phase::Tree, (code.n() * self.places.row_len()) as u64);
         if root != *set_root {
             return Err(SetError::NotACodeword);
         }
-        let padding_is_zero = (0..code.k())
+        self.check_padding(geometry, set)
+    }
+
+    fn run_pass(&mut self, pass: &SetPass<'_>, known: &[u8], run: Run<'_>) -> Vec<Digest> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let digests = pass.run(self.pass_rows(|i| known.contains(&(i as u8))), &mut scratch, run);
+        self.scratch = scratch;
+        digests
+    }
+
+    fn check_padding(&self, geometry: &GroupGeometry, set: u32) -> Result<(), SetError> {
+        let padding_is_zero = (0..self.code.k())
             .all(|i| self.kept_row(i as u32)[geometry.shard_payload(set, i)..].iter().all(|byte| *byte == 0));
         if padding_is_zero { Ok(()) } else { Err(SetError::Padding) }
     }
@@ -318,6 +452,7 @@ impl SetDecoder {
 
     /// The rows as a pass takes them.
     fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> PassRows<'_> {
+        let keeps_recovery = self.keeps == Keeps::All;
         let mut take = self.places.take_rows();
         let (mut known, mut originals, mut recovery) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..self.code.k() {
@@ -332,16 +467,19 @@ impl SetDecoder {
         for i in self.code.k()..self.code.n() {
             match take(i) {
                 Some(row) if is_known(i) => known.push(&*row),
-                Some(row) if self.keeps_recovery => recovery.push(row),
+                Some(row) if keeps_recovery => recovery.push(row),
                 _ => {}
             }
         }
-        PassRows { known, originals, recovery: self.keeps_recovery.then_some(recovery) }
+        PassRows { known, originals, recovery: keeps_recovery.then_some(recovery) }
     }
 
     /// How many shards the decoder has after decoding: the first so many.
     fn kept(&self) -> usize {
-        if self.keeps_recovery { self.code.n() } else { self.code.k() }
+        match self.keeps {
+            Keeps::All => self.code.n(),
+            Keeps::Originals => self.code.k(),
+        }
     }
 
     /// The row of a shard that the decoder keeps.
@@ -351,7 +489,8 @@ impl SetDecoder {
     }
 }
 
-/// A decoded set: its shards are those that the root stands for, and what an honest encoder makes of the originals.
+/// A decoded set: its originals are those that the root stands for. Of a strict decoding, all shards are what an honest
+/// encoder makes of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'a> {
     decoder: &'a SetDecoder,

@@ -2,10 +2,10 @@
 
 use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::run::Run;
+use super::tree::SetTree;
 use crate::block::{Code, Plan, ShardBuf};
 use crate::digest::{Digest, HashKind};
 use crate::gf256::kernel::Backend;
-use crate::merkle::Tree;
 use crate::observe::Phase;
 use crate::params::Shape;
 
@@ -21,13 +21,13 @@ pub struct SetEncoder {
 #[derive(Debug)]
 pub struct EncodedSet {
     recovery: ShardBuf,
-    tree: Tree,
+    tree: SetTree,
 }
 
 impl EncodedSet {
     /// Room for what sets up to this shape are encoded to. Memory: m·L bytes and a little.
     pub fn new(largest: &Shape) -> EncodedSet {
-        EncodedSet { recovery: ShardBuf::new(largest.code.m(), largest.shard_len), tree: Tree::new() }
+        EncodedSet { recovery: ShardBuf::new(largest.code.m(), largest.shard_len), tree: SetTree::default() }
     }
 
     /// The m recovery shards: row i is shard k + i.
@@ -35,10 +35,7 @@ impl EncodedSet {
         &self.recovery
     }
 
-    /// The set's root.
-    ///
-    /// # Panics
-    /// If nothing was encoded yet.
+    /// The set's root; zero bytes if nothing was encoded yet.
     pub fn root(&self) -> Digest {
         self.tree.root()
     }
@@ -82,7 +79,7 @@ impl SetEncoder {
         let pass = SetPass {
             hash: self.hash,
             restore: None,
-            extend: &self.plan,
+            extend: Some(&self.plan),
             hash_known: true,
             keeps_recovery: true,
             phase: Phase::Encode,
@@ -95,8 +92,7 @@ impl SetEncoder {
         let digests = pass.run(rows, &mut Scratch::default(), run);
         run.observer.begin(Phase::Tree);
         let leaf = |(index, digest)| self.hash.leaf(digest, set, index);
-        tree.leaves_mut().extend((0..).zip(&digests).map(leaf));
-        let root = tree.build(self.hash);
+        let root = tree.build(self.hash, self.plan.code(), (0..).zip(&digests).map(leaf));
         run.observer.end(Phase::Tree, bytes);
         root
     }

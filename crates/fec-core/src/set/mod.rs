@@ -3,7 +3,7 @@
 //! ```text
 //! SetEncoder::encode ─▶ EncodedSet: recovery shards, tree of leaves, root
 //!
-//! SetDecoder::begin ─▶ Reading: slot, check, … ─▶ decode ─▶ Decoded: every shard, proved by the codeword
+//! SetDecoder::begin ─▶ Reading: slot, check, … ─▶ decode ─▶ Decoded: every original, proved by the tree
 //!                         ▲                          │
 //!                         └────── Undecoded ◀────────┘  the error, and the reading again
 //! ```
@@ -19,23 +19,23 @@
 //! use fec_core::block::Code;
 //! use fec_core::digest::HashKind;
 //! use fec_core::gf256::kernel::Backend;
-//! use fec_core::params::FileGeometry;
+//! use fec_core::params::{Form, GroupGeometry};
 //! use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, SetError};
 //!
 //! // One set of 3 + 2 shards, each of 64 bytes: the payload is as long as the three originals.
 //! let payload = [*b"Any three of these shards, and nothing but the root of them all,", [b'b'; 64], [b'c'; 64]];
 //! let code = Code::new(3, 2)?;
-//! let group = FileGeometry::shard_files(HashKind::Blake3, code, 3 * 64, 3 * 64)?.group(0);
+//! let group = GroupGeometry::whole(Form::Shards, HashKind::Blake3, code, 1 << 20, 3 * 64)?;
 //!
 //! let originals: Vec<&[u8]> = payload.iter().map(|shard| &shard[..]).collect();
 //! let mut encoded = EncodedSet::new(group.shape());
 //! let encoder = SetEncoder::new(code, HashKind::Blake3, Backend::best());
-//! let set_root = encoder.encode(0, &originals, &mut encoded, Run::default());
-//! let root = group.root(&set_root);
+//! // The group has one set, whose root is the whole tree.
+//! let tree = encoder.encode(0, &originals, &mut encoded, Run::default());
 //!
-//! // Two originals are lost. What is there of the set is read into the decoder and checked against the root.
+//! // Two originals are lost. What is there of the set is read into the decoder and checked against the tree.
 //! let mut decoder = SetDecoder::for_payload(group.shape());
-//! let mut reading = decoder.begin(&group, &root, 0);
+//! let mut reading = decoder.begin(&group, &tree, 0);
 //! let mut proof = vec![0; group.shape().proof_len()];
 //! for (index, shard) in [(1, originals[1]), (3, encoded.recovery().row(0)), (4, encoded.recovery().row(1))] {
 //!     reading.slot(index).copy_from_slice(shard);
@@ -55,9 +55,10 @@ mod places;
 mod plans;
 mod proof;
 mod run;
+mod tree;
 
 pub use decode::{Decoded, Reading, SetDecoder, SetError, Undecoded};
 pub use encode::{EncodedSet, SetEncoder};
 pub use plans::PlanCache;
-pub use proof::{leaf_is_proved, shard_is_proved};
+pub use proof::{leaf_is_proved, shard_is_proved, tree_of_shard};
 pub use run::Run;

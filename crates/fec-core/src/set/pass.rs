@@ -87,8 +87,8 @@ pub(super) struct SetPass<'a> {
     pub(super) hash: HashKind,
     /// From the known shards to the missing originals.
     pub(super) restore: Option<&'a Plan>,
-    /// From all originals to recovery shards.
-    pub(super) extend: &'a Plan,
+    /// From all originals to recovery shards, if any are wanted.
+    pub(super) extend: Option<&'a Plan>,
     /// Whether originals that were known are hashed too.
     pub(super) hash_known: bool,
     /// Whether there are rows to keep the recovery shards in.
@@ -133,7 +133,7 @@ impl SetPass<'_> {
     pub(super) fn run(&self, rows: PassRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
-        let hashed = originals + self.extend.wanted().len();
+        let hashed = originals + self.extended();
         if hashed == 0 {
             return Vec::new();
         }
@@ -217,7 +217,12 @@ impl SetPass<'_> {
 
     /// PassRows of room for what is dropped.
     fn dropped(&self) -> usize {
-        if self.keeps_recovery { 0 } else { self.extend.wanted().len() }
+        if self.keeps_recovery { 0 } else { self.extended() }
+    }
+
+    /// Recovery shards that are computed.
+    fn extended(&self) -> usize {
+        self.extend.map_or(0, |plan| plan.wanted().len())
     }
 
     /// Runs both plans on a piece, and returns the rows that are hashed.
@@ -248,7 +253,7 @@ impl SetPass<'_> {
             originals.push(row);
             fresh.extend(is_fresh.then_some(row));
         }
-        let wanted = self.extend.wanted().len();
+        let wanted = self.extended();
         let mut recovery: Vec<&mut [u8]> = match &mut rows.recovery {
             Some(rows) => rows.iter_mut().map(|row| &mut **row).collect(),
             None => {
@@ -256,9 +261,9 @@ impl SetPass<'_> {
                 room.iter_mut().take(wanted).collect()
             }
         };
-        if wanted > 0 {
+        if let Some(extend) = self.extend.filter(|_| wanted > 0) {
             observer.begin(self.phase);
-            run(self.extend, &originals, &mut recovery);
+            run(extend, &originals, &mut recovery);
             observer.end(self.phase, (wanted * len) as u64);
         }
         fresh.extend(recovery.into_iter().map(|row| &*row));

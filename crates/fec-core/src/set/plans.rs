@@ -4,19 +4,44 @@ use crate::block::{Code, Plan};
 use crate::executor::lock;
 use crate::gf256::kernel::Backend;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-/// The two halves of a decode plan: what the payload needs, then what only the check needs.
+/// The two halves of a decode plan: what the payload needs, then what only a strict decoder needs.
 ///
-/// The check's recovery shards come from all originals, when those that were missing are there: whatever was
+/// The recovery shards come from all originals, when those that were missing are there: whatever was
 /// lost, that is encoding, and mostly cheaper than the way from the shards that were read. The bytes are the
 /// same, since any k shards of a codeword fix it.
 #[derive(Debug)]
 pub(super) struct DecodePlan {
+    code: Code,
+    backend: Backend,
+    known: Vec<u8>,
     /// From the k shards that were read to the missing originals.
     pub(super) originals: Plan,
-    /// From the k originals to the recovery shards that were not read.
-    pub(super) recovery: Plan,
+    recovery: OnceLock<Plan>,
+}
+
+impl DecodePlan {
+    fn new(code: Code, backend: Backend, known: &[u8]) -> DecodePlan {
+        let originals = plan(code, backend, known, &missing(known, 0..code.k()));
+        DecodePlan { code, backend, known: known.to_vec(), originals, recovery: OnceLock::new() }
+    }
+
+    /// From the k originals to the recovery shards that were not read; made when it is asked for first.
+    pub(super) fn recovery(&self) -> &Plan {
+        let originals: Vec<u8> = (0..self.code.k()).map(|i| i as u8).collect();
+        let wanted = || missing(&self.known, self.code.k()..self.code.n());
+        self.recovery.get_or_init(|| plan(self.code, self.backend, &originals, &wanted()))
+    }
+}
+
+/// The shards of a range that are not known.
+fn missing(known: &[u8], range: std::ops::Range<usize>) -> Vec<u8> {
+    range.map(|i| i as u8).filter(|i| !known.contains(i)).collect()
+}
+
+fn plan(code: Code, backend: Backend, known: &[u8], wanted: &[u8]) -> Plan {
+    Plan::new(code, backend, known, wanted).expect("k distinct shards of the code are known")
 }
 
 /// A code and which of its shards a set is decoded from, one bit each.
@@ -45,17 +70,7 @@ impl PlanCache {
         if let Some(plan) = plans.get(&(code, pattern)) {
             return plan.clone();
         }
-        let missing = |range: std::ops::Range<usize>| -> Vec<u8> {
-            range.map(|i| i as u8).filter(|i| !known.contains(i)).collect()
-        };
-        let plan = |known: &[u8], wanted: &[u8]| {
-            Plan::new(code, self.backend, known, wanted).expect("k distinct shards of the code are known")
-        };
-        let originals: Vec<u8> = (0..code.k()).map(|i| i as u8).collect();
-        let built = Arc::new(DecodePlan {
-            originals: plan(known, &missing(0..code.k())),
-            recovery: plan(&originals, &missing(code.k()..code.n())),
-        });
+        let built = Arc::new(DecodePlan::new(code, self.backend, known));
         if plans.len() >= MAX_PLANS {
             plans.clear();
         }

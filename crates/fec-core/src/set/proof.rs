@@ -1,49 +1,76 @@
-//! From a shard to its group's root.
+//! From a shard to its group's tree.
 
+use super::tree::{SetRoots, climb_set};
 use crate::digest::Digest;
 use crate::merkle::climb;
 use crate::params::GroupGeometry;
 
-/// The root of the set that a leaf belongs to, if the proof leads from it to the group's root.
-pub(super) fn climb_to_group(
+/// What a leaf leads to along a proof: the roots of its set, and X.
+fn climb_all(
     geometry: &GroupGeometry,
-    group_root: &Digest,
     set: u32,
     index: u32,
     leaf: Digest,
     proof: &[u8],
-) -> Option<Digest> {
+) -> Option<(SetRoots, Digest)> {
     let shape = geometry.shape();
     let (set_path, group_path) = proof.split_at_checked(shape.set_path_len())?;
-    let set_root = climb(shape.hash, leaf, index.into(), shape.code.n() as u64, set_path)?;
-    let tree = climb(shape.hash, set_root, set.into(), shape.sets.into(), group_path)?;
-    (geometry.root(&tree) == *group_root).then_some(set_root)
+    let roots = climb_set(shape, index, leaf, set_path)?;
+    let tree = climb(shape.hash, roots.root, set.into(), shape.sets.into(), group_path)?;
+    Some((roots, tree))
 }
 
-/// Whether `body` is shard `index` of set `set` of the group with this geometry and root.
+/// The roots of the set that a leaf belongs to, if the proof leads from it to X, the group's tree.
+pub(super) fn climb_to_group(
+    geometry: &GroupGeometry,
+    group_tree: &Digest,
+    set: u32,
+    index: u32,
+    leaf: Digest,
+    proof: &[u8],
+) -> Option<SetRoots> {
+    climb_all(geometry, set, index, leaf, proof)
+        .and_then(|(roots, tree)| (tree == *group_tree).then_some(roots))
+}
+
+/// X, the group's tree that `body` leads to along `proof` as shard `index` of set `set`.
 ///
 /// Cost: one digest of the body and a few node hashes.
+pub fn tree_of_shard(
+    geometry: &GroupGeometry,
+    set: u32,
+    index: u32,
+    body: &[u8],
+    proof: &[u8],
+) -> Option<Digest> {
+    let hash = geometry.shape().hash;
+    let leaf = || hash.leaf(&hash.digest(body), set, index);
+    let is_long = body.len() == geometry.shape().shard_len;
+    is_long.then(|| climb_all(geometry, set, index, leaf(), proof)).flatten().map(|(_, tree)| tree)
+}
+
+/// Whether `body` is shard `index` of set `set` of the group with this geometry and tree of sets.
+///
+/// Cost: as [`tree_of_shard`].
 pub fn shard_is_proved(
     geometry: &GroupGeometry,
-    group_root: &Digest,
+    group_tree: &Digest,
     set: u32,
     index: u32,
     body: &[u8],
     proof: &[u8],
 ) -> bool {
-    let hash = geometry.shape().hash;
-    let leaf = hash.leaf(&hash.digest(body), set, index);
-    body.len() == geometry.shape().shard_len && leaf_is_proved(geometry, group_root, set, index, &leaf, proof)
+    tree_of_shard(geometry, set, index, body, proof) == Some(*group_tree)
 }
 
-/// Whether `proof` leads from a leaf to the group's root: for bytes whose leaf was computed already.
+/// Whether `proof` leads from a leaf to the group's tree: for bytes whose leaf was computed already.
 pub fn leaf_is_proved(
     geometry: &GroupGeometry,
-    group_root: &Digest,
+    group_tree: &Digest,
     set: u32,
     index: u32,
     leaf: &Digest,
     proof: &[u8],
 ) -> bool {
-    climb_to_group(geometry, group_root, set, index, *leaf, proof).is_some()
+    climb_to_group(geometry, group_tree, set, index, *leaf, proof).is_some()
 }

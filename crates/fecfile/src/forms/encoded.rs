@@ -2,21 +2,13 @@
 
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
+use crate::groups::Groups;
 use fec_core::digest::Digest;
-use fec_core::params::{GroupGeometry, Shape};
+use fec_core::format::meta::Meta;
+use fec_core::params::Shape;
 use fec_core::set::Reading;
 use std::io;
-
-/// One group of an encoding.
-#[derive(Clone, Copy, Debug)]
-pub struct GroupEntry {
-    /// Its geometry.
-    pub geometry: GroupGeometry,
-    /// Its root.
-    pub root: Digest,
-    /// Where its payload starts in the whole payload.
-    pub start: u64,
-}
+use std::ops::Range;
 
 /// The state of one shard of one set.
 #[derive(Debug)]
@@ -37,26 +29,37 @@ pub trait Records: Sync {
     /// checks them there. Returns the state of each, in the order of `wanted`. A whole batch is asked for at once, so
     /// that an implementation can fetch its shards in parallel.
     fn load(&self, group: u32, set: u32, wanted: &[u32], decoder: &mut Reading<'_>) -> Vec<Load>;
+
+    /// Ranges of sets of a group of `sets` sets of which anything may be there, in order: nothing is loaded of the
+    /// others, whatever number of them a header claims.
+    fn present(&self, _group: u32, sets: u32) -> Vec<Range<u32>> {
+        std::iter::once(0..sets).collect()
+    }
 }
 
 /// An encoding whose parts were found.
 pub struct Encoded<'a> {
     /// `None` for a container that was cut and lost its index.
     pub root: Option<Digest>,
-    /// All groups from 0, or as many as are known.
-    pub groups: Vec<GroupEntry>,
+    /// Its groups, or as many of those that follow one another as are known.
+    pub groups: Groups<'a>,
     /// B; `None` when the end is not known.
     pub payload_len: Option<u64>,
-    /// The recorded name.
-    pub name: Option<Vec<u8>>,
+    /// The meta; `None` when it is lost.
+    pub meta: Option<&'a Meta>,
     /// Its shards.
     pub records: Box<dyn Records + 'a>,
 }
 
 impl Encoded<'_> {
-    /// The shape of group 0, the largest.
+    /// The largest shape of its groups.
     pub fn shape(&self) -> &Shape {
-        self.groups[0].geometry.shape()
+        self.groups.largest()
+    }
+
+    /// The recorded name.
+    pub fn name(&self) -> Option<&[u8]> {
+        self.meta?.name.as_deref()
     }
 
     /// Refuses sets that do not fit the memory allowed.
@@ -71,13 +74,8 @@ impl Encoded<'_> {
         Ok(())
     }
 
-    /// Sets of all groups.
-    pub fn sets(&self) -> u64 {
-        self.groups.iter().map(|g| u64::from(g.geometry.shape().sets)).sum()
-    }
-
     /// The end of what is known of the payload.
     pub fn known_len(&self) -> u64 {
-        self.groups.last().map_or(0, |g| g.start + g.geometry.payload_len())
+        self.groups.end()
     }
 }

@@ -4,13 +4,16 @@
 //! Detection, restoring and verifying walk over one list, `FORMS`. A new form adds its file, its line there, its
 //! writer, its part of the specification and its number in `fec_core::params`.
 
+pub(crate) mod annexes;
 pub(crate) mod container;
+pub(crate) mod encode_job;
 pub mod encoded;
 pub(crate) mod form;
 pub(crate) mod shards;
 
+pub use crate::groups::{GroupEntry, Groups};
 pub use crate::leftovers::{Leftovers, show_root};
-pub use encoded::{Encoded, GroupEntry, Load, Records};
+pub use encoded::{Encoded, Load, Records};
 
 use form::Form;
 

@@ -26,6 +26,13 @@ pub fn readable(object: &dyn ReadAt, len: u64) -> Readable<impl FnMut(&mut [u8],
     Readable { read_at: |out: &mut [u8], at| object.read_at(at, out), at: 0, len, lost: 0 }
 }
 
+impl<R> Readable<R> {
+    /// Goes on behind so many bytes, which nobody wants to read.
+    pub fn skip(&mut self, bytes: u64) {
+        self.at += bytes;
+    }
+}
+
 impl<R: FnMut(&mut [u8], u64) -> io::Result<usize>> Read for Readable<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let block = (BLOCK - self.at % BLOCK).min(self.len.saturating_sub(self.at));

@@ -21,6 +21,7 @@ use crate::error::Place;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// An object that is read at positions, by several threads.
@@ -30,6 +31,12 @@ pub trait ReadAt: Send + Sync {
 
     /// Bytes of the object.
     fn size(&self) -> io::Result<u64>;
+
+    /// The next bytes from `offset` on that are stored; what stands before them is a hole, which reads as zeros. `None` if
+    /// nothing but a hole follows. By default everything is stored.
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        Some(offset..u64::MAX)
+    }
 
     /// Fills `out` with the bytes from `offset` on.
     ///
@@ -57,6 +64,17 @@ impl ReadAt for File {
     fn size(&self) -> io::Result<u64> {
         self.metadata().map(|meta| meta.len())
     }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        use rustix::fs::{SeekFrom, seek};
+        // The position of the file is used by nobody: everything is read at positions.
+        match seek(self, SeekFrom::Data(offset)) {
+            Ok(start) => Some(start..seek(self, SeekFrom::Hole(start)).unwrap_or(u64::MAX)),
+            Err(rustix::io::Errno::NXIO) => None,
+            // A file system that does not tell.
+            Err(_) => Some(offset..u64::MAX),
+        }
+    }
 }
 
 impl ReadAt for [u8] {
@@ -77,6 +95,10 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
         (**self).read_at(offset, out)
     }
 
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        (**self).next_data(offset)
+    }
+
     fn size(&self) -> io::Result<u64> {
         (**self).size()
     }
@@ -87,6 +109,10 @@ impl<T: ReadAt + ?Sized> ReadAt for std::sync::Arc<T> {
         (**self).read_at(offset, out)
     }
 
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        (**self).next_data(offset)
+    }
+
     fn size(&self) -> io::Result<u64> {
         (**self).size()
     }
@@ -95,6 +121,10 @@ impl<T: ReadAt + ?Sized> ReadAt for std::sync::Arc<T> {
 impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         (**self).read_at(offset, out)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        (**self).next_data(offset)
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -227,6 +227,26 @@ impl FolderOut {
 /// Files that are put on the disk at the same time.
 const SYNCS: usize = 4;
 
+/// A file is one object, number 0.
+impl NewObjects for FileOut {
+    fn write_at(&self, _object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        write_all_vectored_at(&self.file, parts, offset)
+    }
+
+    fn place(&self) -> Place {
+        self.target.as_path().into()
+    }
+
+    fn read_back(&self, _object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        read_full_at(&self.file, offset, out)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let len = self.file.metadata().map_err(|e| self.failure(e))?.len();
+        FileOut::commit(*self, len)
+    }
+}
+
 impl NewObjects for FolderOut {
     fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         write_all_vectored_at(&self.files[object], parts, offset)
@@ -237,16 +257,7 @@ impl NewObjects for FolderOut {
     }
 
     fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < out.len() {
-            match self.files[object].read_at(&mut out[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(filled)
+        read_full_at(&self.files[object], offset, out)
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
@@ -282,6 +293,20 @@ pub fn is_shard_file(path: &Path) -> bool {
 }
 
 /// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
+/// Fills as much of `out` as there is from `offset` on.
+fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < out.len() {
+        match file.read_at(&mut out[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
 fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
     // Empty rows are nothing to write.
     IoSlice::advance_slices(&mut rows, 0);

@@ -39,6 +39,27 @@ impl Spool {
         self.0.write_all_at(bytes, offset).map_err(|e| Error::io("write", Place::Temporary, e))
     }
 
+    /// Gets bytes that were put there.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn get(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        ReadAt::read_exact_at(&self.0, offset, out)
+    }
+
+    /// Makes it this long, with zeros where nothing was put.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn set_len(&self, len: u64) -> Result<()> {
+        self.0.set_len(len).map_err(|e| Error::io("write", Place::Temporary, e))
+    }
+
+    /// What was put there, as an object to read.
+    pub fn bytes(&self) -> &dyn ReadAt {
+        &self.0
+    }
+
     /// Writes the first `len` bytes to `out`, with zeros where nothing was put.
     ///
     /// # Errors

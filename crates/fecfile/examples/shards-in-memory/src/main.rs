@@ -4,6 +4,7 @@ use fec_core::block::Code;
 use fecfile::error::Place;
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
+use fecfile::restore::Wish;
 use fecfile::{Archive, Context, Input, encode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let found = archive.verify(false, &context)?;
     println!("restorable: {:?}, may still lose {:?}", found.is_restorable, found.may_still_lose());
     let mut restored = Vec::new();
-    let report = archive.restore_to_writer(&mut restored, &Place::Nowhere, false, &context)?;
+    let report = archive.restore_to_writer(&mut restored, &Place::Nowhere, Wish::default(), &context)?;
     assert!(report.is_whole() && restored == payload);
     println!("{} bytes restored, {} of {} sets mended", restored.len(), report.outcome.mended_sets, report.sets);
     Ok(())

@@ -1,45 +1,73 @@
 //! A census of the records in a container, and the chains of groups that they form.
+//!
+//! Each group names the one before it, so a chain is followed from its last group to its first. An index makes a chain
+//! of the groups that it lists, of which records may be lost.
 
-use super::scan::{ScanEvent, Taken, scan};
+use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
 use crate::context::Meter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::forms::encoded::{Encoded, GroupEntry, Load, Records};
+use crate::forms::encoded::{Encoded, Load, Records};
+use crate::groups::Groups;
 use crate::io::ReadAt;
-use crate::io::bad_blocks::readable;
+use crate::io::bad_blocks::{Readable, readable};
 use crate::leftovers::Leftovers;
 use crate::names::show;
 use crate::ranges::Ranges;
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::container::{GroupId, Index, RecordHeader, record_head_len};
-use fec_core::merkle::Frontier;
-use fec_core::params::{FileGeometry, Form, GroupGeometry, MAX_GROUPS, Shape};
+use fec_core::format::container::{
+    GroupId, HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader, record_head_len,
+};
+use fec_core::format::meta::Meta;
+use fec_core::format::scan::MAX_INDEX_BODY;
+use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::{Reading, Run};
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Chains that are told apart before the input is refused.
-const MAX_CHAINS: usize = 64;
+/// Last groups that are told apart when no root is wanted; more are ambiguous.
+const MAX_LAST_GROUPS: usize = 65_536;
+/// Indexes that are kept when no root is wanted, and the bytes of their trees together.
+const MAX_INDEXES: usize = 64;
+const MAX_INDEX_BYTES: u64 = 32 << 20;
+/// Meta frames that are kept.
+const MAX_METAS: usize = 64;
+/// Hashes of meta that is refused or invalid: of so many encodings it is known.
+pub(crate) const MAX_BAD_METAS: usize = 65_536;
 
 /// Everything that a scan of a container found.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
-    pub tallies: Vec<Tally>,
-    /// The place of each group's tally. The root of a group binds its geometry.
+    tallies: Vec<Tally>,
+    /// The place of each group's tally. The root of a group binds all of it.
     by_root: HashMap<Digest, usize>,
-    indexes: Vec<Index>,
+    last_groups: usize,
+    indexes: Vec<IndexedGroups>,
+    metas: Vec<MetaFrame>,
+    /// Hashes of meta that a reader must not go by, or past.
+    bad_metas: HashSet<Digest>,
     pub leftovers: Leftovers,
     /// Bytes that belong to nothing.
     pub gaps: Ranges,
     pub len: u64,
+    /// Bytes of annexes.
+    pub annexes: u64,
     /// Records that were there more than once.
     pub duplicates: u64,
-    /// The only root that matters, if one was asked for: other chains do not count against limits then.
+    /// The only root that matters, if one was asked for.
     wanted: Option<Digest>,
+}
+
+/// An index, and which of its groups there are records of.
+#[derive(Debug)]
+struct IndexedGroups {
+    index: Index,
+    tallies: Vec<Option<u32>>,
 }
 
 /// Groups that follow one another.
@@ -47,10 +75,35 @@ pub(crate) struct Census {
 pub(crate) struct Chain {
     pub root: Option<Digest>,
     pub geometry: Option<FileGeometry>,
-    /// Of each group its geometry and root, and the tally of its records if there are any.
-    pub groups: Vec<(GroupGeometry, Digest, Option<usize>)>,
-    name: Option<Vec<u8>>,
+    /// Whether every set of every group has k intact shards, and the end is known.
+    pub is_restorable: bool,
+    members: Members,
 }
+
+#[derive(Clone, Copy, Debug)]
+enum Members {
+    /// Those that index number `.0` lists.
+    Listed(usize),
+    /// The group with tally `tip`, and all before it, `count` in all.
+    Followed { tip: usize, count: usize },
+}
+
+/// What is known of a group from those before it.
+#[derive(Clone, Copy, Default)]
+struct Link {
+    /// The tally of the group that it follows.
+    before: Option<usize>,
+    /// The first group that is known of its chain, and how many there are from there to here.
+    first: usize,
+    count: usize,
+    /// Whether that is group 0, and all up to here can be restored.
+    is_whole: bool,
+    is_followed: bool,
+}
+
+/// The links of all tallies.
+#[derive(Debug, Default)]
+pub(crate) struct Links(Vec<Option<usize>>);
 
 impl Census {
     /// Scans an object, except for the bytes that are `proved` to be something else; places of it that cannot be read cost
@@ -59,13 +112,12 @@ impl Census {
         (bytes, len): (&Arc<dyn ReadAt>, u64),
         path: &Path,
         proved: &Ranges,
-        max_group: u64,
         wanted: Option<Digest>,
         meter: &dyn Meter,
     ) -> Result<Census> {
         let mut input = readable(bytes.as_ref(), len);
-        let unproved = Unproved { inner: &mut input, at: 0, proved };
-        let mut census = Census::take(unproved, Some(bytes.as_ref()), path, max_group, wanted, meter)?;
+        let unproved = Unproved { inner: &mut input, object: bytes.as_ref(), len, at: 0, proved };
+        let mut census = Census::take(unproved, Some(bytes.as_ref()), path, wanted, meter)?;
         if input.lost > 0 {
             let note = format!("{}: {} bytes: input/output error", show(path), input.lost);
             census.leftovers.unreadable.push(note);
@@ -73,18 +125,48 @@ impl Census {
         Ok(census)
     }
 
+    /// Takes the word of the index at the end of an object, if that is the index of `wanted`, for where all records stand;
+    /// what stands there is checked when it is loaded. `None` when there is no such index, or the object has not the
+    /// length that follows from it.
+    pub(crate) fn by_index(object: &dyn ReadAt, len: u64, wanted: Digest) -> Option<Census> {
+        let tail = len.checked_sub(HEADER_LEN as u64)?;
+        let mut bytes = [0; HEADER_LEN];
+        object.read_exact_at(tail, &mut bytes).ok()?;
+        let header = IndexHeader::parse(&bytes).ok().filter(|header| header.root == wanted)?;
+        if header.body_len() > MAX_INDEX_BODY {
+            return None;
+        }
+        let mut body = vec![0; header.body_len() as usize];
+        object.read_exact_at(tail.checked_sub(header.body_len())?, &mut body).ok()?;
+        let index = header.open(&body).ok()?;
+        let mut census = Census { wanted: Some(wanted), len, ..Census::default() };
+        let front = match header.meta_len {
+            0 => 0,
+            meta_len => MetaFrame::len_for(meta_len as usize),
+        };
+        let mut at = front;
+        for (id, tree) in index.groups() {
+            let mut tally = Tally::new(id, tree);
+            tally.add_all(at);
+            at += id.group_len();
+            census.by_root.insert(id.root, census.tallies.len());
+            census.tallies.push(tally);
+        }
+        census.indexes.push(IndexedGroups { index, tallies: Vec::new() });
+        (len == at + 3 * HEADER_LEN as u64 + 2 * header.body_len()).then_some(census)
+    }
+
     /// Scans `input`. An object can be passed as `object` too: then index bodies that stand
     /// before their only good header are found as well.
     pub(crate) fn take(
-        input: impl io::Read,
+        input: impl ScanInput,
         object: Option<&dyn ReadAt>,
         path: &Path,
-        max_group: u64,
         wanted: Option<Digest>,
         meter: &dyn Meter,
     ) -> Result<Census> {
         let mut census = Census { wanted, ..Census::default() };
-        let scanned = scan(input, path, max_group, meter, |at, found| census.on(at, found, object))?;
+        let scanned = scan(input, path, wanted, meter, |at, found| census.on(at, found, object))?;
         census.gaps = scanned.gaps;
         census.len = scanned.len;
         Ok(census)
@@ -92,48 +174,70 @@ impl Census {
 
     fn on(&mut self, at: u64, found: ScanEvent<'_>, object: Option<&dyn ReadAt>) -> Result<Taken> {
         match found {
-            ScanEvent::Record { header, .. } => self.add_record(&header, at).map(|()| Taken::Yes),
-            ScanEvent::Index(index) => {
-                self.add_index(*index);
-                Ok(Taken::Yes)
-            }
-            ScanEvent::IndexHeader(header) => {
-                if self.indexes.iter().any(|i| i.root == header.root) {
-                    return Ok(Taken::Yes);
-                }
-                let start = at.checked_sub(header.body_len() as u64);
-                let mut hashed = 0;
-                if let (Some(object), Some(start)) = (object, start) {
-                    let mut body = vec![0u8; header.body_len()];
-                    if object.read_exact_at(start, &mut body).is_ok() {
-                        if let Ok(index) = header.open(&body) {
-                            self.add_index(index);
-                            return Ok(Taken::Yes);
-                        }
-                        hashed = body.len();
-                    }
-                }
-                self.leftovers.reject(|| format!("offset {at}"), FormatError::Damaged("the index body"));
-                Ok(Taken::No { hashed })
-            }
-            ScanEvent::Rejected(error) => {
+            ScanEvent::Record { header, tree, .. } => self.add_record(&header, &tree, at)?,
+            ScanEvent::Meta(frame) => self.add_meta(*frame),
+            ScanEvent::BadMeta(meta_hash, error) => {
                 self.leftovers.reject(|| format!("offset {at}"), error);
-                Ok(Taken::No { hashed: 0 })
+                self.add_bad_meta(meta_hash);
             }
+            ScanEvent::Index(index) => self.add_index(*index),
+            ScanEvent::IndexHeader(header, may_look) => {
+                return Ok(self.index_header(at, &header, object.filter(|_| may_look)));
+            }
+            ScanEvent::Annex(len) => self.annexes += len,
+            ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
         }
+        Ok(Taken::Yes)
     }
 
-    /// Counts a record that was found at `at`.
-    pub(crate) fn add_record(&mut self, header: &RecordHeader, at: u64) -> Result<()> {
-        let next = self.tallies.len();
-        let place = *self.by_root.entry(header.group.root).or_insert(next);
-        if place == next {
-            if next as u64 >= MAX_GROUPS {
-                return Err(Error::new("read", ErrorKind::TooManyGroups(MAX_GROUPS)));
-            }
-            self.tallies.push(Tally::new(header));
+    /// A header without a good body behind it: the body may stand before it.
+    fn index_header(&mut self, at: u64, header: &IndexHeader, object: Option<&dyn ReadAt>) -> Taken {
+        self.leftovers.found_version_1();
+        if self.indexes.iter().any(|listed| listed.index.header == *header) {
+            return Taken::Yes;
         }
-        if !self.tallies[place].add(header, at) {
+        let start = at.checked_sub(header.body_len()).filter(|_| header.body_len() <= MAX_INDEX_BODY);
+        let mut looked_before = false;
+        if let (Some(object), Some(start)) = (object, start) {
+            let mut body = vec![0u8; header.body_len() as usize];
+            if object.read_exact_at(start, &mut body).is_ok() {
+                match header.open(&body) {
+                    Ok(index) => {
+                        self.add_index(index);
+                        return Taken::Yes;
+                    }
+                    Err(FormatError::Damaged(_)) => {}
+                    Err(error) => {
+                        self.leftovers.reject(|| format!("offset {at}"), error);
+                        self.add_bad_meta(header.meta_hash);
+                    }
+                }
+                looked_before = true;
+            }
+        }
+        self.leftovers.reject(|| format!("offset {at}"), FormatError::Damaged("the index body"));
+        Taken::No { looked_before }
+    }
+
+    /// Counts a record that was found at `at`; `tree` is what its proof leads to.
+    pub(crate) fn add_record(&mut self, header: &RecordHeader, tree: &Digest, at: u64) -> Result<()> {
+        self.leftovers.found_version_1();
+        let GroupId { geometry, root, .. } = &header.group;
+        // The root of a last group is that of its encoding.
+        if geometry.is_last() && self.wanted.is_some_and(|wanted| wanted != *root) {
+            self.leftovers.other_root(root);
+            return Ok(());
+        }
+        let next = self.tallies.len();
+        let place = *self.by_root.entry(*root).or_insert(next);
+        if place == next {
+            self.last_groups += usize::from(geometry.is_last());
+            if self.last_groups > MAX_LAST_GROUPS {
+                return Err(Error::new("read", ErrorKind::TooManyEncodings(MAX_LAST_GROUPS)));
+            }
+            self.tallies.push(Tally::new(header.group, *tree));
+        }
+        if !self.tallies[place].add(header.set, header.index, at) {
             self.duplicates += 1;
         }
         Ok(())
@@ -141,242 +245,299 @@ impl Census {
 
     /// Notes an index; the same one stands in a container several times.
     pub(crate) fn add_index(&mut self, index: Index) {
-        let is_known = self.indexes.iter().any(|i| i.root == index.root);
-        if !is_known && (self.indexes.len() < MAX_CHAINS || self.wanted == Some(index.root)) {
-            self.indexes.push(index);
+        self.leftovers.found_version_1();
+        let root = index.header.root;
+        let bytes = |index: &Index| index.header.body_len();
+        let held: u64 = self.indexes.iter().map(|listed| bytes(&listed.index)).sum();
+        let has_room = self.indexes.len() < MAX_INDEXES && held + bytes(&index) <= MAX_INDEX_BYTES;
+        let is_welcome = has_room || self.indexes.is_empty() || self.wanted == Some(root);
+        if is_welcome && self.indexes.iter().all(|listed| listed.index.header.root != root) {
+            self.indexes.push(IndexedGroups { index, tallies: Vec::new() });
         }
     }
 
-    /// The chains that the records form, each under its root.
-    pub(crate) fn chains_found(&mut self) -> Result<Vec<Chain>> {
-        let mut found = self.indexed_chains();
-        let is_found = self.wanted.is_some() && found.iter().any(|s| s.root == self.wanted);
-        // The index of the wanted root leaves nothing to guess.
-        let chains = if is_found { Vec::new() } else { self.chains()? };
-        for chain in chains {
-            let made = self.chain_of(&chain);
-            // A chain that an index lists already is not another one.
-            let known = |s: &Chain| match made.root {
-                Some(root) => s.root == Some(root) || made.has_groups_of(s),
-                None => made.tallies().is_subset(&s.tallies()),
-            };
-            if !found.iter().any(known) {
-                found.push(made);
-            }
+    fn add_meta(&mut self, frame: MetaFrame) {
+        self.leftovers.found_version_1();
+        if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
+            self.metas.push(frame);
         }
-        Ok(found)
     }
 
-    fn indexed_chains(&mut self) -> Vec<Chain> {
-        let mut found_chains = Vec::new();
-        let mut mismatches = Vec::new();
-        for index in &self.indexes {
-            let mut groups = Vec::new();
-            for id in index.groups() {
-                let found = self.by_root.get(&id.root).copied();
-                let tally = found.filter(|t| self.tallies[*t].geometry == id.geometry);
-                if found.is_some() && tally.is_none() {
-                    // The root of a group binds its geometry, and the index binds another.
-                    mismatches.push(id.geometry.number());
-                }
-                groups.push((id.geometry, id.root, tally));
-            }
-            found_chains.push(Chain {
-                root: Some(index.root),
-                geometry: Some(index.geometry),
-                groups,
-                name: index.meta.name.clone(),
-            });
+    pub(crate) fn add_bad_meta(&mut self, meta_hash: Digest) {
+        if self.bad_metas.len() < MAX_BAD_METAS {
+            self.bad_metas.insert(meta_hash);
         }
-        mismatches.into_iter().for_each(|group| self.reject_group(group));
-        found_chains
     }
 
-    fn reject_group(&mut self, number: u32) {
-        let error = FormatError::NotCanonical("a group is not what the geometry of the payload implies");
-        self.leftovers.reject(|| format!("group {number}"), error);
-    }
-
-    /// Chains of groups by their heads, each as long as it goes.
-    fn chains(&mut self) -> Result<Vec<Vec<usize>>> {
-        // Groups by their number and a head that they state: what a chain looks for next.
-        let mut by_head: HashMap<(u32, Digest), Vec<usize>> = HashMap::new();
-        let mut firsts = Vec::new();
-        for (i, tally) in self.tallies.iter().enumerate() {
-            match tally.geometry.number() {
-                0 => firsts.push(i),
-                number => tally.heads().for_each(|h| by_head.entry((number, *h)).or_default().push(i)),
-            }
-        }
-        let mut done = Vec::new();
-        let mut mismatches = Vec::new();
-        let mut open: Vec<(Vec<usize>, Frontier)> = Vec::new();
-        for first in firsts {
-            let mut tree = Frontier::new(self.tallies[first].geometry.shape().hash);
-            tree.push(self.tallies[first].root);
-            open.push((vec![first], tree));
-        }
-        let mut forks = 0;
-        while let Some((chain, tree)) = open.pop() {
-            let count = if self.wanted.is_some() { forks } else { open.len() + done.len() };
-            if count >= MAX_CHAINS {
-                return Err(Error::new("read", ErrorKind::TooManyEncodings(MAX_CHAINS)));
-            }
-            let last = &self.tallies[*chain.last().expect("a chain has a first group")];
-            let head = tree.root().expect("a chain has a first group");
-            let candidates = by_head.get(&(last.geometry.number() + 1, head)).map_or(&[][..], |c| c);
-            let first = &self.tallies[chain[0]].geometry;
-            let (next, other): (Vec<usize>, Vec<usize>) =
-                candidates.iter().partition(|c| may_follow(first.shape(), &self.tallies[**c].geometry));
-            mismatches.extend(other);
-            if last.geometry.is_last() || next.is_empty() {
-                let is_wanted = || self.wanted.is_some() && self.chain_of(&chain).root == self.wanted;
-                if done.len() < MAX_CHAINS || is_wanted() {
-                    done.push(chain);
-                }
+    /// The chains that the records form.
+    pub(crate) fn chains(&mut self) -> (Vec<Chain>, Links) {
+        let links = self.links();
+        self.list_groups();
+        let listed: HashSet<usize> = self
+            .indexes
+            .iter()
+            .flat_map(|listed| listed.tallies.iter().flatten().map(|t| *t as usize))
+            .collect();
+        let mut chains: Vec<Chain> = (0..self.indexes.len()).map(|nth| self.listed_chain(nth)).collect();
+        for (tip, link) in links.iter().enumerate() {
+            if link.is_followed || listed.contains(&tip) {
                 continue;
             }
-            forks += next.len() - 1;
-            // Almost always there is one: the chain grows in place, and is copied only where it forks.
-            for candidate in next.iter().skip(1) {
-                let (mut chain, mut tree) = (chain.clone(), tree.clone());
-                tree.push(self.tallies[*candidate].root);
-                chain.push(*candidate);
-                open.push((chain, tree));
-            }
-            let (mut chain, mut tree) = (chain, tree);
-            tree.push(self.tallies[next[0]].root);
-            chain.push(next[0]);
-            open.push((chain, tree));
+            chains.extend(self.followed_chain(tip, link));
         }
-        let listed: HashSet<Digest> =
-            self.indexes.iter().flat_map(|i| i.group_roots.iter().copied()).collect();
-        mismatches.retain(|t| !listed.contains(&self.tallies[*t].root));
-        for tally in mismatches {
-            self.reject_group(self.tallies[tally].geometry.number());
-        }
-        Ok(done)
+        (chains, Links(links.into_iter().map(|link| link.before).collect()))
     }
 
-    /// A chain without an index: complete if it reaches a last group that P agrees with.
-    fn chain_of(&self, chain: &[usize]) -> Chain {
-        let tallies = || chain.iter().map(|i| &self.tallies[*i]);
-        let first = &self.tallies[chain[0]].geometry;
-        let last = &self.tallies[chain[chain.len() - 1]].geometry;
-        let geometry = last.is_last().then(|| FileGeometry::of_chain(first.shape(), last));
-        let root = geometry.map(|p| {
-            let mut tree = Frontier::new(p.shape().hash);
-            tallies().for_each(|t| tree.push(t.root));
-            p.root(&tree.root().expect("a chain has a first group"), &[])
-        });
+    /// Looks up the records of the groups that indexes list.
+    fn list_groups(&mut self) {
+        for listed in &mut self.indexes {
+            let found = |(id, _): (GroupId, Digest)| self.by_root.get(&id.root).map(|tally| *tally as u32);
+            listed.tallies = listed.index.groups().map(found).collect();
+        }
+    }
+
+    fn listed_chain(&self, nth: usize) -> Chain {
+        let IndexedGroups { index, tallies } = &self.indexes[nth];
+        let can_restore = |tally: &Option<u32>| {
+            tally.is_some_and(|tally| {
+                let tally = &self.tallies[tally as usize];
+                tally.weakest() as usize >= tally.id.geometry.shape().code.k()
+            })
+        };
         Chain {
-            root,
+            root: Some(index.header.root),
+            geometry: Some(index.header.geometry),
+            is_restorable: tallies.iter().all(can_restore),
+            members: Members::Listed(nth),
+        }
+    }
+
+    /// The chain that ends with a group; none if the place of that in the payload is not known.
+    fn followed_chain(&mut self, tip: usize, link: &Link) -> Option<Chain> {
+        let last = self.tallies[tip].id.geometry;
+        if last.is_last() && last.number() > 0 && link.count == 1 {
+            let lost =
+                FormatError::Damaged("the place of a last group, of which all groups before are lost,");
+            self.leftovers.reject(|| format!("group {}", last.number()), lost);
+            if self.wanted == Some(self.tallies[tip].id.root) {
+                // What was asked for is there, as far as it goes.
+                self.leftovers.others.clear();
+            }
+            return None;
+        }
+        let Tally { id: GroupId { geometry: first, before, .. }, .. } = &self.tallies[link.first];
+        if first.number() == 0 && self.bad_metas.contains(before) {
+            return None;
+        }
+        let geometry =
+            last.is_last().then(|| FileGeometry::of_chain(first.shape(), &last).expect("it follows them"));
+        Some(Chain {
+            root: last.is_last().then(|| self.tallies[tip].id.root),
             geometry,
-            groups: chain
-                .iter()
-                .map(|i| (self.tallies[*i].geometry, self.tallies[*i].root, Some(*i)))
-                .collect(),
-            name: None,
+            is_restorable: geometry.is_some() && link.is_whole,
+            members: Members::Followed { tip, count: link.count },
+        })
+    }
+
+    /// Follows every group to the one before it.
+    fn links(&mut self) -> Vec<Link> {
+        let mut order: Vec<usize> = (0..self.tallies.len()).collect();
+        order.sort_by_key(|nth| self.tallies[*nth].id.geometry.number());
+        let mut links = vec![Link::default(); self.tallies.len()];
+        for nth in order {
+            let tally = &self.tallies[nth];
+            let id = tally.id;
+            let has_k = tally.weakest() as usize >= id.geometry.shape().code.k();
+            let before = match id.geometry.number() {
+                0 => None,
+                _ => self.by_root.get(&id.before).copied(),
+            };
+            let fits = |before: &usize| may_follow(&self.tallies[*before].id.geometry, &id.geometry);
+            if before.is_some_and(|before| !fits(&before)) {
+                let error =
+                    FormatError::NotCanonical("a group is not what the geometry of the payload implies");
+                self.leftovers.reject(|| format!("group {}", id.geometry.number()), error);
+            }
+            // One that fits has a lower number, so it was linked before.
+            links[nth] = match before.filter(fits) {
+                None => Link {
+                    first: nth,
+                    count: 1,
+                    is_whole: id.geometry.number() == 0 && has_k,
+                    ..Link::default()
+                },
+                Some(before) => {
+                    links[before].is_followed = true;
+                    let Link { first, count, is_whole, .. } = links[before];
+                    let is_whole = is_whole && has_k;
+                    Link { before: Some(before), first, count: count + 1, is_whole, is_followed: false }
+                }
+            };
+        }
+        links
+    }
+
+    /// The tallies of a chain's groups, in order.
+    fn members(&self, chain: &Chain, links: &Links) -> Vec<Option<u32>> {
+        match chain.members {
+            Members::Listed(nth) => self.indexes[nth].tallies.clone(),
+            Members::Followed { tip, count } => {
+                let back = std::iter::successors(Some(tip), |nth| links.0[*nth]);
+                let mut members: Vec<Option<u32>> = back.take(count).map(|nth| Some(nth as u32)).collect();
+                members.reverse();
+                members
+            }
+        }
+    }
+
+    fn present<'a>(&'a self, chain: &Chain, links: &Links) -> impl Iterator<Item = &'a Tally> {
+        self.members(chain, links).into_iter().flatten().map(|nth| &self.tallies[nth as usize])
+    }
+
+    /// The groups of a chain.
+    pub(crate) fn groups(&self, chain: &Chain, links: &Links) -> Groups<'_> {
+        match chain.members {
+            Members::Listed(nth) => {
+                let index = &self.indexes[nth].index;
+                let (geometry, last) = (index.header.geometry, index.header.geometry.groups() - 1);
+                Groups::new(geometry.group(0), geometry.group(last), &index.trees[..])
+            }
+            Members::Followed { tip, .. } => {
+                let trees: Vec<Digest> = self.present(chain, links).map(|tally| tally.tree).collect();
+                let first =
+                    self.present(chain, links).next().map_or(tip, |first| self.by_root[&first.id.root]);
+                Groups::new(self.tallies[first].id.geometry, self.tallies[tip].id.geometry, trees)
+            }
         }
     }
 
     /// The fewest intact shards of any set of the chain.
-    pub(crate) fn weakest(&self, chain: &Chain) -> u32 {
-        let of_group = |t: &Option<usize>| t.map_or(0, |t| self.tallies[t].weakest());
-        chain.groups.iter().map(|(.., tally)| of_group(tally)).min().unwrap_or(0)
+    pub(crate) fn weakest(&self, chain: &Chain, links: &Links) -> u32 {
+        let members = self.members(chain, links);
+        let is_from_0 = match chain.members {
+            Members::Listed(_) => true,
+            Members::Followed { tip, count } => self.tallies[tip].id.geometry.number() as usize + 1 == count,
+        };
+        let weakest = |tally: &Option<u32>| tally.map_or(0, |t| self.tallies[t as usize].weakest());
+        members.iter().map(weakest).min().filter(|_| is_from_0).unwrap_or(0)
     }
 
-    /// How many records of shard `index` are there, over all sets of the chain.
-    pub(crate) fn records_of(&self, chain: &Chain, index: u32) -> u64 {
-        chain.tallies().into_iter().map(|t| self.tallies[t].records_of(index)).sum()
+    /// How many records of each shard are there, over all sets of the chain.
+    pub(crate) fn records_by_index(&self, chain: &Chain, links: &Links, n: u32) -> Vec<u64> {
+        let tallies: Vec<&Tally> = self.present(chain, links).collect();
+        (0..n).map(|index| tallies.iter().map(|tally| tally.records_of(index)).sum()).collect()
     }
 
     /// Whether a copy of the chain's index was found.
     pub(crate) fn has_index(&self, chain: &Chain) -> bool {
-        self.indexes.iter().any(|index| Some(index.root) == chain.root)
+        matches!(chain.members, Members::Listed(_))
     }
 
-    /// Whether all records stand where they were written, with the heads they were written with.
-    pub(crate) fn is_in_order(&self, chain: &Chain) -> bool {
-        let mut heads: Option<Frontier> = None;
-        let mut at = 0;
-        chain.groups.iter().all(|(geometry, root, tally)| {
-            let head = heads.as_ref().and_then(Frontier::root).unwrap_or([0; 32]);
-            heads.get_or_insert_with(|| Frontier::new(geometry.shape().hash)).push(*root);
-            let start = at;
-            at += GroupId { geometry: *geometry, root: *root, head }.group_len();
-            tally.is_some_and(|t| self.tallies[t].is_whole_at(start, &head))
+    /// Whether all records stand where they were written.
+    pub(crate) fn is_in_order(&self, chain: &Chain, links: &Links) -> bool {
+        let Some(mut at) = self.front_len(chain, links) else { return false };
+        self.members(chain, links).iter().all(|tally| {
+            tally.is_some_and(|tally| {
+                let tally = &self.tallies[tally as usize];
+                let start = at;
+                at += tally.id.group_len();
+                tally.is_whole_at(start)
+            })
         })
     }
 
-    /// Whether every set of every group has k intact shards, and the end is known.
-    pub(crate) fn is_restorable(&self, chain: &Chain) -> bool {
-        chain.geometry.is_some()
-            && chain.groups.iter().all(|(geometry, _, tally)| {
-                tally.is_some_and(|t| self.tallies[t].weakest() as usize >= geometry.shape().code.k())
-            })
+    /// Bytes of the meta frame that a chain was written with; `None` if they are not known.
+    pub(crate) fn front_len(&self, chain: &Chain, links: &Links) -> Option<u64> {
+        self.meta_len(chain, links).map(|len| if len == 0 { 0 } else { MetaFrame::len_for(len as usize) })
+    }
+
+    /// Bytes of a chain's meta; `None` if they are not known.
+    pub(crate) fn meta_len(&self, chain: &Chain, links: &Links) -> Option<u32> {
+        if let Members::Listed(nth) = chain.members {
+            return Some(self.indexes[nth].index.header.meta_len);
+        }
+        let meta_hash = self.meta_hash(chain, links)?;
+        let frame = self.metas.iter().find(|frame| frame.meta_hash == meta_hash);
+        frame.map(|frame| frame.meta_len).or_else(|| self.meta(chain, links).map(|_| 0))
+    }
+
+    /// M of a chain; `None` if its first group is lost without an index.
+    fn meta_hash(&self, chain: &Chain, links: &Links) -> Option<Digest> {
+        match chain.members {
+            Members::Listed(nth) => Some(self.indexes[nth].index.header.meta_hash),
+            Members::Followed { .. } => {
+                self.present(chain, links).next().filter(|t| t.id.geometry.number() == 0).map(|t| t.id.before)
+            }
+        }
+    }
+
+    /// The meta of a chain, if any copy of it is there.
+    pub(crate) fn meta(&self, chain: &Chain, links: &Links) -> Option<&Meta> {
+        if let Members::Listed(nth) = chain.members {
+            return Some(&self.indexes[nth].index.meta);
+        }
+        let meta_hash = self.meta_hash(chain, links)?;
+        let is_empty = self.present(chain, links).next()?.id.geometry.shape().hash.digest(b"") == meta_hash;
+        let found = self.metas.iter().find(|frame| frame.meta_hash == meta_hash).map(|frame| &frame.meta);
+        if is_empty { Some(&NO_META) } else { found }
     }
 
     /// Whether anything but the index is left of a chain.
     pub(crate) fn has_records(&self, chain: &Chain) -> bool {
-        chain.groups.iter().any(|(.., tally)| tally.is_some())
+        match chain.members {
+            Members::Listed(nth) => self.indexes[nth].tallies.iter().any(Option::is_some),
+            Members::Followed { .. } => true,
+        }
     }
 
     /// A chain as an encoding to restore from `file`; without a file, nothing of it can be loaded.
     pub(crate) fn encoded<'a>(
         &'a self,
         chain: &Chain,
+        links: &Links,
         file: Option<&'a dyn ReadAt>,
-        max_group: u64,
     ) -> Encoded<'a> {
-        let mut start = 0;
-        let mut groups = Vec::new();
-        let mut tallies = Vec::new();
-        for (geometry, root, tally) in &chain.groups {
-            groups.push(GroupEntry { geometry: *geometry, root: *root, start });
-            tallies.push(tally.map(|t| &self.tallies[t]));
-            start += geometry.payload_len();
-        }
+        let groups = self.groups(chain, links);
+        let tallies = self.members(chain, links);
+        let tallies = tallies.into_iter().map(|nth| nth.map(|nth| &self.tallies[nth as usize])).collect();
+        let first = groups.first_number();
         Encoded {
             root: chain.root,
-            groups,
             payload_len: chain.geometry.map(|p| p.payload_len()),
-            name: chain.name.clone(),
-            records: Box::new(RecordLoader { file, tallies, max_group }),
+            meta: self.meta(chain, links),
+            records: Box::new(RecordLoader { file, first, tallies }),
+            groups,
         }
     }
 }
 
-impl Chain {
-    /// The tallies of its groups.
-    fn tallies(&self) -> HashSet<usize> {
-        self.groups.iter().filter_map(|(.., tally)| *tally).collect()
-    }
+static NO_META: Meta = Meta { name: None, sha256: None, blake3: None, annexes: Vec::new() };
 
-    /// Whether both consist of the same groups: then their payloads are one.
-    fn has_groups_of(&self, other: &Chain) -> bool {
-        self.groups.iter().map(|(_, root, _)| root).eq(other.groups.iter().map(|(_, root, _)| root))
+/// Whether a group can follow another.
+pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {
+    let (shape, its) = (before.shape(), geometry.shape());
+    if before.is_last() || u64::from(before.number()) + 1 != u64::from(geometry.number()) {
+        return false;
+    }
+    match geometry.is_last() {
+        false => its == shape,
+        true => {
+            (its.hash, its.flags, its.code) == (shape.hash, shape.flags, shape.code)
+                && FileGeometry::of_chain(shape, geometry).is_ok()
+        }
     }
 }
 
-/// Whether a group can belong to a chain whose first group has the shape `first`.
-pub(crate) fn may_follow(first: &Shape, geometry: &GroupGeometry) -> bool {
-    if !geometry.is_last() {
-        return geometry.shape() == first;
-    }
-    let p = FileGeometry::of_chain(first, geometry);
-    FileGeometry::parse(&p.to_bytes(), Form::Container, u64::MAX).is_ok()
-        && p.group(geometry.number()) == *geometry
-}
-
-/// An input whose proved shards come as zeros, so that nothing in them is taken for a record.
+/// An object whose proved shards come as zeros, so that nothing in them is taken for a record.
 struct Unproved<'a, R> {
-    inner: R,
+    inner: &'a mut Readable<R>,
+    object: &'a dyn ReadAt,
+    len: u64,
     at: u64,
     proved: &'a Ranges,
 }
 
-impl<R: io::Read> io::Read for Unproved<'_, R> {
+impl<R: FnMut(&mut [u8], u64) -> io::Result<usize>> io::Read for Unproved<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let done = self.inner.read(out)?;
         let start = self.at;
@@ -388,20 +549,35 @@ impl<R: io::Read> io::Read for Unproved<'_, R> {
     }
 }
 
-struct RecordLoader<'a> {
-    file: Option<&'a dyn ReadAt>,
-    tallies: Vec<Option<&'a Tally>>,
-    max_group: u64,
+impl<R: FnMut(&mut [u8], u64) -> io::Result<usize>> ScanInput for Unproved<'_, R> {
+    fn skip_hole(&mut self) -> u64 {
+        let data = self.object.next_data(self.at).map_or(self.len, |data| data.start.min(self.len));
+        let hole = data.saturating_sub(self.at);
+        self.inner.skip(hole);
+        self.at += hole;
+        hole
+    }
 }
 
-impl RecordLoader<'_> {
+struct RecordLoader<'a> {
+    file: Option<&'a dyn ReadAt>,
+    /// The number of the first group.
+    first: u32,
+    tallies: Vec<Option<&'a Tally>>,
+}
+
+impl<'a> RecordLoader<'a> {
+    fn tally(&self, group: u32) -> Option<&'a Tally> {
+        self.tallies[(group - self.first) as usize]
+    }
+
     fn one(&self, group: u32, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load> {
-        let (Some(tally), Some(file)) = (self.tallies[group as usize], self.file) else {
+        let (Some(tally), Some(file)) = (self.tally(group), self.file) else {
             return Ok(Load::Missing);
         };
         let Some(at) = tally.find(set, index) else { return Ok(Load::Missing) };
-        let mut head = vec![0u8; tally.head_len()];
-        let stage = stages::enter(Stage::Read, (head.len() + tally.geometry.shape().shard_len) as u64);
+        let mut head = vec![0u8; tally.id.record_head_len()];
+        let stage = stages::enter(Stage::Read, tally.id.record_len());
         let read = file.read_exact_at(at, &mut head);
         let read = read.and_then(|()| file.read_exact_at(at + head.len() as u64, reading.slot(index)));
         drop(stage);
@@ -414,7 +590,7 @@ impl RecordLoader<'_> {
         if record_head_len(fixed) != head.len() {
             return Ok(Load::Damaged);
         }
-        let Ok(header) = RecordHeader::parse(&head, self.max_group) else { return Ok(Load::Damaged) };
+        let Ok(header) = RecordHeader::parse(&head) else { return Ok(Load::Damaged) };
         let Some(proof) = header.proof(&head) else { return Ok(Load::Damaged) };
         let intact = reading.check(index, &[proof], Run { observer: &Observed, ..Run::default() });
         Ok(if intact { Load::Intact } else { Load::Damaged })
@@ -425,5 +601,9 @@ impl Records for RecordLoader<'_> {
     fn load(&self, group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
         let mut one = |index: &u32| self.one(group, set, *index, reading).unwrap_or_else(Load::Unreadable);
         wanted.iter().map(&mut one).collect()
+    }
+
+    fn present(&self, group: u32, _sets: u32) -> Vec<Range<u32>> {
+        self.tally(group).filter(|_| self.file.is_some()).map_or_else(Vec::new, Tally::present)
     }
 }

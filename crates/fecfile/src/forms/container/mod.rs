@@ -1,6 +1,7 @@
 //! Containers: records one behind the other, and an index (docs/FORMAT.md, section 9).
 
 pub(crate) mod census;
+pub(crate) mod placed;
 pub(crate) mod scan;
 mod tally;
 pub(crate) mod writer;
@@ -8,15 +9,17 @@ pub(crate) mod writer;
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
 use crate::context::Context;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
+use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::io::ReadAt;
 use crate::leftovers::{Leftovers, show_root};
 use crate::report::{Examination, ShardReport, ShardState};
-use census::{Census, Chain};
+use census::{Census, Chain, Links};
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN};
 use fec_core::params;
+use scan::Piped;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,18 +45,10 @@ impl Form for Containers {
             return Ok(Box::new(FoundChains::default()));
         }
         let meter = context.meter("scan", Some(*len));
-        let max_group = context.settings.max_group;
         let place = object.place.as_path();
-        let census = Census::of_object((bytes, *len), place, &seen.proved, max_group, wanted, meter.as_ref());
+        let census = Census::of_object((bytes, *len), place, &seen.proved, wanted, meter.as_ref())?;
         meter.finish();
-        let found = census.and_then(|census| FoundChains::new(census, Some(bytes.clone()), max_group));
-        match found {
-            // The input imitates records without end. If its headers make it another form, it is that all the same.
-            Err(e) if seen.form.is_some() && is_about_records(&e.kind) => {
-                Ok(Box::new(FoundChains::default()))
-            }
-            other => Ok(Box::new(other?)),
-        }
+        Ok(Box::new(FoundChains::new(census, Some(bytes.clone()))))
     }
 }
 
@@ -71,8 +66,13 @@ impl Containers {
     }
 }
 
-fn is_about_records(kind: &ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Imitation(_) | ErrorKind::TooManyGroups(_) | ErrorKind::TooManyEncodings(_))
+/// The container of `wanted` that an object is by the index at its end, without a look at anything else.
+pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> {
+    let Input::One(object) = input else { return None };
+    let Content::Bytes(bytes, len) = &object.content else { return None };
+    let len = annexes::without(bytes.as_ref(), *len).ok()?;
+    let census = Census::by_index(bytes.as_ref(), len, wanted)?;
+    Some(Box::new(FoundChains::new(census, Some(bytes.clone()))))
 }
 
 /// Finds what a pipe holds. Its bytes are not kept, so nothing can be restored.
@@ -84,11 +84,10 @@ pub(crate) fn in_pipe(
     context: &Context<'_>,
 ) -> Result<Box<dyn Found>> {
     let meter = context.meter("verify", None);
-    let max_group = context.settings.max_group;
-    let mut census = Census::take(pipe, None, place, max_group, wanted, meter.as_ref())?;
+    let mut census = Census::take(Piped(pipe), None, place, wanted, meter.as_ref())?;
     meter.finish();
     census.leftovers.is_live = is_live;
-    Ok(Box::new(FoundChains::new(census, None, max_group)?))
+    Ok(Box::new(FoundChains::new(census, None)))
 }
 
 /// Chains of groups in a container.
@@ -96,22 +95,21 @@ pub(crate) fn in_pipe(
 struct FoundChains {
     census: Census,
     chains: Vec<Chain>,
+    links: Links,
     bytes: Option<Arc<dyn ReadAt>>,
-    max_group: u64,
 }
 
 impl FoundChains {
-    fn new(mut census: Census, bytes: Option<Arc<dyn ReadAt>>, max_group: u64) -> Result<FoundChains> {
-        let chains = census.chains_found()?;
-        Ok(FoundChains { census, chains, bytes, max_group })
+    fn new(mut census: Census, bytes: Option<Arc<dyn ReadAt>>) -> FoundChains {
+        let (chains, links) = census.chains();
+        FoundChains { census, chains, links, bytes }
     }
 
     /// How many records of each shard are there.
     fn shards(&self, chain: &Chain) -> Vec<ShardReport> {
-        let n = chain.groups.first().map_or(0, |(g, ..)| g.shape().code.n());
-        let sets: u64 = chain.groups.iter().map(|(g, ..)| u64::from(g.shape().sets)).sum();
-        let report = |index| {
-            let intact_sets = self.census.records_of(chain, index);
+        let groups = self.census.groups(chain, &self.links);
+        let (n, sets) = (groups.largest().code.n() as u32, groups.sets());
+        let report = |(index, intact_sets)| {
             let state = match intact_sets {
                 0 => ShardState::Missing,
                 _ if intact_sets == sets => ShardState::Intact,
@@ -119,7 +117,7 @@ impl FoundChains {
             };
             ShardReport { index, state, files: Vec::new(), intact_sets, sets, damage: Vec::new() }
         };
-        (0..n as u32).map(report).collect()
+        (0..).zip(self.census.records_by_index(chain, &self.links, n)).map(report).collect()
     }
 
     /// Damage other than missing records.
@@ -142,28 +140,38 @@ impl FoundChains {
         if !others.is_empty() {
             damage.push(format!("records of other encodings: {}", others.join(", ")));
         }
-        let expected = expected_len(chain);
+        if census.meta(chain, &self.links).is_none() {
+            damage.push("no copy of the meta is left".to_owned());
+        }
+        let expected = self.expected_len(chain);
+        let len = census.len - census.annexes;
         if chain.geometry.is_none() {
             damage.push("it is cut: its end is missing".to_owned());
-        } else if census.len != expected && others.is_empty() {
-            damage.push(format!("it has {} bytes and should have {expected}", census.len));
-        } else if damage.is_empty() && census.weakest(chain) > 0 && !census.is_in_order(chain) {
-            damage.push(
-                "records do not stand where they were written, or name other groups before them".to_owned(),
-            );
+        } else if expected.is_some_and(|expected| len != expected) && others.is_empty() {
+            let expected = expected.unwrap_or(0);
+            damage.push(format!("it has {len} bytes and should have {expected}"));
+        } else if damage.is_empty()
+            && census.weakest(chain, &self.links) > 0
+            && !census.is_in_order(chain, &self.links)
+        {
+            damage.push("records do not stand where they were written".to_owned());
         }
         damage
     }
-}
 
-/// Bytes of the container that a chain was written as.
-fn expected_len(chain: &Chain) -> u64 {
-    let body = (32 * chain.groups.len() as u64).next_multiple_of(64);
-    let groups = chain
-        .groups
-        .iter()
-        .map(|(geometry, root, _)| GroupId { geometry: *geometry, root: *root, head: [0; 32] }.group_len());
-    groups.sum::<u64>() + 3 * HEADER_LEN as u64 + 2 * body
+    /// Bytes of the container that a chain was written as; `None` if they are not known.
+    fn expected_len(&self, chain: &Chain) -> Option<u64> {
+        let front = self.census.front_len(chain, &self.links)?;
+        let meta_len = u64::from(self.census.meta_len(chain, &self.links)?);
+        let groups = self.census.groups(chain, &self.links);
+        let body = (32 * groups.len() as u64 + meta_len).next_multiple_of(64);
+        let group_len = |nth: usize| {
+            let geometry = groups.get(nth).geometry;
+            GroupId { geometry, root: [0; 32], before: [0; 32] }.group_len()
+        };
+        let last = groups.len() - 1;
+        Some(front + last as u64 * group_len(0) + group_len(last) + 3 * HEADER_LEN as u64 + 2 * body)
+    }
 }
 
 impl Found for FoundChains {
@@ -174,21 +182,21 @@ impl Found for FoundChains {
     fn candidates(&self) -> Vec<Candidate> {
         let candidate = |chain: &Chain| Candidate {
             root: chain.root,
-            is_restorable: Some(self.census.is_restorable(chain)),
+            is_restorable: Some(chain.is_restorable),
             has_records: self.census.has_records(chain),
         };
         self.chains.iter().map(candidate).collect()
     }
 
     fn encoded(&self, nth: usize) -> Encoded<'_> {
-        self.census.encoded(&self.chains[nth], self.bytes.as_deref(), self.max_group)
+        self.census.encoded(&self.chains[nth], &self.links, self.bytes.as_deref())
     }
 
     fn examine(&self, nth: usize, _context: &Context<'_>) -> Examination {
         let chain = &self.chains[nth];
         Examination {
             shards: self.shards(chain),
-            weakest: if chain.geometry.is_some() { self.census.weakest(chain) } else { 0 },
+            weakest: if chain.geometry.is_some() { self.census.weakest(chain, &self.links) } else { 0 },
             damage: self.damage(chain),
             gaps: self.census.gaps.list(),
         }

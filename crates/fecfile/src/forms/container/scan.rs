@@ -1,28 +1,57 @@
 //! Runs the scanner over an input, file or pipe, with a window that holds one record at most.
 
 use crate::context::Meter;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ranges::Ranges;
 use crate::stages::{self, Stage};
+use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::container::{HEADER_LEN, Index, IndexHeader, RecordHeader};
-use fec_core::format::scan::{ScanStep, Scanner, TooMuchVain};
+use fec_core::format::container::{HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader};
+use fec_core::format::scan::{ScanStep, Scanner};
 use std::io::{self, Read};
 use std::path::Path;
 
 /// Bytes read at a time, at least.
 const CHUNK: usize = 1 << 20;
 
+/// What is scanned, from front to back.
+pub(crate) trait ScanInput: Read {
+    /// Goes on behind a hole that begins here, if there is one; returns its bytes, which are zeros.
+    fn skip_hole(&mut self) -> u64;
+}
+
+/// An input that is read once, all of it.
+pub(crate) struct Piped<R>(pub R);
+
+impl<R: Read> Read for Piped<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out)
+    }
+}
+
+impl<R: Read> ScanInput for Piped<R> {
+    fn skip_hole(&mut self) -> u64 {
+        0
+    }
+}
+
 /// What the scanner found at a position.
 pub(crate) enum ScanEvent<'w> {
     Record {
         header: RecordHeader,
+        /// X of its group.
+        tree: Digest,
         proof: &'w [u8],
         body: &'w [u8],
     },
+    Meta(Box<MetaFrame>),
+    /// Meta that a reader must not go by: its hash, and the rule.
+    BadMeta(Digest, FormatError),
     Index(Box<Index>),
-    /// A header whose body may stand before it; whether that is so is for the callback to say.
-    IndexHeader(IndexHeader),
+    /// A header whose body may stand before it; whether that is so is for the callback to say, if it may look.
+    IndexHeader(IndexHeader, bool),
+    /// A whole annex of so many bytes.
+    Annex(u64),
     Rejected(FormatError),
 }
 
@@ -30,8 +59,8 @@ pub(crate) enum ScanEvent<'w> {
 pub(crate) enum Taken {
     Yes,
     No {
-        /// Bytes of an index body that were hashed for it.
-        hashed: usize,
+        /// Whether a body before it was looked at.
+        looked_before: bool,
     },
 }
 
@@ -49,53 +78,74 @@ const MAX_GAPS: usize = 10_000;
 
 /// Scans all of `input`, calling `on` with the position and kind of everything found.
 pub(crate) fn scan(
-    mut input: impl Read,
+    mut input: impl ScanInput,
     path: &Path,
-    max_group: u64,
+    wanted: Option<Digest>,
     meter: &dyn Meter,
     mut on: impl FnMut(u64, ScanEvent<'_>) -> Result<Taken>,
 ) -> Result<Scanned> {
-    let mut scanner = Scanner::new(max_group);
+    let mut scanner = Scanner::new(wanted);
     let mut window = Window::default();
     let mut scanned = Scanned::default();
-    let refuse = |e: TooMuchVain| Error::at("read", path, ErrorKind::Imitation(e));
-    // Bytes of the window are dropped with `gap` when nothing was accepted there.
+    // The end of what was accepted: of a record that hides nothing the scan goes on inside.
+    let mut covered = 0;
     loop {
-        let received = window.received;
-        let step = scanner.step(window.bytes(), window.at_end, received).map_err(refuse)?;
         let at = window.position;
-        let (dropped, gap) = match step {
+        let (drop, accepted) = match scanner.step(window.bytes(), window.at_end, at) {
             ScanStep::More(needed) => {
+                // Zeros begin nothing.
+                let is_zero = window.bytes().iter().all(|byte| *byte == 0);
+                let hole = if is_zero && !window.at_end { input.skip_hole() } else { 0 };
+                if hole > 0 {
+                    let passed = window.bytes().len() as u64 + hole;
+                    scanned.add_gap(at.max(covered), at + passed);
+                    meter.add(passed);
+                    window.pass(passed);
+                    continue;
+                }
                 window.fill(&mut input, needed).map_err(|e| Error::io("read", path, e))?;
                 continue;
             }
             ScanStep::Skip(0) => break,
-            ScanStep::Skip(bytes) => (bytes, true),
-            ScanStep::Record { header, proof, body, len } => {
-                on(at, ScanEvent::Record { header, proof, body })?;
-                (len, false)
+            ScanStep::Skip(bytes) => (bytes, 0),
+            ScanStep::Record { header, tree, proof, body, len, drop } => {
+                on(at, ScanEvent::Record { header, tree, proof, body })?;
+                (drop, len)
             }
-            ScanStep::Index { index, len } => {
+            ScanStep::Meta { frame, drop } => {
+                on(at, ScanEvent::Meta(frame))?;
+                (drop, drop)
+            }
+            ScanStep::BadMeta { meta_hash, error, drop } => {
+                on(at, ScanEvent::BadMeta(meta_hash, error))?;
+                (drop, 0)
+            }
+            ScanStep::Index { index, drop } => {
                 on(at, ScanEvent::Index(index))?;
-                (len, false)
+                (drop, drop)
             }
-            ScanStep::IndexHeader(header) => match on(at, ScanEvent::IndexHeader(header))? {
-                Taken::Yes => (HEADER_LEN, false),
-                Taken::No { hashed } => {
-                    scanner.count_vain(hashed, received).map_err(refuse)?;
-                    (8, true)
+            ScanStep::IndexHeader { header, len } => {
+                let may_look = scanner.may_look_before(&header, at);
+                match on(at, ScanEvent::IndexHeader(header, may_look))? {
+                    Taken::Yes => (HEADER_LEN, HEADER_LEN),
+                    Taken::No { looked_before } => {
+                        (scanner.index_in_vain(&header, looked_before, at, len), 0)
+                    }
                 }
-            },
-            ScanStep::Rejected(error) => {
+            }
+            ScanStep::Annex { len, drop } => {
+                on(at, ScanEvent::Annex(len as u64))?;
+                (drop, len)
+            }
+            ScanStep::Rejected { error, drop } => {
                 on(at, ScanEvent::Rejected(error))?;
-                (8, true)
+                (drop, 0)
             }
         };
-        if gap {
-            scanned.add_gap(at, at + dropped as u64);
-        }
-        meter.add(dropped as u64);
-        window.drop_front(dropped);
+        covered = covered.max(at + accepted as u64);
+        scanned.add_gap(at.max(covered), at + drop as u64);
+        meter.add(drop as u64);
+        window.drop_front(drop);
     }
     scanned.len = window.position;
     Ok(scanned)
@@ -116,8 +166,6 @@ struct Window {
     end: usize,
     /// Position in the input of the window's first byte.
     position: u64,
-    /// Bytes read of the input.
-    received: u64,
     at_end: bool,
 }
 
@@ -129,6 +177,12 @@ impl Window {
     fn drop_front(&mut self, bytes: usize) {
         self.start += bytes;
         self.position += bytes as u64;
+    }
+
+    /// Empties the window, and goes on behind so many bytes from its start on.
+    fn pass(&mut self, bytes: u64) {
+        self.start = self.end;
+        self.position += bytes;
     }
 
     /// Reads until the window holds `needed` bytes or the input ends. The buffer grows with what is
@@ -147,10 +201,7 @@ impl Window {
             drop(stage);
             match read {
                 Ok(0) => self.at_end = true,
-                Ok(n) => {
-                    self.end += n;
-                    self.received += n as u64;
-                }
+                Ok(n) => self.end += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }

@@ -2,26 +2,19 @@
 //! mostly do so in the container too, so only such runs are kept: a whole group is one run.
 
 use fec_core::digest::Digest;
-use fec_core::format::container::RecordHeader;
-use fec_core::params::GroupGeometry;
+use fec_core::format::container::GroupId;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The intact records of one group. Memory grows with the runs that are there, not with what a header
 /// states; one run needs no allocation.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    pub geometry: GroupGeometry,
-    pub root: Digest,
-    /// The head that its first record states.
-    head: Digest,
-    /// Other heads that its records state, in order of appearance.
-    other_heads: Vec<Digest>,
+    pub id: GroupId,
+    /// X, the tree of its sets.
+    pub tree: Digest,
     runs: RecordRuns,
-    head_len: usize,
 }
-
-/// Other heads that are kept; more are ignored.
-const MAX_OTHER_HEADS: usize = 3;
 
 /// Records that follow one another, in the group and in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,28 +56,17 @@ impl RecordRuns {
 
 impl Tally {
     /// The tally of the group that a record belongs to; it does not count the record yet.
-    pub(crate) fn new(header: &RecordHeader) -> Tally {
-        Tally {
-            geometry: header.group.geometry,
-            root: header.group.root,
-            head: header.group.head,
-            other_heads: Vec::new(),
-            runs: RecordRuns::default(),
-            head_len: header.group.record_head_len(),
-        }
+    pub(crate) fn new(id: GroupId, tree: Digest) -> Tally {
+        Tally { id, tree, runs: RecordRuns::default() }
     }
 
     /// Counts a record; false if the same one was counted before.
-    pub(crate) fn add(&mut self, header: &RecordHeader, at: u64) -> bool {
-        let head = header.group.head;
-        if !self.heads().any(|h| *h == head) && self.other_heads.len() < MAX_OTHER_HEADS {
-            self.other_heads.push(head);
-        }
-        let len = self.record_len();
-        if self.find(header.set, header.index).is_some() {
+    pub(crate) fn add(&mut self, set: u32, index: u32, at: u64) -> bool {
+        let len = self.id.record_len();
+        if self.find(set, index).is_some() {
             return false;
         }
-        let ordinal = header.group.ordinal(header.set, header.index);
+        let ordinal = self.id.ordinal(set, index);
         match self.runs.before(ordinal) {
             Some((start, run)) if start + run.count == ordinal && run.offset + run.count * len == at => {
                 self.runs.set(start, RecordRun { count: run.count + 1, ..run });
@@ -94,63 +76,80 @@ impl Tally {
         true
     }
 
-    /// The heads that its records state.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = &Digest> {
-        std::iter::once(&self.head).chain(&self.other_heads)
+    /// Counts all records of the group, where they stand when they were written from `at` on.
+    pub(crate) fn add_all(&mut self, at: u64) {
+        self.runs.set(0, RecordRun { count: self.id.records(), offset: at });
+    }
+
+    fn sets(&self) -> u64 {
+        self.id.geometry.shape().sets.into()
+    }
+
+    fn n(&self) -> u64 {
+        self.id.geometry.shape().code.n() as u64
     }
 
     /// Where the record of a shard stands.
     pub(crate) fn find(&self, set: u32, index: u32) -> Option<u64> {
-        let ordinal = u64::from(index) * u64::from(self.geometry.shape().sets) + u64::from(set);
+        let ordinal = self.id.ordinal(set, index);
         let (start, run) = self.runs.before(ordinal)?;
         let nth = ordinal - start;
-        (nth < run.count).then(|| run.offset + nth * self.record_len())
+        (nth < run.count).then(|| run.offset + nth * self.id.record_len())
     }
 
-    /// Bytes of a record up to its body.
-    pub(crate) fn head_len(&self) -> usize {
-        self.head_len
-    }
-
-    fn record_len(&self) -> u64 {
-        (self.head_len + self.geometry.shape().shard_len) as u64
-    }
-
-    /// Records of the whole group.
-    fn count(&self) -> u64 {
-        let shape = self.geometry.shape();
-        shape.code.n() as u64 * u64::from(shape.sets)
-    }
-
-    /// Whether every record is there, in order from `offset` on, and all state this head.
-    pub(crate) fn is_whole_at(&self, offset: u64, head: &Digest) -> bool {
-        let whole = RecordRun { count: self.count(), offset };
-        self.runs.more.is_empty()
-            && self.runs.first == Some((0, whole))
-            && self.head == *head
-            && self.other_heads.is_empty()
+    /// Whether every record is there, in order from `offset` on.
+    pub(crate) fn is_whole_at(&self, offset: u64) -> bool {
+        let whole = RecordRun { count: self.id.records(), offset };
+        self.runs.more.is_empty() && self.runs.first == Some((0, whole))
     }
 
     /// The fewest intact shards of any set. Cost: a step for each record.
     pub(crate) fn weakest(&self) -> u32 {
-        let sets = u64::from(self.geometry.shape().sets);
-        if self.runs.first.is_some_and(|(_, run)| run.count == self.count()) {
-            return self.geometry.shape().code.n() as u32;
+        let records: u64 = self.runs.iter().map(|(_, run)| run.count).sum();
+        if records == self.id.records() {
+            return self.n() as u32;
         }
-        let mut counts = vec![0u32; sets as usize];
+        // With fewer records than sets some set has none; so no table is larger than what is there.
+        if records < self.sets() {
+            return 0;
+        }
+        let mut counts = vec![0u16; self.sets() as usize];
         for (start, run) in self.runs.iter() {
-            (start..start + run.count).for_each(|ordinal| counts[(ordinal % sets) as usize] += 1);
+            (start..start + run.count).for_each(|ordinal| counts[(ordinal % self.sets()) as usize] += 1);
         }
-        counts.into_iter().min().unwrap_or(0)
+        counts.into_iter().min().unwrap_or(0).into()
     }
 
     /// Records of shard `index` that are there.
     pub(crate) fn records_of(&self, index: u32) -> u64 {
-        let sets = u64::from(self.geometry.shape().sets);
-        let (from, to) = (u64::from(index) * sets, (u64::from(index) + 1) * sets);
+        let (from, to) = (u64::from(index) * self.sets(), (u64::from(index) + 1) * self.sets());
         let overlap =
             |(start, run): (u64, RecordRun)| (start + run.count).min(to).saturating_sub(start.max(from));
         self.runs.iter().map(overlap).sum()
+    }
+
+    /// Ranges of sets of which any record is there, in order.
+    pub(crate) fn present(&self) -> Vec<Range<u32>> {
+        let sets = self.sets();
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for (start, run) in self.runs.iter() {
+            let (first, count) = (start % sets, run.count);
+            if count >= sets {
+                return std::iter::once(0..sets as u32).collect();
+            }
+            let end = first + count;
+            ranges.push(first as u32..end.min(sets) as u32);
+            ranges.extend((end > sets).then(|| 0..(end - sets) as u32));
+        }
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u32>> = Vec::new();
+        for range in ranges {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        joined
     }
 }
 
@@ -159,24 +158,24 @@ mod tests {
     use super::*;
     use fec_core::block::Code;
     use fec_core::digest::HashKind;
-    use fec_core::format::container::GroupId;
     use fec_core::params::ContainerLayout;
 
-    fn header(set: u32, index: u32) -> RecordHeader {
-        let layout =
-            ContainerLayout::new(HashKind::Blake3, Code::new(2, 2).unwrap(), 128, Some(3), 1 << 20).unwrap();
+    /// A group of 3 sets of 2 + 2 shards.
+    fn group() -> GroupId {
+        let code = Code::new(2, 2).unwrap();
+        let layout = ContainerLayout::new(HashKind::Blake3, code, 8192, Some(3)).unwrap();
         let geometry = layout.group(0, layout.piece_len(), false);
-        RecordHeader { set, index, group: GroupId { geometry, root: [1; 32], head: [0; 32] } }
+        GroupId { geometry, root: [1; 32], before: [0; 32] }
     }
 
     /// A plain table of where each record was found first.
     fn check(order: &[(u32, u32, u64)]) -> Tally {
-        let mut tally = Tally::new(&header(0, 0));
+        let mut tally = Tally::new(group(), [2; 32]);
         let mut table = BTreeMap::new();
         for (set, index, at) in order {
             let fresh = !table.contains_key(&(*set, *index));
             table.entry((*set, *index)).or_insert(*at);
-            assert_eq!(tally.add(&header(*set, *index), *at), fresh);
+            assert_eq!(tally.add(*set, *index, *at), fresh);
         }
         for set in 0..3 {
             for index in 0..4 {
@@ -189,6 +188,8 @@ mod tests {
         }
         let of_set = |s: u32| table.keys().filter(|(set, _)| *set == s).count() as u32;
         assert_eq!(tally.weakest(), (0..3).map(of_set).min().unwrap());
+        let there: Vec<u32> = (0..3).filter(|s| of_set(*s) > 0).collect();
+        assert_eq!(tally.present().into_iter().flatten().collect::<Vec<_>>(), there, "{order:?}");
         for i in 0..4 {
             assert_eq!(tally.records_of(i), table.keys().filter(|(_, index)| *index == i).count() as u64);
         }
@@ -197,12 +198,11 @@ mod tests {
 
     #[test]
     fn runs_tell_what_a_table_tells() {
-        let len = header(0, 0).group.record_len();
+        let len = group().record_len();
         let in_order: Vec<(u32, u32, u64)> =
             (0..12u32).map(|i| (i % 3, i / 3, 1000 + u64::from(i) * len)).collect();
         let tally = check(&in_order);
-        assert!(tally.is_whole_at(1000, &[0; 32]));
-        assert!(!tally.is_whole_at(1001, &[0; 32]) && !tally.is_whole_at(1000, &[1; 32]));
+        assert!(tally.is_whole_at(1000) && !tally.is_whole_at(1001));
         // Every order that a small generator makes, with gaps, shifts and repetitions.
         let mut state = 1u32;
         for _ in 0..2000 {
@@ -218,7 +218,7 @@ mod tests {
                     order.push((set, index, at + u64::from(state >> 13 & 1)));
                 }
             }
-            assert!(!check(&order).is_whole_at(1000, &[0; 32]) || order.len() >= 12);
+            assert!(!check(&order).is_whole_at(1000) || order.len() >= 12);
         }
     }
 }

@@ -12,10 +12,9 @@ use crate::stages::{self, Observed, Stage};
 use crate::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
-use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};
-use fec_core::format::meta::Meta;
-use fec_core::merkle::{Frontier, Tree};
-use fec_core::params::{ContainerLayout, GroupGeometry, MAX_GROUPS};
+use fec_core::format::container::{GroupId, HEADER_LEN, Index, MetaFrame, RecordHeader};
+use fec_core::merkle::Tree;
+use fec_core::params::{ContainerLayout, GroupGeometry, MAX_COUNT};
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,6 +44,7 @@ pub(crate) fn write(
     out: &mut (impl Write + Send),
     write_failure: &WriteFailure<'_>,
     layout: &ContainerLayout,
+    meta: &[u8],
     context: &Context<'_>,
 ) -> Result<Written> {
     let (free_tx, free_rx) = channel();
@@ -55,7 +55,7 @@ pub(crate) fn write(
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
     let threads = Threads(settings.threads);
     let meter = context.meter("encode", source.size());
-    let meter = meter.as_ref();
+    let counter = meter.as_ref();
     let (read, written) = std::thread::scope(|scope| {
         // Buffers come back from the writer; the second is made only when there is a second group.
         let reader = scope.spawn(move || {
@@ -63,7 +63,8 @@ pub(crate) fn write(
             let result = read_groups(layout, &mut source, &free_rx, full_tx);
             result.and_then(|()| source.check_unchanged())
         });
-        let writer = scope.spawn(|| write_groups(layout, coded_rx, free_tx, out, write_failure, meter));
+        let writer =
+            scope.spawn(|| write_groups(layout, meta, coded_rx, free_tx, out, write_failure, counter));
         for mut group in waited_for(&full_rx) {
             encode_group(&encoder, &mut group, threads);
             if coded_tx.send(group).is_err() {
@@ -75,17 +76,17 @@ pub(crate) fn write(
         (join(reader), join(writer))
     });
     // A writer that failed stops the reader too, which then has nothing to report.
-    let ((geometry, group_roots), records_bytes) = match (read, written) {
+    let ((geometry, trees), records_bytes) = match (read, written) {
         (Ok(()), Ok(written)) => written,
         (_, Err(Some(error))) | (Err(error), _) => return Err(error),
         (Ok(()), Err(None)) => return Err(write_failure(io::ErrorKind::Interrupted.into())),
     };
-    let index = Index::new(geometry, group_roots, Meta::default());
-    let bytes = index.to_bytes();
+    let index = Index::new(geometry, trees, meta);
+    let bytes = index.to_bytes(meta);
     out.write_all(&bytes).and_then(|()| out.flush()).map_err(write_failure)?;
     meter.finish();
     let output_bytes = records_bytes + bytes.len() as u64;
-    Ok(Written { geometry: index.geometry, root: index.root, output_bytes })
+    Ok(Written { geometry: index.header.geometry, root: index.header.root, output_bytes })
 }
 
 /// What comes through a channel, until its other end is gone.
@@ -121,8 +122,8 @@ fn read_groups(
     };
     let mut have = read(&mut first)?;
     loop {
-        if number >= MAX_GROUPS {
-            return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_GROUPS)));
+        if number >= MAX_COUNT {
+            return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_COUNT)));
         }
         let mut group = match number {
             0..IN_FLIGHT => Group::new(layout),
@@ -160,7 +161,12 @@ fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads) {
     }
 }
 
-/// What the writer knows at the end: P, the group roots, and the bytes written.
+/// The meta frame, if there is meta.
+pub(crate) fn front(layout: &ContainerLayout, meta: &[u8]) -> Vec<u8> {
+    if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(layout.shape(), meta) }
+}
+
+/// What the writer knows at the end: P, the trees of the groups, and the bytes written.
 type Groups = ((fec_core::params::FileGeometry, Vec<Digest>), u64);
 
 /// Writes the records of each group, in order.
@@ -169,6 +175,7 @@ type Groups = ((fec_core::params::FileGeometry, Vec<Digest>), u64);
 /// The error of a write; `None` when the stages before it ended without a last group.
 fn write_groups(
     layout: &ContainerLayout,
+    meta: &[u8],
     coded: Receiver<Group>,
     free: Sender<Group>,
     out: &mut impl Write,
@@ -177,17 +184,19 @@ fn write_groups(
 ) -> std::result::Result<Groups, Option<Error>> {
     let _thread = stages::thread(Stage::Other);
     let hash = layout.shape().hash;
-    let mut heads = Frontier::new(hash);
-    let mut roots = Vec::new();
-    let mut written = 0;
+    let mut before = hash.digest(meta);
+    let mut trees = Vec::new();
+    let front = front(layout, meta);
+    out.write_all(&front).map_err(|e| Some(write_failure(e)))?;
+    let mut written = front.len() as u64;
     let mut set_tree = Tree::new();
     let mut record = Vec::new();
     for group in waited_for(&coded) {
         let shape = group.geometry.shape();
         let sets = shape.sets as usize;
         set_tree.leaves_mut().extend(group.encoded[..sets].iter().map(EncodedSet::root));
-        let root = group.geometry.root(&set_tree.build(hash));
-        let id = GroupId { geometry: group.geometry, root, head: heads.root().unwrap_or([0; 32]) };
+        let tree = set_tree.build(hash);
+        let id = GroupId { geometry: group.geometry, root: group.geometry.root(&tree, &before), before };
         let stage = stages::enter(Stage::Write, id.group_len());
         let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(|e| Some(write_failure(e)));
         record.resize(id.record_head_len(), 0);
@@ -208,13 +217,14 @@ fn write_groups(
             }
         }
         written += id.group_len();
-        heads.push(root);
-        roots.push(root);
+        before = id.root;
+        trees.push(tree);
         out.flush().map_err(|e| Some(write_failure(e)))?;
         drop(stage);
         meter.add(group.geometry.payload_len());
         if group.geometry.is_last() {
-            return Ok(((layout.file(&group.geometry), roots), written));
+            let refused = |e| Some(Error::new("encode", ErrorKind::Format(e)));
+            return Ok(((layout.file(&group.geometry).map_err(refused)?, trees), written));
         }
         // The reader may have ended already.
         let _ = free.send(group);

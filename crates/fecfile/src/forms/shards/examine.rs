@@ -14,74 +14,112 @@ use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file::{HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::leaf_is_proved;
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Shards of one file that are read and hashed together, piece by piece: one in each lane of the widest vectors.
 const SHARDS_TOGETHER: usize = 16;
 
+/// Sets that are checked in all files before the next ones are: so many counts are held.
+const SETS_TOGETHER: u32 = 1 << 20;
+
 /// Checks all files of a set.
 pub(super) fn all(set: &ShardSet, context: &Context<'_>) -> Examination {
-    let layout = set.encoding.layout();
-    let settings = &context.settings;
-    let sets = set.encoding.geometry.shape().sets as usize;
-    let files: u64 = set.members.iter().map(|m| m.len() as u64).sum();
-    let shape = set.encoding.geometry.shape();
-    stages::tell_work(shape.code, shape.hash, settings.backend);
-    let meter = context.meter("verify", Some(files * layout.body_len));
-    let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets]);
-    let reports: Mutex<Vec<Option<ShardReport>>> = Mutex::new((0..set.members.len()).map(|_| None).collect());
-    let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
-    let (workers, _) = share(settings.threads, set.members.len() as u64, buffer as u64, settings.max_memory);
-    Threads(workers).run(set.members.len(), &|index| {
-        let mut intact = vec![false; sets];
-        let report = check_index(set, index as u32, &set.members[index], &mut intact, meter.as_ref());
-        lock(&counts).iter_mut().zip(&intact).for_each(|(count, is)| *count += u16::from(*is));
-        lock(&reports)[index] = Some(report);
-    });
-    meter.finish();
-    let weakest = into_value(counts).into_iter().min().unwrap_or(0).into();
-    let shards = into_value(reports).into_iter().flatten().collect();
+    let indices: Vec<u32> = (0..set.members.len() as u32).collect();
+    let (shards, weakest) = check(set, &indices, context);
     Examination { shards, weakest, damage: Vec::new(), gaps: Vec::new() }
 }
 
 /// Checks the only file of a set.
 pub(super) fn one(set: &ShardSet, context: &Context<'_>) -> Examination {
-    let meter = context.meter("verify", Some(set.encoding.layout().body_len));
-    let mut intact = vec![false; set.encoding.geometry.shape().sets as usize];
-    let (index, member) = set.only_member().expect("one file has one index under one root");
-    let report = check_index(set, index, std::slice::from_ref(member), &mut intact, meter.as_ref());
-    meter.finish();
-    Examination { shards: vec![report], weakest: 0, damage: Vec::new(), gaps: Vec::new() }
+    let (index, _) = set.only_member().expect("one file has one index under one root");
+    let (shards, _) = check(set, &[index], context);
+    Examination { shards, weakest: 0, damage: Vec::new(), gaps: Vec::new() }
 }
 
-/// Checks all files that claim one index.
-fn check_index(
-    set: &ShardSet,
+/// Checks all files that claim one of these shards; returns what is found of each shard, and the fewest intact shards of
+/// any set.
+fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardReport>, u32) {
+    let (layout, shape) = (set.encoding.layout(), set.encoding.geometry.shape());
+    let settings = &context.settings;
+    stages::tell_work(shape.code, shape.hash, settings.backend);
+    let checks: Vec<Mutex<IndexCheck>> =
+        indices.iter().map(|index| Mutex::new(IndexCheck::new(set, *index))).collect();
+    let files: usize = checks.iter().map(|check| lock(check).files.len()).sum();
+    let meter = context.meter("verify", Some(files as u64 * layout.body_len));
+    let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
+    let (workers, _) = share(settings.threads, checks.len() as u64, buffer as u64, settings.max_memory);
+    let mut weakest = u16::MAX;
+    let mut first = 0;
+    while first < shape.sets {
+        let sets = first..first.saturating_add(SETS_TOGETHER).min(shape.sets);
+        if checks.iter().all(|check| !lock(check).has_any(&sets)) {
+            checks.iter().for_each(|check| lock(check).pass_by(&sets));
+            (weakest, first) = (0, sets.end);
+            continue;
+        }
+        let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets.len()]);
+        Threads(workers).run(checks.len(), &|nth| {
+            let intact = lock(&checks[nth]).sets(sets.clone(), meter.as_ref());
+            lock(&counts).iter_mut().zip(&intact).for_each(|(count, is)| *count += u16::from(*is));
+        });
+        weakest = weakest.min(into_value(counts).into_iter().min().unwrap_or(0));
+        first = sets.end;
+    }
+    meter.finish();
+    let reports = checks.into_iter().map(|check| into_value(check).into_report());
+    (reports.collect(), weakest.into())
+}
+
+/// What is found of one shard, in all files that claim it.
+struct IndexCheck<'a> {
     index: u32,
-    members: &[Member],
-    intact: &mut [bool],
-    meter: &dyn Meter,
-) -> ShardReport {
-    let mut damage = Vec::new();
-    for member in members {
-        damage.extend(check_file(set, index, member, intact, meter));
+    files: Vec<FileCheck<'a>>,
+    intact_sets: u64,
+    sets: u32,
+}
+
+impl<'a> IndexCheck<'a> {
+    fn new(set: &'a ShardSet, index: u32) -> IndexCheck<'a> {
+        let files = set.members[index as usize].iter().map(|member| FileCheck::new(set, index, member));
+        let sets = set.encoding.geometry.shape().sets;
+        IndexCheck { index, files: files.collect(), intact_sets: 0, sets }
     }
-    if members.len() > 1 {
-        let what = format!("{} files claim this shard", members.len());
-        damage.push(Damage { file: show(&members[1].file.place), what, bytes: Vec::new() });
+
+    /// Whether any file may have any of these sets.
+    fn has_any(&self, sets: &Range<u32>) -> bool {
+        self.files.iter().any(|file| file.has_any(sets))
     }
-    let state = match (members.is_empty(), damage.is_empty()) {
-        (true, _) => ShardState::Missing,
-        (false, true) => ShardState::Intact,
-        (false, false) => ShardState::Damaged,
-    };
-    ShardReport {
-        index,
-        state,
-        files: members.iter().map(|m| show(&m.file.place)).collect(),
-        intact_sets: intact.iter().filter(|is| **is).count() as u64,
-        sets: intact.len() as u64,
-        damage,
+
+    /// Notes that no file has any of these sets.
+    fn pass_by(&mut self, sets: &Range<u32>) {
+        self.files.iter_mut().for_each(|file| file.absent(sets.clone()));
+    }
+
+    /// Checks the shards of these sets; tells in which they are intact.
+    fn sets(&mut self, sets: Range<u32>, meter: &dyn Meter) -> Vec<bool> {
+        let mut intact = vec![false; sets.len()];
+        for file in &mut self.files {
+            file.sets(sets.clone(), &mut intact, meter);
+        }
+        self.intact_sets += intact.iter().filter(|is| **is).count() as u64;
+        intact
+    }
+
+    fn into_report(self) -> ShardReport {
+        let IndexCheck { index, files, intact_sets, sets } = self;
+        let places: Vec<String> = files.iter().map(|check| show(&check.member.file.place)).collect();
+        let mut damage = Vec::new();
+        for mut check in files {
+            check.headers_meta_and_zeros();
+            damage.extend(check.into_damage());
+        }
+        let state = match (places.is_empty(), damage.is_empty()) {
+            (true, _) => ShardState::Missing,
+            (false, true) => ShardState::Intact,
+            (false, false) => ShardState::Damaged,
+        };
+        ShardReport { index, state, files: places, intact_sets, sets: sets.into(), damage }
     }
 }
 
@@ -133,27 +171,26 @@ impl Batch {
         }
     }
 
-    /// The digests of the shards of `count` sets from set `first` on; none for those that cannot be read.
+    /// The digests of shards at these places; none for those that cannot be read.
     fn digests(
         &mut self,
-        layout: &Layout,
+        shard_len: usize,
         hash: HashKind,
-        base: i128,
-        first: usize,
-        count: usize,
+        places: &[i128],
         is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
     ) -> Vec<Option<Digest>> {
-        let shard_len = layout.shard_len as usize;
-        let mut digests = Digests::new(hash, count, shard_len);
-        let mut are_whole = vec![true; count];
+        if places.is_empty() {
+            return Vec::new();
+        }
+        let mut digests = Digests::new(hash, places.len(), shard_len);
+        let mut are_whole = vec![true; places.len()];
         for start in (0..shard_len).step_by(Digests::PIECE_LEN) {
             self.pieces.set_row_len(Digests::PIECE_LEN.min(shard_len - start));
-            for ((nth, is_whole), piece) in (first..).zip(&mut are_whole).zip(self.pieces.iter_mut()) {
-                let at = base + i128::from(layout.shard(nth as u32)) + start as i128;
-                *is_whole = *is_whole && is_read(at, piece);
+            for ((at, is_whole), piece) in places.iter().zip(&mut are_whole).zip(self.pieces.iter_mut()) {
+                *is_whole = *is_whole && is_read(at + start as i128, piece);
             }
-            let _stage = stages::enter(Stage::Hash, (count * self.pieces.row_len()) as u64);
-            digests.update(&self.pieces.iter().take(count).collect::<Vec<_>>());
+            let _stage = stages::enter(Stage::Hash, (places.len() * self.pieces.row_len()) as u64);
+            digests.update(&self.pieces.iter().take(places.len()).collect::<Vec<_>>());
         }
         let found = digests.finish().into_iter().zip(are_whole);
         found.map(|(digest, is_whole)| is_whole.then_some(digest)).collect()
@@ -174,24 +211,6 @@ impl Batch {
     }
 }
 
-/// Checks every byte of a file; sets whose shard is usable are marked in `intact`.
-fn check_file(
-    set: &ShardSet,
-    index: u32,
-    member: &Member,
-    intact: &mut [bool],
-    meter: &dyn Meter,
-) -> Vec<Damage> {
-    let mut check = FileCheck::new(set, index, member);
-    let mut batch = Batch::new(&check.layout, intact.len(), check.bases.len());
-    for (nth, intact) in intact.chunks_mut(SHARDS_TOGETHER).enumerate() {
-        check.shards(&mut batch, nth * SHARDS_TOGETHER, intact);
-        meter.add(intact.len() as u64 * check.layout.shard_len);
-    }
-    check.headers_and_zeros();
-    check.into_damage()
-}
-
 /// What is found of one file.
 struct FileCheck<'a> {
     set: &'a ShardSet,
@@ -200,9 +219,12 @@ struct FileCheck<'a> {
     layout: Layout,
     /// Positions at which the layout may start, 0 the first.
     bases: Vec<i128>,
+    /// Sets of which a proof may be there.
+    present: Vec<Range<u32>>,
     /// The first place that could not be read.
     error: Option<io::Error>,
     damaged_headers: Ranges,
+    damaged_meta: Ranges,
     damaged_proofs: Ranges,
     damaged_shards: Ranges,
     damaged_zeros: Ranges,
@@ -233,25 +255,73 @@ impl<'a> FileCheck<'a> {
             index,
             member,
             layout: set.encoding.layout(),
+            present: member.present(&set.encoding.layout(), set.encoding.geometry.shape().sets),
             bases,
             error: None,
             damaged_headers: Ranges::default(),
+            damaged_meta: Ranges::default(),
             damaged_proofs: Ranges::default(),
             damaged_shards: Ranges::default(),
             damaged_zeros: Ranges::default(),
         }
     }
 
+    /// Checks the shards of these sets, and both copies of their proofs; sets whose shard is usable are marked in `intact`.
+    fn sets(&mut self, sets: Range<u32>, intact: &mut [bool], meter: &dyn Meter) {
+        let mut batch = Batch::new(&self.layout, sets.len(), self.bases.len());
+        let mut passed = sets.start;
+        for present in self.present.clone() {
+            let present = present.start.max(sets.start)..present.end.min(sets.end);
+            if present.is_empty() {
+                continue;
+            }
+            self.absent(passed..present.start);
+            for first in present.clone().step_by(SHARDS_TOGETHER) {
+                let count = SHARDS_TOGETHER.min((present.end - first) as usize);
+                let intact = &mut intact[(first - sets.start) as usize..][..count];
+                self.shards(&mut batch, first as usize, intact);
+            }
+            passed = present.end;
+        }
+        self.absent(passed..sets.end);
+        meter.add(sets.len() as u64 * self.layout.shard_len);
+    }
+
+    /// Whether a proof of any of these sets may be there.
+    fn has_any(&self, sets: &Range<u32>) -> bool {
+        self.present.iter().any(|present| present.start < sets.end && sets.start < present.end)
+    }
+
+    /// Notes sets of which neither copy of the proof is stored.
+    fn absent(&mut self, sets: Range<u32>) {
+        let layout = self.layout;
+        if sets.is_empty() {
+            return;
+        }
+        self.damaged_shards.add(layout.shard(sets.start), layout.shard(sets.end - 1) + layout.shard_len);
+        for (from, to) in layout.proofs(sets.start).into_iter().zip(layout.proofs(sets.end - 1)) {
+            self.damaged_proofs.add(from, to + layout.proof_len);
+        }
+    }
+
     /// The shards of the sets from `first` on, one for each of `intact`, and both copies of their proofs.
     fn shards(&mut self, batch: &mut Batch, first: usize, intact: &mut [bool]) {
         let (layout, encoding) = (self.layout, &self.set.encoding);
-        let (group, hash, count) = (encoding.group(), encoding.geometry.shape().hash, intact.len());
+        let (group, hash, count) = (encoding.geometry, encoding.geometry.shape().hash, intact.len());
         let mut is_read = reader(&self.member.file, &mut self.error);
         batch.read_proofs(&layout, &self.bases, first, count, &mut is_read);
         // Of each shard of an intact file, which copies of its proof hold.
         let mut in_place = vec![vec![false; 2 * self.bases.len()]; count];
         for base in &self.bases {
-            let digests = batch.digests(&layout, hash, *base, first, count, &mut is_read);
+            // What stands in a hole is known without reading it.
+            let place = |i: usize| base + i128::from(layout.shard((first + i) as u32));
+            let is_hole = |i: &usize| self.member.file.is_hole(place(*i), layout.shard_len);
+            let (holes, stored): (Vec<usize>, Vec<usize>) = (0..count).partition(is_hole);
+            let places: Vec<i128> = stored.iter().map(|i| place(*i)).collect();
+            let mut digests = vec![None; count];
+            let read = batch.digests(layout.shard_len as usize, hash, &places, &mut is_read);
+            stored.into_iter().zip(read).for_each(|(i, digest)| digests[i] = digest);
+            holes.into_iter().for_each(|i| digests[i] = Some(*self.set.zeros()));
             for (i, digest) in digests.into_iter().enumerate() {
                 let (Some(digest), nth) = (digest, (first + i) as u32) else { continue };
                 let leaf = hash.leaf(&digest, nth, self.index);
@@ -281,15 +351,26 @@ impl<'a> FileCheck<'a> {
         }
     }
 
-    /// Both headers, and the zeros between proofs and body.
-    fn headers_and_zeros(&mut self) {
+    /// Both headers, both copies of the meta, and the zeros between proofs and body.
+    fn headers_meta_and_zeros(&mut self) {
         let layout = self.layout;
         let mut is_read = reader(&self.member.file, &mut self.error);
-        let header = ShardHeader { index: self.index, encoding: self.set.encoding.clone() }.to_bytes();
+        let header = ShardHeader { index: self.index, encoding: self.set.encoding }.to_bytes();
         for at in [0, layout.tail_header] {
             let mut copy = [0u8; HEADER_LEN];
             if !is_read(at.into(), &mut copy) || copy != header {
                 self.damaged_headers.add(at, at + HEADER_LEN as u64);
+            }
+        }
+        let hash = self.set.encoding.geometry.shape().hash;
+        for at in layout.metas() {
+            let mut copy = vec![0; layout.padded_meta_len() as usize];
+            let is_there = is_read(at.into(), &mut copy);
+            let (meta, zeros) = copy.split_at(layout.meta_len as usize);
+            let is_right =
+                hash.digest(meta) == self.set.encoding.meta_hash && zeros.iter().all(|byte| *byte == 0);
+            if !is_there || !is_right {
+                self.damaged_meta.add(at, at + layout.padded_meta_len());
             }
         }
         let filler = layout.head_proofs + layout.proofs_len;
@@ -304,6 +385,7 @@ impl<'a> FileCheck<'a> {
         let damage = |what, bytes| Damage { file: show(&file.place), what, bytes };
         let parts = [
             ("header", &self.damaged_headers),
+            ("meta", &self.damaged_meta),
             ("proofs", &self.damaged_proofs),
             ("shards, or both of their proofs,", &self.damaged_shards),
             ("zeros", &self.damaged_zeros),

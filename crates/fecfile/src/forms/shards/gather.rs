@@ -1,6 +1,8 @@
 //! Finds shard files, wherever they are and whatever they are called.
 
-use crate::forms::encoded::{Encoded, GroupEntry, Load, Records};
+use crate::forms::annexes;
+use crate::forms::encoded::{Encoded, Load, Records};
+use crate::groups::Groups;
 use crate::input::{Content, Object};
 use crate::io::ReadAt;
 use crate::leftovers::Leftovers;
@@ -8,19 +10,58 @@ use crate::names::show;
 use crate::ranges::Ranges;
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
-use fec_core::error::FormatError;
+use fec_core::error::{Class, FormatError};
+use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
-use fec_core::set::{Reading, Run, shard_is_proved};
+use fec_core::set::{Reading, Run, leaf_is_proved, shard_is_proved};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A shard file that is open.
 pub(super) struct ShardFile {
     pub place: PathBuf,
     pub bytes: Arc<dyn ReadAt>,
+    /// Bytes of it, without the annexes behind it.
     pub len: u64,
+    /// Where bytes are stored, if it has holes.
+    pub stored: Option<Ranges>,
+}
+
+impl ShardFile {
+    fn new(place: PathBuf, bytes: Arc<dyn ReadAt>, len: u64) -> ShardFile {
+        let mut file = ShardFile { place, bytes, len, stored: None };
+        let end_of_first = file.bytes.next_data(0).filter(|data| data.start == 0).map(|data| data.end);
+        if end_of_first.is_none_or(|end| end < len) {
+            let mut stored = Ranges::default();
+            let mut at = 0;
+            while let Some(data) = file.bytes.next_data(at).filter(|data| data.start < len) {
+                stored.add(data.start, data.end.min(len));
+                at = data.end;
+            }
+            file.stored = Some(stored);
+        }
+        file
+    }
+
+    /// Whether nothing is stored of these bytes, so that they are zeros.
+    pub(super) fn is_hole(&self, at: i128, len: u64) -> bool {
+        let Some(stored) = &self.stored else { return false };
+        let inside = at >= 0 && at + i128::from(len) <= i128::from(self.len);
+        inside && stored.within(at as u64, at as u64 + len).next().is_none()
+    }
+
+    /// The sets of which a proof may stand in a copy of all proofs that begins at `at`: one in a hole proves nothing.
+    fn proved_sets(&self, at: i128, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
+        let Some(stored) = &self.stored else { return std::iter::once(0..sets).collect() };
+        let start = u64::try_from(at.max(0)).unwrap_or(u64::MAX);
+        let end = u64::try_from((at + i128::from(layout.proofs_len)).max(0)).unwrap_or(u64::MAX);
+        let set_at = |byte: u64| ((i128::from(byte) - at) / i128::from(layout.proof_len)) as u64;
+        let of = |(from, to): (u64, u64)| set_at(from) as u32..(set_at(to - 1) + 1).min(sets.into()) as u32;
+        if start < end { stored.within(start, end).map(of).collect() } else { Vec::new() }
+    }
 }
 
 /// One file's claim to be a certain shard: `bases` are the positions at which its layout may start,
@@ -34,8 +75,11 @@ pub(super) struct Member {
 /// All files whose headers name one root.
 pub(super) struct ShardSet {
     pub encoding: Encoding,
+    /// The meta; `None` while no copy of it was good.
+    pub meta: Option<Meta>,
     /// For each shard index the files that claim it.
     pub members: Vec<Vec<Member>>,
+    zeros: OnceLock<Digest>,
 }
 
 /// What the objects of an input held.
@@ -77,7 +121,8 @@ impl Gathered {
                 return false;
             }
         };
-        let file = Arc::new(ShardFile { place: path.clone(), bytes, len });
+        let len = annexes::without(bytes.as_ref(), len).unwrap_or(len);
+        let file = Arc::new(ShardFile::new(path.clone(), bytes, len));
         let tail_at = i128::from(len) - HEADER_LEN as i128;
         let mut is_read = true;
         // A header in a bad sector must not cost what the other one leads to.
@@ -104,9 +149,17 @@ impl Gathered {
                     continue;
                 }
             };
+            self.leftovers.found_version_1();
             // Where bytes were lost or gained, both ends give positions, whichever header is left.
             let layout = header.encoding.layout();
             let mut bases = vec![0, i128::from(len) - i128::from(layout.file_len)];
+            let meta = match read_meta(&file, &header.encoding, &bases) {
+                Ok(meta) => meta,
+                Err(error) => {
+                    self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
+                    continue;
+                }
+            };
             if end == "tail" {
                 bases.reverse();
             }
@@ -115,7 +168,12 @@ impl Gathered {
                 let error = FormatError::Damaged("the length of a file without one whole shard");
                 self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
             }
-            bases.into_iter().for_each(|base| self.place(&file, &header, base));
+            for base in bases {
+                self.place(&file, &header, base);
+                if let (Some(set), Some(meta)) = (self.sets.get_mut(&header.encoding.root), &meta) {
+                    set.meta.get_or_insert_with(|| meta.clone());
+                }
+            }
         }
         checks
     }
@@ -124,7 +182,12 @@ impl Gathered {
         let index = header.index as usize;
         let set = self.sets.entry(header.encoding.root).or_insert_with(|| {
             let n = header.encoding.geometry.shape().code.n();
-            ShardSet { encoding: header.encoding.clone(), members: vec![Vec::new(); n] }
+            ShardSet {
+                encoding: header.encoding,
+                meta: None,
+                members: vec![Vec::new(); n],
+                zeros: OnceLock::new(),
+            }
         });
         let claims = &mut set.members[index];
         match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
@@ -133,6 +196,29 @@ impl Gathered {
             None => claims.push(Member { file: file.clone(), bases: vec![base] }),
         }
     }
+}
+
+/// The meta that a header speaks of, from whichever copy of it is good; `None` if none is.
+///
+/// # Errors
+/// A rule of meta.
+fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Option<Meta>, FormatError> {
+    let layout = encoding.layout();
+    for base in bases {
+        for at in layout.metas() {
+            let mut copy = vec![0; layout.padded_meta_len() as usize];
+            let is_read = matches!(read_at(file, base + i128::from(at), &mut copy), Ok(Some(())));
+            let (meta, zeros) = copy.split_at(layout.meta_len as usize);
+            if !is_read || zeros.iter().any(|byte| *byte != 0) {
+                continue;
+            }
+            match Meta::open(encoding.geometry.shape().hash, &encoding.meta_hash, meta) {
+                Err(error) if error.class() == Class::Damaged => {}
+                opened => return opened.map(Some),
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Whether at least one shard lies inside the file when its layout starts at `base`. A header that
@@ -150,7 +236,29 @@ fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
 }
 
+/// Ranges of sets, in order and joined where they touch.
+fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u32>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
 impl Member {
+    /// The sets of which a proof may be there, in order.
+    pub(super) fn present(&self, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
+        let copies = self
+            .bases
+            .iter()
+            .flat_map(|base| [layout.head_proofs, layout.tail_proofs].map(|at| base + i128::from(at)));
+        joined(copies.flat_map(|at| self.file.proved_sets(at, layout, sets)).collect())
+    }
+
     /// All copies of the proof of `set` that can be read, from each base.
     fn proofs(&self, layout: &Layout, set: u32) -> io::Result<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
@@ -170,8 +278,9 @@ impl Member {
     }
 
     /// Loads the shard of `set` into its slot, from whichever base it is intact.
-    pub(super) fn load(
+    fn load(
         &self,
+        of: &ShardSet,
         layout: &Layout,
         set: u32,
         index: u32,
@@ -181,6 +290,10 @@ impl Member {
         let mut state = Load::Missing;
         for base in &self.bases {
             let at = base + i128::from(layout.shard(set));
+            if self.file.is_hole(at, layout.shard_len) && !of.zeros_are_proved(set, index, &proofs) {
+                state = Load::Damaged;
+                continue;
+            }
             if read_at(&self.file, at, reading.slot(index))?.is_none() {
                 continue;
             }
@@ -194,6 +307,25 @@ impl Member {
 }
 
 impl ShardSet {
+    /// The digest of a shard of zeros.
+    pub(super) fn zeros(&self) -> &Digest {
+        let shape = self.encoding.geometry.shape();
+        self.zeros.get_or_init(|| shape.hash.digest(&vec![0; shape.shard_len]))
+    }
+
+    /// Whether a shard of zeros is what one of these proofs proves.
+    fn zeros_are_proved(&self, set: u32, index: u32, proofs: &[Vec<u8>]) -> bool {
+        let Encoding { geometry, tree, .. } = &self.encoding;
+        let leaf = geometry.shape().hash.leaf(self.zeros(), set, index);
+        proofs.iter().any(|proof| leaf_is_proved(geometry, tree, set, index, &leaf, proof))
+    }
+
+    /// Whether fewer than k shards have a file.
+    pub(super) fn has_too_few_files(&self) -> bool {
+        let there = self.members.iter().filter(|members| !members.is_empty()).count();
+        there < self.encoding.geometry.shape().code.k()
+    }
+
     /// The first file that claims any shard, and which.
     pub(super) fn only_member(&self) -> Option<(u32, &Member)> {
         (0..).zip(&self.members).find_map(|(index, members)| members.first().map(|m| (index, m)))
@@ -201,13 +333,14 @@ impl ShardSet {
 
     /// Where proved shards stand in the only file that was gathered, and whether they suffice to restore all sets.
     pub(super) fn proved(&self) -> io::Result<(Ranges, bool)> {
-        let (layout, group) = (self.encoding.layout(), self.encoding.group());
+        let (layout, group) = (self.encoding.layout(), self.encoding.geometry);
         let shape = group.shape();
         let mut body = vec![0; shape.shard_len];
         let mut places = Ranges::default();
-        let mut counts = vec![0; shape.sets as usize];
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         for (index, members) in (0..).zip(&self.members) {
-            for (set, count) in (0..shape.sets).zip(&mut counts) {
+            let present = members.iter().flat_map(|member| member.present(&layout, shape.sets)).collect();
+            for set in joined(present).into_iter().flatten() {
                 let mut is_proved = false;
                 for member in members {
                     let proofs = member.proofs(&layout, set)?;
@@ -222,20 +355,23 @@ impl ShardSet {
                         }
                     }
                 }
-                *count += usize::from(is_proved);
+                if is_proved {
+                    *counts.entry(set).or_default() += 1;
+                }
             }
         }
-        Ok((places, counts.iter().all(|count| *count >= shape.code.k())))
+        let is_whole = counts.len() == shape.sets as usize && counts.values().all(|c| *c >= shape.code.k());
+        Ok((places, is_whole))
     }
 
     /// The set as an encoding to restore from.
     pub(super) fn encoded(&self) -> Encoded<'_> {
-        let geometry = self.encoding.group();
+        let geometry = self.encoding.geometry;
         Encoded {
             root: Some(self.encoding.root),
-            groups: vec![GroupEntry { geometry, root: self.encoding.tree, start: 0 }],
+            groups: Groups::new(geometry, geometry, vec![self.encoding.tree]),
             payload_len: Some(geometry.payload_len()),
-            name: self.encoding.meta.name.clone(),
+            meta: self.meta.as_ref(),
             records: Box::new(ShardLoader { set: self, layout: self.encoding.layout() }),
         }
     }
@@ -252,7 +388,7 @@ impl ShardLoader<'_> {
         let mut state = Load::Missing;
         let mut error = None;
         for member in &self.set.members[index as usize] {
-            match member.load(&self.layout, set, index, reading) {
+            match member.load(self.set, &self.layout, set, index, reading) {
                 Ok(Load::Intact) => return Load::Intact,
                 Ok(Load::Damaged) => state = Load::Damaged,
                 Ok(_) => {}
@@ -265,6 +401,11 @@ impl ShardLoader<'_> {
 }
 
 impl Records for ShardLoader<'_> {
+    fn present(&self, _group: u32, sets: u32) -> Vec<Range<u32>> {
+        let members = self.set.members.iter().flatten();
+        joined(members.flat_map(|member| member.present(&self.layout, sets)).collect())
+    }
+
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
         wanted.iter().map(|index| self.one(set, *index, reading)).collect()
     }

@@ -32,7 +32,6 @@ impl Form for ShardFiles {
     ) -> Result<Box<dyn Found>> {
         let mut gathered = Gathered::default();
         let mut is_restorable = None;
-        let mut is_alone = false;
         match input {
             Input::Several(objects) => {
                 seen.form = Some(self.kind());
@@ -41,7 +40,6 @@ impl Form for ShardFiles {
                 });
             }
             Input::One(object) => {
-                is_alone = true;
                 if gathered.add(object) {
                     seen.form = Some(self.kind());
                 }
@@ -59,7 +57,12 @@ impl Form for ShardFiles {
             }
         }
         let Gathered { sets, leftovers } = gathered;
-        Ok(Box::new(FoundShards { sets: sets.into_values().collect(), is_restorable, is_alone, leftovers }))
+        Ok(Box::new(FoundShards {
+            sets: sets.into_values().collect(),
+            is_restorable,
+            is_one_shard: seen.is_wanted,
+            leftovers,
+        }))
     }
 }
 
@@ -68,8 +71,8 @@ struct FoundShards {
     sets: Vec<ShardSet>,
     /// Whether each can be restored; known only where one file was given without a root.
     is_restorable: Option<Vec<bool>>,
-    /// One file was given.
-    is_alone: bool,
+    /// One file was given, and its root: it is asked about by itself.
+    is_one_shard: bool,
     leftovers: Leftovers,
 }
 
@@ -79,7 +82,11 @@ impl Found for FoundShards {
     }
 
     fn candidates(&self) -> Vec<Candidate> {
-        let known = |nth: usize| self.is_restorable.as_ref().map(|is| is[nth]);
+        let known = |nth: usize| match &self.is_restorable {
+            Some(is) => Some(is[nth]),
+            // With too few files there is nothing to find out.
+            None => (self.sets.len() == 1 && self.sets[nth].has_too_few_files()).then_some(false),
+        };
         let sets = self.sets.iter().enumerate();
         sets.map(|(nth, set)| Candidate {
             root: Some(set.encoding.root),
@@ -94,7 +101,7 @@ impl Found for FoundShards {
     }
 
     fn examine(&self, nth: usize, context: &Context<'_>) -> Examination {
-        match self.is_alone {
+        match self.is_one_shard {
             true => examine::one(&self.sets[nth], context),
             false => examine::all(&self.sets[nth], context),
         }

@@ -1,0 +1,90 @@
+//! Annexes: frames behind an encoding that the root does not bind (format specification, section 9.4).
+
+use super::{array_at, checksum_of, is_zero, u32_at, u64_at};
+
+/// The first eight bytes of both headers of an annex.
+pub const MAGIC: [u8; 8] = *b"\x89fecA\r\n\x1a";
+/// Bytes of the header, which stands at both ends.
+pub const HEADER_LEN: usize = 32;
+/// The most bytes of data.
+pub const MAX_DATA: u64 = 1 << 20;
+
+/// An annex's header: what stands between the two copies of it is its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnnexHeader {
+    /// What the data is.
+    pub kind: u32,
+    /// Bytes of data.
+    pub data_len: u64,
+}
+
+impl AnnexHeader {
+    /// Reads a header, whose checksum cannot be told without the data. `None` if it is none.
+    pub fn read(bytes: &[u8; HEADER_LEN]) -> Option<AnnexHeader> {
+        let header = AnnexHeader { kind: u32_at(bytes, 12), data_len: u64_at(bytes, 16) };
+        let is_one = bytes.starts_with(&MAGIC) && is_zero(&bytes[24..]) && header.data_len <= MAX_DATA;
+        is_one.then_some(header)
+    }
+
+    /// Bytes of the whole annex.
+    pub fn annex_len(&self) -> usize {
+        2 * HEADER_LEN + self.data_len as usize
+    }
+
+    /// Whether these are the bytes of the whole annex.
+    pub fn opens(&self, annex: &[u8]) -> bool {
+        let Some((head, rest)) = annex.split_first_chunk::<HEADER_LEN>() else { return false };
+        let Some((data, tail)) = rest.split_last_chunk::<HEADER_LEN>() else { return false };
+        head == tail
+            && AnnexHeader::read(head) == Some(*self)
+            && data.len() as u64 == self.data_len
+            && u32_at(head, 8) == checksum_of(&[&head[12..], data])
+    }
+}
+
+/// The bytes of an annex.
+///
+/// # Panics
+/// If there is more data than [`MAX_DATA`].
+pub fn write(kind: u32, data: &[u8]) -> Vec<u8> {
+    assert!(data.len() as u64 <= MAX_DATA, "larger things take several annexes");
+    let mut header = [0u8; HEADER_LEN];
+    header[..8].copy_from_slice(&MAGIC);
+    header[12..16].copy_from_slice(&kind.to_le_bytes());
+    header[16..24].copy_from_slice(&(data.len() as u64).to_le_bytes());
+    let sum = checksum_of(&[&header[12..], data]);
+    header[8..12].copy_from_slice(&sum.to_le_bytes());
+    [&header[..], data, &header].concat()
+}
+
+/// The data of a whole annex.
+pub fn data(annex: &[u8]) -> &[u8] {
+    let header: [u8; HEADER_LEN] = array_at(annex, 0);
+    let len = AnnexHeader::read(&header).map_or(0, |header| header.data_len as usize);
+    &annex[HEADER_LEN..][..len]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_annexes_open_and_nothing_else_does() {
+        for bytes in [&b""[..], b"x", &[7; 1000]] {
+            let annex = write(9, bytes);
+            let header = AnnexHeader::read(annex.first_chunk().unwrap()).unwrap();
+            assert_eq!((header.kind, header.annex_len()), (9, annex.len()));
+            assert!(header.opens(&annex));
+            assert_eq!(data(&annex), bytes);
+            assert!(!header.opens(&annex[..annex.len() - 1]) && !header.opens(&annex[1..]));
+            for place in 0..annex.len() {
+                let mut flipped = annex.clone();
+                flipped[place] ^= 1;
+                assert!(!header.opens(&flipped), "{place}");
+            }
+        }
+        let mut long = *write(9, b"").first_chunk::<HEADER_LEN>().unwrap();
+        long[16..24].copy_from_slice(&(MAX_DATA + 1).to_le_bytes());
+        assert_eq!(AnnexHeader::read(&long), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! The tree over the shards of a set: one over the originals, one over the recovery shards, and the node above both.
+
+use crate::block::Code;
+use crate::digest::{Digest, HashKind, Tag};
+use crate::merkle::{Tree, are_zero, climb_along};
+use crate::params::Shape;
+
+/// The trees of one set. Reused from set to set.
+#[derive(Debug, Default)]
+pub(super) struct SetTree {
+    originals: Tree,
+    recovery: Tree,
+    root: Digest,
+}
+
+/// What a set's proofs lead to on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SetRoots {
+    /// O: the tree of the originals.
+    pub(super) originals: Digest,
+    /// SR.
+    pub(super) root: Digest,
+}
+
+impl SetTree {
+    /// Builds the trees from the leaves of all shards in order; returns SR.
+    pub(super) fn build(
+        &mut self,
+        hash: HashKind,
+        code: Code,
+        leaves: impl Iterator<Item = Digest>,
+    ) -> Digest {
+        let mut leaves = leaves;
+        self.originals.leaves_mut().extend(leaves.by_ref().take(code.k()));
+        self.recovery.leaves_mut().extend(leaves);
+        let originals = self.originals.build(hash);
+        let recovery = if code.m() == 0 { [0; 32] } else { self.recovery.build(hash) };
+        self.root = hash.node(Tag::Set, &originals, &recovery);
+        self.root
+    }
+
+    /// O, from the leaves of the originals in order.
+    pub(super) fn build_originals(&mut self, hash: HashKind, leaves: impl Iterator<Item = Digest>) -> Digest {
+        self.originals.leaves_mut().extend(leaves);
+        self.originals.build(hash)
+    }
+
+    /// SR, as it was built.
+    pub(super) fn root(&self) -> Digest {
+        self.root
+    }
+
+    /// Writes the set path of shard `index` into `out`, whose rest becomes zero.
+    ///
+    /// # Panics
+    /// If nothing was built, there is no such shard, or `out` is shorter.
+    pub(super) fn write_path(&self, index: usize, out: &mut [u8]) {
+        let k = self.originals.leaves().len();
+        let has_recovery = !self.recovery.leaves().is_empty();
+        let (used, other) = match index.checked_sub(k) {
+            None => (self.originals.write_path(index, out), has_recovery.then_some(&self.recovery)),
+            Some(index) => (self.recovery.write_path(index, out), Some(&self.originals)),
+        };
+        // Without recovery shards their tree is zero bytes, which stand there already.
+        if let Some(other) = other {
+            out[used..used + 32].copy_from_slice(&other.root());
+        }
+    }
+}
+
+/// What a leaf leads to along a set path; `None` if the field is too short, or its unused rest not zero.
+pub(super) fn climb_set(shape: &Shape, index: u32, leaf: Digest, path: &[u8]) -> Option<SetRoots> {
+    let (hash, k, m) = (shape.hash, shape.code.k() as u64, shape.code.m() as u64);
+    let index = u64::from(index);
+    let (mut siblings, _) = path.as_chunks::<32>();
+    let own = match index.checked_sub(k) {
+        None => climb_along(hash, leaf, index, k, &mut siblings)?,
+        Some(index) => climb_along(hash, leaf, index, m, &mut siblings)?,
+    };
+    let (other, rest) = siblings.split_first()?;
+    let (originals, recovery) = if index < k { (own, *other) } else { (*other, own) };
+    let is_right = are_zero(rest) && (m > 0 || recovery == [0; 32]);
+    is_right.then(|| SetRoots { originals, root: hash.node(Tag::Set, &originals, &recovery) })
+}

@@ -1,0 +1,126 @@
+//! Writes a container of one group, however large, to an object in which every record has its place.
+//!
+//! Workers put bodies and set paths where they belong, in whatever order sets come. When all sets are done the group
+//! path, the root and the checksum are added to every record's header.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::forms::encode_job::{EncodeJob, SetSink, ShardsOfSet};
+use crate::io::NewObjects;
+use crate::payload::Payload;
+use crate::stages::{self, Stage};
+use crate::threads::Threads;
+use fec_core::digest::Digest;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};
+use fec_core::merkle::Tree;
+use fec_core::params::GroupGeometry;
+use std::io::{self, IoSlice};
+use std::sync::Mutex;
+
+/// The object of an encoding among those that are written.
+const OBJECT: usize = 0;
+
+/// A group whose records have their places.
+struct PlacedGroup<'a> {
+    out: &'a dyn NewObjects,
+    /// Where the first record stands.
+    start: u64,
+    /// What is known of the group; its root comes last.
+    id: GroupId,
+}
+
+impl PlacedGroup<'_> {
+    fn place(&self, set: u32, index: usize) -> u64 {
+        self.start + self.id.ordinal(set, index as u32) * self.id.record_len()
+    }
+
+    fn header(&self, set: u32, index: usize) -> RecordHeader {
+        RecordHeader { set, index: index as u32, group: self.id }
+    }
+
+    /// Adds what was not known to the header of a record. `head` is scratch of that length.
+    fn finish(&self, set: u32, index: usize, tree: &Tree, head: &mut [u8]) -> io::Result<()> {
+        let shape = self.id.geometry.shape();
+        let at = self.place(set, index);
+        let read = self.out.read_back(OBJECT, at, head)?;
+        if read < head.len() || !RecordHeader::is_sealed(head) {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "what was written is not there any more",
+            ));
+        }
+        tree.write_path(
+            set as usize,
+            &mut head[HEADER_LEN + shape.set_path_len()..HEADER_LEN + shape.proof_len()],
+        );
+        self.header(set, index).seal(head);
+        self.out.write_at(OBJECT, at, &mut [IoSlice::new(head)])
+    }
+
+    fn finish_all(&self, tree: &Tree, threads: Threads) -> Result<()> {
+        let shape = self.id.geometry.shape();
+        let first_error: Mutex<Option<io::Error>> = Mutex::new(None);
+        threads.run(shape.code.n(), &|index| {
+            let mut head = vec![0; self.id.record_head_len()];
+            let mut finish = |set| self.finish(set, index, tree, &mut head);
+            if let Err(e) = (0..shape.sets).try_for_each(&mut finish) {
+                lock(&first_error).get_or_insert(e);
+            }
+        });
+        into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", self.out.place(), e)))
+    }
+}
+
+impl SetSink for PlacedGroup<'_> {
+    /// Records with their set paths, each sealed as it is, so that what is read back is known to be the same.
+    fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()> {
+        let shape = self.id.geometry.shape();
+        let head_len = self.id.record_head_len();
+        let mut heads = vec![0; sets.len() * head_len];
+        for index in 0..shape.code.n() {
+            for ((number, set), head) in (first..).zip(sets).zip(heads.chunks_exact_mut(head_len)) {
+                head.fill(0);
+                set.write_path(index, &mut head[HEADER_LEN..HEADER_LEN + shape.set_path_len()]);
+                self.header(number, index).seal(head);
+            }
+            let records = sets.iter().zip(heads.chunks_exact(head_len));
+            let mut parts: Vec<IoSlice> = records
+                .flat_map(|(set, head)| [IoSlice::new(head), IoSlice::new(set.shard(index))])
+                .collect();
+            let _stage = stages::enter(Stage::Write, (sets.len() * shape.shard_len) as u64);
+            self.out
+                .write_at(OBJECT, self.place(first, index), &mut parts)
+                .map_err(|e| Error::io("write", self.out.place(), e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all of a container, with meta bytes `meta` and their frame `front`; returns its root and its bytes.
+pub(crate) fn write(
+    payload: &dyn Payload,
+    geometry: &GroupGeometry,
+    (meta, front): (&[u8], &[u8]),
+    out: &dyn NewObjects,
+    context: &Context<'_>,
+) -> Result<(Digest, u64)> {
+    let meter = context.meter("encode", Some(payload.size()));
+    let before = geometry.shape().hash.digest(meta);
+    let id = GroupId { geometry: *geometry, root: [0; 32], before };
+    let mut group = PlacedGroup { out, start: front.len() as u64, id };
+    let tree = EncodeJob::new(payload, geometry, &group, meter.as_ref(), context).run()?;
+    payload.check_unchanged()?;
+    group.id.root = geometry.root(&tree.root(), &before);
+    let _stage = stages::enter(Stage::Write, 0);
+    group.finish_all(&tree, Threads(context.settings.threads))?;
+    let index = Index::new(fec_core::params::FileGeometry::of_only(geometry), vec![tree.root()], meta);
+    let bytes = index.to_bytes(meta);
+    let end = group.start + group.id.group_len();
+    let put = |at, bytes: &[u8]| out.write_at(OBJECT, at, &mut [IoSlice::new(bytes)]);
+    put(end, &bytes).and_then(|()| put(0, front)).map_err(|e| Error::io("write", out.place(), e))?;
+    // Once more: the payload must not have changed while the last sets were read.
+    payload.check_unchanged()?;
+    meter.finish();
+    Ok((group.id.root, end + bytes.len() as u64))
+}

@@ -1,0 +1,199 @@
+//! Encodes the sets of one group on all threads, each from a payload of known length to a place of its own.
+//!
+//! Each worker takes a few sets at a time: reads their originals into its own buffers, encodes and hashes those
+//! buffers, and hands every shard to a sink. Only the set roots are kept.
+
+use crate::context::{Context, Meter, Settings};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::payload::Payload;
+use crate::stages::{self, Observed, Stage};
+use crate::threads::{Threads, share};
+use fec_core::block::ShardBuf;
+use fec_core::digest::Digest;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::merkle::Tree;
+use fec_core::params::{GroupGeometry, Shape};
+use fec_core::set::{EncodedSet, Run, SetEncoder};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Most sets that a worker takes at a time. Their shards stand side by side in each file. Where the system caches files
+/// in large pieces, one long write costs less for each byte than several short ones.
+const RUN: u64 = 4;
+
+/// Takes the shards of sets as they are encoded. Called from several threads.
+pub(crate) trait SetSink: Sync {
+    /// Writes the shards of `sets`, the first of which has number `first`; the others follow.
+    ///
+    /// # Errors
+    /// Whatever must end the work.
+    fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()>;
+}
+
+/// A set and its shards.
+pub(crate) struct ShardsOfSet {
+    originals: ShardBuf,
+    encoded: EncodedSet,
+}
+
+impl ShardsOfSet {
+    /// Shard `index`.
+    pub(crate) fn shard(&self, index: usize) -> &[u8] {
+        match index.checked_sub(self.originals.rows()) {
+            None => self.originals.row(index),
+            Some(recovery) => self.encoded.recovery().row(recovery),
+        }
+    }
+
+    /// Writes the set path of the proof of shard `index`.
+    pub(crate) fn write_path(&self, index: usize, out: &mut [u8]) {
+        self.encoded.write_path(index, out);
+    }
+}
+
+/// Refuses sets that do not fit the memory allowed.
+///
+/// # Errors
+/// [`SetMemory`](ErrorKind::SetMemory).
+pub(crate) fn check_memory(shape: &Shape, payload: &Place, settings: &Settings) -> Result<()> {
+    let (need, most) = (shape.set_bytes(), settings.max_memory);
+    if need > most {
+        return Err(Error::at("encode", payload.clone(), ErrorKind::SetMemory { need, most }));
+    }
+    Ok(())
+}
+
+/// The work on one group.
+pub(crate) struct EncodeJob<'a> {
+    payload: &'a dyn Payload,
+    group: GroupGeometry,
+    sink: &'a dyn SetSink,
+    encoder: SetEncoder,
+    /// Sets that a worker takes at a time.
+    run: u32,
+    inner: Threads,
+    meter: &'a dyn Meter,
+    workers: usize,
+    next: AtomicU64,
+    stop: AtomicBool,
+    set_roots: Mutex<Vec<Digest>>,
+}
+
+/// How many sets each worker takes at a time: no more than memory allows, and than leaves work for all.
+fn run_len(workers: usize, sets: u32, set_bytes: u64, budget: u64) -> u32 {
+    let workers = workers as u64;
+    let fit = budget / set_bytes.max(1) / workers;
+    fit.min(RUN).min(u64::from(sets).div_ceil(workers)).max(1) as u32
+}
+
+impl<'a> EncodeJob<'a> {
+    /// Prepares to encode `payload`, which is the group's.
+    pub(crate) fn new(
+        payload: &'a dyn Payload,
+        group: &GroupGeometry,
+        sink: &'a dyn SetSink,
+        meter: &'a dyn Meter,
+        context: &Context<'_>,
+    ) -> EncodeJob<'a> {
+        let (settings, shape) = (&context.settings, group.shape());
+        let (workers, inner) =
+            share(settings.threads, shape.sets.into(), shape.set_bytes(), settings.max_memory);
+        let run = run_len(workers, shape.sets, shape.set_bytes(), settings.max_memory);
+        let (k, m) = (shape.code.k(), shape.code.m());
+        let (sets, len) = (shape.sets, shape.shard_len);
+        tracing::info!("{sets} sets of {k} + {m} shards of {len} bytes, {workers} times {run} at a time");
+        stages::tell_work(shape.code, shape.hash, settings.backend);
+        let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
+        tracing::info!(
+            "{} engine: {:?} a column",
+            encoder.plan().engine().name(),
+            encoder.plan().operations()
+        );
+        EncodeJob {
+            payload,
+            group: *group,
+            sink,
+            encoder,
+            run,
+            inner,
+            meter,
+            workers,
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            set_roots: Mutex::new(vec![[0; 32]; sets as usize]),
+        }
+    }
+
+    /// Encodes all sets; returns the tree over their roots.
+    pub(crate) fn run(self) -> Result<Tree> {
+        let first_error = Mutex::new(None);
+        Threads(self.workers).run(self.workers, &|_| {
+            if let Err(error) = self.work() {
+                self.stop.store(true, Ordering::Relaxed);
+                lock(&first_error).get_or_insert(error);
+            }
+        });
+        into_value(first_error).map_or(Ok(()), Err)?;
+        let mut tree = Tree::new();
+        *tree.leaves_mut() = into_value(self.set_roots);
+        tree.build(self.group.shape().hash);
+        Ok(tree)
+    }
+
+    /// Takes sets until none is left.
+    fn work(&self) -> Result<()> {
+        let shape = self.group.shape();
+        let room = || ShardsOfSet {
+            originals: ShardBuf::new(shape.code.k(), shape.shard_len),
+            encoded: EncodedSet::new(shape),
+        };
+        let mut room: Vec<ShardsOfSet> = (0..self.run).map(|_| room()).collect();
+        while !self.stop.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(self.run.into(), Ordering::Relaxed);
+            if first >= u64::from(shape.sets) {
+                break;
+            }
+            let sets = first as u32..u64::from(shape.sets).min(first + u64::from(self.run)) as u32;
+            let mut payload = 0;
+            for (set, room) in sets.clone().zip(&mut room) {
+                payload += self.encode(set, room)?;
+            }
+            self.sink.write(sets.start, &room[..sets.len()])?;
+            self.meter.add(payload);
+        }
+        Ok(())
+    }
+
+    /// Reads a set and computes its shards; returns its bytes of payload.
+    fn encode(&self, set: u32, room: &mut ShardsOfSet) -> Result<u64> {
+        let mut payload = 0;
+        for (i, row) in room.originals.iter_mut().enumerate() {
+            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(set, i));
+            let _stage = stages::enter(Stage::Read, bytes.len() as u64);
+            if !bytes.is_empty() {
+                self.payload.read_at(self.group.shard_offset(set, i), bytes)?;
+            }
+            padding.fill(0);
+            payload += bytes.len() as u64;
+        }
+        let rows: Vec<&[u8]> = room.originals.iter().collect();
+        let run = Run { executor: &self.inner, observer: &Observed };
+        let root = self.encoder.encode(set, &rows, &mut room.encoded, run);
+        lock(&self.set_roots)[set as usize] = root;
+        Ok(payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_fit_memory_and_leave_work_for_all() {
+        assert_eq!(run_len(1, 1000, 12 << 20, 96 << 20), 4);
+        assert_eq!(run_len(2, 1000, 13 << 20, 96 << 20), 3);
+        assert_eq!(run_len(2, 3, 12 << 20, 96 << 20), 2);
+        assert_eq!(run_len(7, 1000, 13 << 20, 96 << 20), 1);
+        assert_eq!(run_len(1, 1, 200 << 20, 96 << 20), 1);
+    }
+}

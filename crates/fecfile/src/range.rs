@@ -1,0 +1,302 @@
+//! Restoring a part of the payload, from what stands for it alone.
+//!
+//! An original is payload as soon as its own path proves it, so intact originals cost their own bytes and proofs. Only
+//! where one that the part touches is lost, k shards of its set are read, and the set is decoded.
+
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
+use crate::forms::encoded::{Encoded, Load};
+use crate::groups::{GroupEntry, Groups};
+use crate::io::output::{FileOut, Policy};
+use crate::io::spool::Spool;
+use crate::losses;
+use crate::ranges::ByteRange;
+use crate::report::{Outcome, Restored};
+use crate::sets::{SetEntry, untrue};
+use crate::stages::{self, Observed, Stage};
+use crate::threads::{Threads, share};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::set::{Reading, Run, SetDecoder, SetError};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// Bytes of a payload that are wanted; the end may be left open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadRange {
+    /// The first byte.
+    pub start: u64,
+    /// The byte behind the last; `None` for the end of the payload.
+    pub end: Option<u64>,
+}
+
+impl PayloadRange {
+    /// The bytes of a payload of this length.
+    fn of(self, len: u64) -> Result<Range<u64>> {
+        let end = self.end.unwrap_or(len);
+        if self.start > end || end > len {
+            return Err(Error::new("decode --range", ErrorKind::OutOfPayload(len)));
+        }
+        Ok(self.start..end)
+    }
+}
+
+impl Archive {
+    /// Restores a part of the payload to a file, which appears when all of the part is proved.
+    ///
+    /// # Errors
+    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`].
+    pub fn range_to_file(
+        &self,
+        range: PayloadRange,
+        path: &Path,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<Restored> {
+        let encoded = self.encoded();
+        let bytes = range.of(encoded.known_len())?;
+        let out = FileOut::create(path, policy)?;
+        let put = |offset: u64, part: &[u8]| out.put(offset, part);
+        let outcome = self.part(&encoded, &bytes, &put, context)?;
+        let written = outcome.is_whole();
+        if written {
+            let _stage = stages::enter(Stage::Sync, 0);
+            out.commit(bytes.end - bytes.start)?;
+        }
+        let part = Some(ByteRange { start: bytes.start, end: bytes.end });
+        Ok(Restored { part, ..self.restored(&encoded, outcome, written)? })
+    }
+
+    /// Restores a part of the payload to a writer, through a temporary file.
+    ///
+    /// # Errors
+    /// As [`Archive::range_to_file`]; those of the writer, named `place`.
+    pub fn range_to_writer(
+        &self,
+        range: PayloadRange,
+        out: &mut dyn Write,
+        place: &Place,
+        context: &Context<'_>,
+    ) -> Result<Restored> {
+        let encoded = self.encoded();
+        let bytes = range.of(encoded.known_len())?;
+        let fail = |e| Error::io("write", place.clone(), e);
+        let fail: &WriteFailure<'_> = &fail;
+        let spool = Spool::new()?;
+        let put = |offset: u64, part: &[u8]| spool.put(offset, part);
+        let outcome = self.part(&encoded, &bytes, &put, context)?;
+        let written = outcome.is_whole();
+        if written {
+            spool.copy_to(bytes.end - bytes.start, out, fail)?;
+        }
+        let part = Some(ByteRange { start: bytes.start, end: bytes.end });
+        Ok(Restored { part, ..self.restored(&encoded, outcome, written)? })
+    }
+
+    /// Restores these bytes, each put where it belongs in the part.
+    fn part(
+        &self,
+        encoded: &Encoded<'_>,
+        bytes: &Range<u64>,
+        put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+        context: &Context<'_>,
+    ) -> Result<Outcome> {
+        encoded.check_memory(&context.settings)?;
+        let largest = encoded.shape();
+        let sets = touched_sets(&encoded.groups, bytes);
+        let decoder_bytes = SetDecoder::payload_bytes(largest);
+        let settings = &context.settings;
+        let (workers, inner) = share(settings.threads, sets.count, decoder_bytes, settings.max_memory);
+        let part = Part { archive: self, encoded, bytes, put, inner };
+        let queue = Mutex::new(sets);
+        let total: Mutex<Result<Outcome>> = Mutex::new(Ok(Outcome::default()));
+        Threads(workers).run(workers, &|_| {
+            let mut decoder = SetDecoder::for_payload(largest);
+            loop {
+                let Some(set) = lock(&queue).next() else { break };
+                let mut outcome = Outcome::default();
+                let result = part.set(&set, &mut decoder, &mut outcome);
+                let mut total = lock(&total);
+                match (&mut *total, result) {
+                    (Ok(sum), Ok(())) => sum.absorb(outcome),
+                    (Ok(_), Err(error)) => *total = Err(error),
+                    (Err(_), _) => break,
+                }
+            }
+        });
+        let mut outcome = into_value(total)?;
+        let losses = std::mem::take(&mut outcome.losses);
+        outcome.lost_sets += losses.sets();
+        let (lost, by_path) = losses.payload(&encoded.groups);
+        outcome.lost.absorb(&lost);
+        outcome.by_path.absorb(&by_path);
+        Ok(outcome)
+    }
+}
+
+/// What the workers share.
+struct Part<'a> {
+    archive: &'a Archive,
+    encoded: &'a Encoded<'a>,
+    bytes: &'a Range<u64>,
+    put: &'a (dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+    inner: Threads,
+}
+
+impl Part<'_> {
+    fn set(&self, set: &SetEntry, decoder: &mut SetDecoder, outcome: &mut Outcome) -> Result<()> {
+        let (geometry, tree) = (&set.group.geometry, &set.group.tree);
+        let records = self.encoded.records.as_ref();
+        let touched = self.touched(set);
+        let mut reading = decoder.begin(geometry, tree, set.set);
+        let wanted: Vec<u32> = touched.iter().map(|(index, ..)| *index).collect();
+        records.load(geometry.number(), set.set, &wanted, &mut reading);
+        if wanted.iter().any(|index| !reading.is_intact(*index)) {
+            return self.decode(set, reading, &touched, outcome);
+        }
+        let rows = touched.iter().map(|(index, at, len)| {
+            let row = reading.row(*index).expect("it is intact");
+            (*at, *len, row)
+        });
+        self.put_all(set, rows, outcome)
+    }
+
+    /// Decodes a set of which an original that is wanted is lost.
+    fn decode(
+        &self,
+        set: &SetEntry,
+        mut reading: Reading<'_>,
+        touched: &[(u32, u64, usize)],
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let (geometry, tree) = (&set.group.geometry, &set.group.tree);
+        let (code, number) = (geometry.shape().code, geometry.number());
+        let records = self.encoded.records.as_ref();
+        let run = Run { executor: &self.inner, observer: &Observed };
+        let plans = self.archive.plans();
+        let mut rest = (0..code.n() as u32).filter(|i| !touched.iter().any(|(index, ..)| index == i));
+        loop {
+            let batch: Vec<u32> = rest.by_ref().take(code.k() - reading.intact()).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let states = records.load(number, set.set, &batch, &mut reading);
+            let unreadable = states.into_iter().find_map(|state| match state {
+                Load::Unreadable(e) => Some(e.to_string()),
+                _ => None,
+            });
+            outcome.unreadable = outcome.unreadable.take().or(unreadable);
+        }
+        let mut larger;
+        let decoded = match reading.decode(plans, run) {
+            Err(undecoded) if undecoded.error == SetError::NotACodeword => {
+                larger = SetDecoder::for_payload_from_all(geometry.shape());
+                let mut reading = larger.begin(geometry, tree, set.set);
+                records.load(number, set.set, &(0..code.n() as u32).collect::<Vec<_>>(), &mut reading);
+                reading.decode(plans, run)
+            }
+            other => other,
+        };
+        match decoded {
+            Ok(rows) => {
+                outcome.mended_sets += 1;
+                let rows = touched.iter().map(|(index, at, len)| (*at, *len, rows.row(*index)));
+                self.put_all(set, rows, outcome)
+            }
+            Err(undecoded) => match undecoded.error {
+                SetError::TooFew { .. } => {
+                    let lost = touched.iter().map(|(index, ..)| *index);
+                    let lost = lost.filter(|index| !undecoded.reading.is_intact(*index));
+                    outcome.losses.add(number, set.set..set.set + 1, losses::originals(lost));
+                    Ok(())
+                }
+                error => Err(untrue((number, set.set, error))),
+            },
+        }
+    }
+
+    /// The originals of a set that the part touches: index, where its payload starts in all of it, bytes of that.
+    fn touched(&self, set: &SetEntry) -> Vec<(u32, u64, usize)> {
+        let overlaps =
+            |(_, at, len): &(u32, u64, usize)| *at < self.bytes.end && self.bytes.start < at + *len as u64;
+        set.originals().filter(overlaps).collect()
+    }
+
+    /// Puts out what the part needs of rows, each with where its payload starts and how much of it is payload.
+    fn put_all<'r>(
+        &self,
+        set: &SetEntry,
+        rows: impl Iterator<Item = (u64, usize, &'r [u8])>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        for (at, len, row) in rows {
+            if row[len..].iter().any(|byte| *byte != 0) {
+                return Err(untrue((set.group.geometry.number(), set.set, SetError::Padding)));
+            }
+            let from = at.max(self.bytes.start);
+            let to = (at + len as u64).min(self.bytes.end);
+            let _stage = stages::enter(Stage::Write, to - from);
+            (self.put)(from - self.bytes.start, &row[(from - at) as usize..(to - at) as usize])?;
+            outcome.restored += to - from;
+        }
+        outcome.proved_sets += 1;
+        Ok(())
+    }
+}
+
+/// The sets that hold any of a range of payload.
+struct TouchedSets<'a> {
+    groups: &'a Groups<'a>,
+    bytes: Range<u64>,
+    /// The group that sets come from, and those of its sets that are still to come: two ranges, where the part goes
+    /// around the end of one row of shards.
+    nth: usize,
+    sets: [Range<u32>; 2],
+    count: u64,
+}
+
+fn touched_sets<'a>(groups: &'a Groups<'a>, bytes: &Range<u64>) -> TouchedSets<'a> {
+    let mut sets = TouchedSets { groups, bytes: bytes.clone(), nth: 0, sets: [0..0, 0..0], count: 0 };
+    sets.count = (0..groups.len())
+        .map(|nth| sets.of_group(&groups.get(nth)).iter().map(|range| range.len() as u64).sum::<u64>())
+        .sum();
+    if !groups.is_empty() {
+        sets.sets = sets.of_group(&groups.get(0));
+    }
+    sets
+}
+
+impl TouchedSets<'_> {
+    /// The sets of a group that hold any of the range.
+    fn of_group(&self, group: &GroupEntry) -> [Range<u32>; 2] {
+        let (sets, len) = (u64::from(group.geometry.shape().sets), group.geometry.shape().shard_len as u64);
+        let from = self.bytes.start.max(group.start) - group.start;
+        let to = self.bytes.end.min(group.start + group.geometry.payload_len()).saturating_sub(group.start);
+        if from >= to {
+            return [0..0, 0..0];
+        }
+        // Shards in the order of the payload: shard q is that of set q mod G.
+        let (first, count) = (from / len, (to - 1) / len - from / len + 1);
+        if count >= sets {
+            return [0..sets as u32, 0..0];
+        }
+        let (start, end) = (first % sets, first % sets + count);
+        [start as u32..end.min(sets) as u32, 0..end.saturating_sub(sets) as u32]
+    }
+
+    fn next(&mut self) -> Option<SetEntry> {
+        while self.nth < self.groups.len() {
+            let group = self.groups.get(self.nth);
+            if let Some(set) = self.sets.iter_mut().find_map(Iterator::next) {
+                return Some(SetEntry { group, set });
+            }
+            self.nth += 1;
+            if self.nth < self.groups.len() {
+                self.sets = self.of_group(&self.groups.get(self.nth));
+            }
+        }
+        None
+    }
+}
