@@ -355,6 +355,10 @@ impl<'a> Receiver<'a> {
 
     /// Gives up, or releases as far as it goes, what stands in the way of a group that begins.
     fn make_room(&mut self, id: &GroupId) -> Result<()> {
+        if self.released.is_none() && id.geometry.number() == 1 {
+            // Other groups 0 are not the first.
+            self.open.retain(|g| g.id.root == id.before);
+        }
         if self.open.len() < MAX_OPEN {
             return Ok(());
         }
@@ -379,19 +383,18 @@ impl<'a> Receiver<'a> {
 
     /// Whether a group is the next of this chain, or may be the first of all.
     fn continues(&mut self, id: &GroupId) -> bool {
-        let newest = match (self.open.last(), self.released) {
-            (Some(open), _) => Some(open.id),
-            (None, released) => released,
-        };
         let number = id.geometry.number();
-        let Some(before) = newest else { return number == 0 };
+        let is_open = |number| self.open.iter().any(|g| g.id.geometry.number() == number);
         if number == 0 {
-            return self.released.is_none();
+            // As long as nothing follows another group 0, this may be the one.
+            let has_begun = self.released.is_some() || self.open.iter().any(|g| g.id.geometry.number() > 0);
+            return !has_begun && !self.bad_metas.contains(&id.before);
         }
-        let is_next =
-            before.root == id.before && before.geometry.number() + 1 == number && !before.geometry.is_last();
-        let fits = is_next && may_follow(&before.geometry, &id.geometry);
-        if is_next && !fits {
+        let open = self.open.iter().map(|g| g.id).find(|open| open.root == id.before);
+        let released = self.released.filter(|released| self.open.is_empty() && released.root == id.before);
+        let Some(before) = open.or(released).filter(|_| !is_open(number)) else { return false };
+        let fits = may_follow(&before.geometry, &id.geometry);
+        if !fits {
             let error = FormatError::NotCanonical("a group is not what the geometry of the payload implies");
             self.leftovers.reject(|| format!("group {number}"), error);
         }

@@ -1,6 +1,7 @@
 //! Sorted lists of byte ranges, joined where they touch.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bytes `start` up to, and not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +86,19 @@ impl Ranges {
             out.push_str(&format!("  {what}: {} more ranges\n", self.len() - most));
         }
     }
+}
+
+/// Ranges of numbers, in order and joined where they touch.
+pub(crate) fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u32>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
 }
 
 /// How many bytes there are, and where: up to [`RangeList::MOST`] ranges are listed.

@@ -1,6 +1,7 @@
 //! The intact records of one group of a container, in little memory. Records that follow one another in the group
 //! mostly do so in the container too, so only such runs are kept: a whole group is one run.
 
+use crate::ranges::joined;
 use fec_core::digest::Digest;
 use fec_core::format::container::GroupId;
 use std::collections::BTreeMap;
@@ -141,15 +142,7 @@ impl Tally {
             ranges.push(first as u32..end.min(sets) as u32);
             ranges.extend((end > sets).then(|| 0..(end - sets) as u32));
         }
-        ranges.sort_unstable_by_key(|range| range.start);
-        let mut joined: Vec<Range<u32>> = Vec::new();
-        for range in ranges {
-            match joined.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => joined.push(range),
-            }
-        }
-        joined
+        joined(ranges)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::input::{Content, Object};
 use crate::io::ReadAt;
 use crate::leftovers::Leftovers;
 use crate::names::show;
-use crate::ranges::Ranges;
+use crate::ranges::{Ranges, joined};
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::{Class, FormatError};
@@ -234,19 +234,6 @@ fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
 fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
     let mut bytes = [0u8; HEADER_LEN];
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
-}
-
-/// Ranges of sets, in order and joined where they touch.
-fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u32>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 impl Member {
