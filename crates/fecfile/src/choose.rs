@@ -56,7 +56,12 @@ pub(crate) fn choose(
             let mut others: Vec<Digest> = all.iter().filter_map(|(_, candidate)| candidate.root).collect();
             let left_aside = found.iter().flat_map(|found| &found.leftovers().others);
             others.extend(left_aside.filter(|root| !others.contains(root)).copied().collect::<Vec<_>>());
-            Err(nothing_found(wanted, others, leftovers()))
+            let leftovers = leftovers();
+            if leftovers.found_wanted {
+                // It is no other root that is there.
+                others.clear();
+            }
+            Err(nothing_found(wanted, others, leftovers))
         }
         None => {
             let of_form = |(form, _): Choice| found[form].kind();

@@ -26,6 +26,8 @@ pub struct Leftovers {
     pub is_live: bool,
     /// Roots of encodings that were left aside because another was asked for, up to 16.
     pub others: Vec<Digest>,
+    /// The root that was asked for is there, and too little else.
+    pub(crate) found_wanted: bool,
     worst: Option<FormatClass>,
     /// A header of a version that this build does not know, and one of the version that it knows.
     has_other_version: bool,
@@ -74,6 +76,7 @@ impl Leftovers {
         self.worst = self.worst.max(other.worst);
         self.has_other_version |= other.has_other_version;
         self.has_version_1 |= other.has_version_1;
+        self.found_wanted |= other.found_wanted;
         self.count += other.count;
     }
 

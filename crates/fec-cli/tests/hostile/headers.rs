@@ -56,7 +56,9 @@ fn absurd_geometry() {
         println!("{what}");
         quickly(|| arena.refuses(["decode", "s", "-o", "out"], shards));
         quickly(|| {
-            arena.refuses(["decode", "s", "-o", "out", "--partial", "--root", &hex(&root)], shards.max(3))
+            // Headers that hold lead to another root than this.
+            let another = if exit == 0 { 5 } else { shards.max(3) };
+            arena.refuses(["decode", "s", "-o", "out", "--partial", "--root", &hex(&root)], another)
         });
         quickly(|| expect(&arena.run(["verify", "s"]), shards));
         let pg = Block { form: 2, ..p };

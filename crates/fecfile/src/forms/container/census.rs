@@ -320,8 +320,7 @@ impl Census {
                 FormatError::Damaged("the place of a last group, of which all groups before are lost,");
             self.leftovers.reject(|| format!("group {}", last.number()), lost);
             if self.wanted == Some(self.tallies[tip].id.root) {
-                // What was asked for is there, as far as it goes.
-                self.leftovers.others.clear();
+                self.leftovers.found_wanted = true;
             }
             return None;
         }

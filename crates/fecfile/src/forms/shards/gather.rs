@@ -168,19 +168,32 @@ impl Gathered {
                 let error = FormatError::Damaged("the length of a file without one whole shard");
                 self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
             }
-            for base in bases {
-                self.place(&file, &header, base);
-                if let (Some(set), Some(meta)) = (self.sets.get_mut(&header.encoding.root), &meta) {
-                    set.meta.get_or_insert_with(|| meta.clone());
-                }
+            let set = self.set_of(&header);
+            if let Some(meta) = meta {
+                set.meta.get_or_insert(meta);
             }
+            bases.into_iter().for_each(|base| set.place(&file, header.index, base));
         }
         checks
     }
 
-    fn place(&mut self, file: &Arc<ShardFile>, header: &ShardHeader, base: i128) {
-        let index = header.index as usize;
-        let set = self.sets.entry(header.encoding.root).or_insert_with(|| {
+    /// Forgets sets of which there are headers alone, but for what that says of the root that is wanted.
+    pub(super) fn drop_empty(&mut self, wanted: Option<Digest>) {
+        let leftovers = &mut self.leftovers;
+        self.sets.retain(|root, set| {
+            let is_empty = !set.has_files();
+            match wanted.filter(|_| is_empty) {
+                Some(wanted) if wanted == *root => leftovers.found_wanted = true,
+                Some(_) => leftovers.other_root(root),
+                None => {}
+            }
+            !is_empty
+        });
+    }
+
+    /// The set that a header belongs to.
+    fn set_of(&mut self, header: &ShardHeader) -> &mut ShardSet {
+        self.sets.entry(header.encoding.root).or_insert_with(|| {
             let n = header.encoding.geometry.shape().code.n();
             ShardSet {
                 encoding: header.encoding,
@@ -188,13 +201,7 @@ impl Gathered {
                 members: vec![Vec::new(); n],
                 zeros: OnceLock::new(),
             }
-        });
-        let claims = &mut set.members[index];
-        match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
-            Some(member) if member.bases.contains(&base) => {}
-            Some(member) => member.bases.push(base),
-            None => claims.push(Member { file: file.clone(), bases: vec![base] }),
-        }
+        })
     }
 }
 
@@ -294,6 +301,21 @@ impl Member {
 }
 
 impl ShardSet {
+    /// Adds a file's claim to be shard `index`, with its layout from `base` on.
+    fn place(&mut self, file: &Arc<ShardFile>, index: u32, base: i128) {
+        let claims = &mut self.members[index as usize];
+        match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
+            Some(member) if member.bases.contains(&base) => {}
+            Some(member) => member.bases.push(base),
+            None => claims.push(Member { file: file.clone(), bases: vec![base] }),
+        }
+    }
+
+    /// Whether any file claims any shard.
+    fn has_files(&self) -> bool {
+        self.members.iter().any(|members| !members.is_empty())
+    }
+
     /// The digest of a shard of zeros.
     pub(super) fn zeros(&self) -> &Digest {
         let shape = self.encoding.geometry.shape();

@@ -38,11 +38,13 @@ impl Form for ShardFiles {
                 objects.iter().for_each(|object| {
                     gathered.add(object);
                 });
+                gathered.drop_empty(wanted);
             }
             Input::One(object) => {
                 if gathered.add(object) {
                     seen.form = Some(self.kind());
                 }
+                gathered.drop_empty(wanted);
                 seen.is_wanted = wanted.is_some_and(|root| gathered.sets.contains_key(&root));
                 if wanted.is_none() {
                     let mut whole = Vec::new();
