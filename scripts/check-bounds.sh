@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
 done
 folder=$(realpath -e -- "$folder")
 fec=$(find_fec "$fec")
-need_space "$folder" "$([ -n "$full" ] && echo 12000 || echo 2200)"
+need_space "$folder" "$([ -n "$full" ] && echo 12000 || echo 3500)"
 make_scratch -p "$folder" --suffix=.fec-bounds
 cd "$scratch"
 
@@ -76,7 +76,7 @@ import os, struct, sys
 with open(sys.argv[1], "r+b") as f:
     head = f.read(128)
     k, m, length, sets = struct.unpack_from("<HHII", head, 36)
-    proof = 32 * ((k + m - 1).bit_length() + (sets - 1).bit_length())
+    proof = 32 * ((max(k, m) - 1).bit_length() + 1 + (sets - 1).bit_length())
     row = sets * (128 + -(-proof // 64) * 64 + length)
     at = 0
     while at + (k + m) * row < os.path.getsize(sys.argv[1]):
@@ -153,18 +153,22 @@ else
             rm -r shards
             run 'encode to container' "$shape" "$threads" encode payload -k "$k" -m "$m" -o whole.fec --no-sync > root
             # shellcheck disable=SC2002 # It shall be a pipe.
-            cat payload | run 'encode from pipe' "$shape" "$threads" encode - -k "$k" -m "$m" | cmp - whole.fec
+            cat payload | run 'encode from pipe' "$shape" "$threads" encode - -k "$k" -m "$m" > piped.fec
             run 'verify container' "$shape" "$threads" verify whole.fec --root @root
-            run 'decode container' "$shape" "$threads" decode whole.fec -o back --no-sync -f
-            cmp payload back
-            # shellcheck disable=SC2002
-            cat whole.fec | run 'decode from pipe' "$shape" "$threads" decode - | cmp - payload
-            python3 lose.py whole.fec
-            run 'decode container, m lost' "$shape" "$threads" decode whole.fec -o back --no-sync -f
-            cmp payload back
-            # shellcheck disable=SC2002
-            cat whole.fec | run 'decode from pipe, m lost' "$shape" "$threads" decode - | cmp - payload
-            rm whole.fec back
+            # One group that is as large as the payload, and groups of a bounded size.
+            for container in whole piped; do
+                run "decode container, $container" "$shape" "$threads" decode $container.fec -o back --no-sync -f
+                cmp payload back
+                # shellcheck disable=SC2002
+                cat $container.fec | run "decode from pipe, $container" "$shape" "$threads" decode - | cmp - payload
+                python3 lose.py $container.fec
+                run "decode, m lost, $container" "$shape" "$threads" decode $container.fec -o back --no-sync -f
+                cmp payload back
+                # shellcheck disable=SC2002
+                cat $container.fec | run "from pipe, m lost, $container" "$shape" "$threads" decode - | cmp - payload
+                rm $container.fec
+            done
+            rm back
         done
         report
     done
