@@ -4,7 +4,7 @@ use crate::{Contender, race, timed};
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
-use fec_core::params::{FileGeometry, GroupGeometry};
+use fec_core::params::{Form, GroupGeometry};
 use fec_core::set::{Decoded, EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -28,15 +28,16 @@ pub(crate) struct Set {
     pub(crate) group: GroupGeometry,
     pub(crate) originals: ShardBuf,
     encoded: EncodedSet,
-    root: [u8; 32],
+    /// X: the root of the only set.
+    tree: [u8; 32],
 }
 
 impl Set {
     pub(crate) fn new(code: Code, hash: HashKind) -> Set {
         let bytes = PAYLOAD as u64;
-        let group = FileGeometry::shard_files(hash, code, bytes, bytes).expect("a geometry").group(0);
+        let group = GroupGeometry::whole(Form::Shards, hash, code, bytes, bytes).expect("a geometry");
         let originals = ShardBuf::new(code.k(), group.shape().shard_len);
-        Set { group, originals, encoded: EncodedSet::new(group.shape()), root: [0; 32] }
+        Set { group, originals, encoded: EncodedSet::new(group.shape()), tree: [0; 32] }
     }
 
     /// Copies the payload in, as from a file.
@@ -51,8 +52,7 @@ impl Set {
 
     pub(crate) fn encode(&mut self, encoder: &SetEncoder) {
         let rows: Vec<&[u8]> = self.originals.iter().collect();
-        let root = encoder.encode(0, &rows, &mut self.encoded, Run::default());
-        self.root = self.group.root(&root);
+        self.tree = encoder.encode(0, &rows, &mut self.encoded, Run::default());
     }
 
     /// Encodes from where the payload lies. Only the shards at its end, which are padded, are copied.
@@ -65,8 +65,7 @@ impl Set {
             padding.fill(0);
         }
         let rows: Vec<&[u8]> = payload.chunks_exact(len).chain(self.originals.iter().skip(whole)).collect();
-        let root = encoder.encode(0, &rows, &mut self.encoded, Run::default());
-        self.root = self.group.root(&root);
+        self.tree = encoder.encode(0, &rows, &mut self.encoded, Run::default());
     }
 
     pub(crate) fn shard(&self, index: u32) -> &[u8] {
@@ -74,7 +73,7 @@ impl Set {
         recovery.map_or_else(|| self.originals.row(index as usize), |i| self.encoded.recovery().row(i))
     }
 
-    /// Reads, checks and decodes. The times are those of checking and of decoding.
+    /// Reads, checks and decodes strictly: the whole set is shown to be a codeword, as the contenders show it. The times are those of checking and of decoding.
     pub(crate) fn decode<'a>(
         &'a self,
         decoder: &'a mut SetDecoder,
@@ -83,14 +82,14 @@ impl Set {
     ) -> (Duration, Duration, Decoded<'a>) {
         let mut shards: Vec<(u32, [Vec<u8>; 1])> =
             kept.iter().map(|index| (*index, [vec![0; self.group.shape().proof_len()]])).collect();
-        let mut reading = decoder.begin(&self.group, &self.root, 0);
+        let mut reading = decoder.begin(&self.group, &self.tree, 0);
         for (index, [proof]) in &mut shards {
             reading.slot(*index).copy_from_slice(self.shard(*index));
             self.encoded.write_path(*index as usize, proof);
         }
         let (checking, intact) = timed(|| reading.check_all(&shards, Run::default()));
         assert!(intact.iter().all(|intact| *intact), "every shard is intact");
-        let (decoding, decoded) = timed(|| reading.decode(plans, Run::default()));
+        let (decoding, decoded) = timed(|| reading.decode_strictly(plans, Run::default()));
         (checking, decoding, decoded.expect("it decodes"))
     }
 }
