@@ -1,10 +1,12 @@
 //! A container from a pipe: each group is released once it is proved.
 //!
-//! One group is open at a time, or two when the first lacks records and the next has begun. A group is decoded as soon
-//! as every set has k records; its records that come later are only checked. Groups of a bounded size are held in
-//! memory, larger ones in a temporary file. The chain is that of the first group 0 of which every set came; each of its
-//! groups names the one before it. Unless a root was asked for, a census of all records that went by tells whether
-//! another chain could have been restored as well.
+//! Each group names the one before it, but a record that was forged can do so too: the next group is the first of its
+//! rivals of which every set came and which decodes. Two groups are open at most, two such rivals, or one and the group
+//! behind it; a rival that begins takes the place of the group behind, then of the rival that got no record for the
+//! longest time. So no record ends the pipe, and what could not be released is told at its end. A group is decoded as
+//! soon as every set has k records; its records that come later are only checked. Groups of a bounded size are held in
+//! memory, larger ones in a temporary file. Unless a root was asked for, a census of all records that went by tells
+//! whether another chain could have been restored as well.
 
 use crate::choose::nothing_found;
 use crate::context::Context;
@@ -26,7 +28,7 @@ use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
 use fec_core::format::container::{GroupId, Index, MetaFrame, RecordHeader};
 use fec_core::format::meta::Meta;
-use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry};
+use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, Reading, Run};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
@@ -86,6 +88,28 @@ enum Room {
     File(Spool),
 }
 
+impl Room {
+    /// Room for a group, whose memory is not taken yet.
+    ///
+    /// # Errors
+    /// [`SetMemory`](ErrorKind::SetMemory) for sets of more than `most` bytes; when no temporary file takes it.
+    fn new(place: &Path, shape: &Shape, most: u64) -> Result<Room> {
+        let need = shape.set_bytes();
+        if need > most {
+            return Err(Error::at("decode", place, ErrorKind::SetMemory { need, most }));
+        }
+        if need.saturating_mul(shape.sets.into()) <= BOUNDED_GROUP_BYTES {
+            return Ok(Room::Memory(Mutex::default()));
+        }
+        let shards = u64::from(shape.sets) * shape.code.k() as u64;
+        let proofs = shards.saturating_mul(shape.proof_len() as u64);
+        let file = Spool::new()?;
+        // A size that the file system has no room for is an error here, and not at the first record.
+        file.set_len(shape.capacity().saturating_add(proofs))?;
+        Ok(Room::File(file))
+    }
+}
+
 /// A group of which records are still wanted.
 ///
 /// The shard kept in place p of set s starts at (p·G + s)·L. Originals stand where the payload has them, recovery
@@ -108,17 +132,15 @@ struct Kept {
 }
 
 impl OpenGroup {
-    fn new(id: GroupId, tree: Digest, mut bytes: Vec<u8>) -> Result<OpenGroup> {
+    /// Without any record; `spare` is memory that it may use.
+    fn new(id: GroupId, tree: Digest, mut room: Room, mut spare: Vec<u8>) -> OpenGroup {
         let shape = id.geometry.shape();
-        let shards = shape.set_bytes().saturating_mul(shape.sets.into());
-        let room = if shards <= BOUNDED_GROUP_BYTES {
-            bytes.clear();
-            bytes.resize(shape.capacity() as usize, 0);
-            Room::Memory(Mutex::new(bytes))
-        } else {
-            Room::File(Spool::new()?)
-        };
-        Ok(OpenGroup { id, tree, room, kept: BTreeMap::new(), lacking: shape.sets })
+        if let Room::Memory(bytes) = &mut room {
+            spare.clear();
+            spare.resize(shape.capacity() as usize, 0);
+            *bytes = Mutex::new(spare);
+        }
+        OpenGroup { id, tree, room, kept: BTreeMap::new(), lacking: shape.sets }
     }
 
     /// Which of all places of shards a place in a set is.
@@ -217,7 +239,8 @@ struct Receiver<'a> {
     write_failure: &'a WriteFailure<'a>,
     context: &'a Context<'a>,
     plans: PlanCache,
-    /// Groups that follow one another; before any was released, groups 0 that may be the first.
+    /// Groups that may be the next to be released, the one that a record came of last behind the others; or one, and
+    /// behind it the group that follows it.
     open: Vec<OpenGroup>,
     /// Memory of the group before.
     spare: Vec<u8>,
@@ -226,6 +249,10 @@ struct Receiver<'a> {
     /// The last group that was released, and the first.
     released: Option<GroupId>,
     first: Option<GroupId>,
+    /// Why a group was not released that seemed to be the next.
+    failure: Option<Error>,
+    /// Why a group was not even opened.
+    refusal: Option<Error>,
     outcome: Outcome,
     leftovers: Leftovers,
     position: u64,
@@ -263,6 +290,8 @@ impl<'a> Receiver<'a> {
             decoders: SpareDecoders::default(),
             released: None,
             first: None,
+            failure: None,
+            refusal: None,
             outcome: Outcome::default(),
             leftovers,
             position: 0,
@@ -318,92 +347,65 @@ impl<'a> Receiver<'a> {
         }
         if let Some(place) = self.open.iter().position(|g| g.id.root == id.root) {
             self.open[place].add(header, proof, body)?;
-            if self.released.is_none() && id.geometry.number() == 0 {
-                // Of groups that may be the first, the one that a record came of last is given up last.
-                let group = self.open.remove(place);
-                let zeros = self.open.iter().take_while(|g| g.id.geometry.number() == 0).count();
-                self.open.insert(zeros, group);
+            if self.is_next(&id) {
+                let last = self.open.iter().rposition(|g| self.is_next(&g.id)).unwrap_or(place);
+                self.open[place..=last].rotate_left(1);
             }
-        } else if self.released.is_none_or(|released| released.root != id.root) && self.continues(&id) {
-            self.make_room(&id)?;
-            self.check_memory(&id)?;
-            let spare = std::mem::take(&mut self.spare);
-            let mut group = OpenGroup::new(id, *tree, spare)?;
+        } else if self.may_open(&id) {
+            let most = self.context.settings.max_memory;
+            let room = match Room::new(self.place, id.geometry.shape(), most) {
+                Ok(room) => room,
+                Err(error) => {
+                    self.refusal.get_or_insert(error);
+                    return Ok(());
+                }
+            };
+            self.make_room();
+            let mut group = OpenGroup::new(id, *tree, room, std::mem::take(&mut self.spare));
             group.add(header, proof, body)?;
             self.open.push(group);
         }
-        while self.next_is_whole() {
-            self.release_first()?;
+        while let Some(whole) = self.open.iter().position(|g| self.is_next(&g.id) && g.lacking == 0) {
+            self.release(whole)?;
         }
         Ok(())
     }
 
-    /// Whether the group to be released next has k shards of every set; before anything was released, any group 0.
-    fn next_is_whole(&mut self) -> bool {
-        if self.released.is_none() {
-            let whole = self.open.iter().position(|g| g.id.geometry.number() == 0 && g.lacking == 0);
-            if let Some(place) = whole {
-                let root = self.open[place].id.root;
-                // The others are not the first group, and nothing that follows them is wanted.
-                self.open.retain(|g| g.id.root == root || g.id.before == root);
-                self.open.sort_by_key(|g| g.id.geometry.number());
-            }
-            return whole.is_some();
+    /// Whether a group is the first, or follows the one that was released last.
+    fn is_next(&self, id: &GroupId) -> bool {
+        match &self.released {
+            None => id.geometry.number() == 0 && !self.bad_metas.contains(&id.before),
+            Some(released) => id.before == released.root && may_follow(&released.geometry, &id.geometry),
         }
-        self.open.first().is_some_and(|g| g.lacking == 0)
     }
 
-    /// Gives up, or releases as far as it goes, what stands in the way of a group that begins.
-    fn make_room(&mut self, id: &GroupId) -> Result<()> {
-        if self.released.is_none() && id.geometry.number() == 1 {
-            // Other groups 0 are not the first.
-            self.open.retain(|g| g.id.root == id.before);
-        }
-        if self.open.len() < MAX_OPEN {
-            return Ok(());
-        }
-        if self.released.is_none() && id.geometry.number() == 0 {
-            self.open.remove(0);
-            return Ok(());
-        }
-        // The first of two open groups lacked records all the while.
-        self.release_first()
-    }
-
-    /// Refuses sets that do not fit the memory.
-    fn check_memory(&self, id: &GroupId) -> Result<()> {
-        let shape = id.geometry.shape();
-        let most = self.context.settings.max_memory;
-        let need = shape.set_bytes();
-        if need > most {
-            return Err(Error::at("decode", self.place, ErrorKind::SetMemory { need, most }));
-        }
-        Ok(())
-    }
-
-    /// Whether a group is the next of this chain, or may be the first of all.
-    fn continues(&mut self, id: &GroupId) -> bool {
-        let number = id.geometry.number();
-        let is_open = |number| self.open.iter().any(|g| g.id.geometry.number() == number);
-        if number == 0 {
-            // As long as nothing follows another group 0, this may be the one.
-            let has_begun = self.released.is_some() || self.open.iter().any(|g| g.id.geometry.number() > 0);
-            return !has_begun && !self.bad_metas.contains(&id.before);
-        }
-        let open = self.open.iter().map(|g| g.id).find(|open| open.root == id.before);
-        let released = self.released.filter(|released| self.open.is_empty() && released.root == id.before);
-        let Some(before) = open.or(released).filter(|_| !is_open(number)) else { return false };
-        let fits = may_follow(&before.geometry, &id.geometry);
-        if !fits {
+    /// Whether a group is opened: one that may be the next, or is the one behind such a group, while there is room.
+    fn may_open(&mut self, id: &GroupId) -> bool {
+        let mut chain = self.open.iter().map(|g| &g.id).chain(&self.released);
+        let Some(before) = chain.find(|before| before.root == id.before) else { return self.is_next(id) };
+        if !may_follow(&before.geometry, &id.geometry) {
             let error = FormatError::NotCanonical("a group is not what the geometry of the payload implies");
-            self.leftovers.reject(|| format!("group {number}"), error);
+            self.leftovers.reject(|| format!("group {}", id.geometry.number()), error);
+            return false;
         }
-        fits
+        self.is_next(id) || (self.open.len() < MAX_OPEN && self.is_next(before))
     }
 
-    /// Decodes the first open group and writes it.
-    fn release_first(&mut self) -> Result<()> {
-        let group = self.open.remove(0);
+    /// Gives up the group behind, or the one that no record came of for the longest time.
+    fn make_room(&mut self) {
+        if self.open.len() < MAX_OPEN {
+            return;
+        }
+        let behind = self.open.iter().position(|g| !self.is_next(&g.id));
+        let given_up = self.open.remove(behind.unwrap_or(0));
+        if let Room::Memory(bytes) = given_up.room {
+            self.spare = into_value(bytes);
+        }
+    }
+
+    /// Decodes an open group and writes it, if it is whole: then its rivals are not the next.
+    fn release(&mut self, place: usize) -> Result<()> {
+        let group = self.open.remove(place);
         let first = self.first.unwrap_or(group.id).geometry;
         let groups = Groups::new(first, group.id.geometry, vec![group.tree]);
         let start = groups.start();
@@ -419,12 +421,14 @@ impl<'a> Receiver<'a> {
         let mut done = walk.run(&group, &groups, &visitor)?;
         self.decoders = walk.spare;
         if let Some(set) = done.untrue.take() {
-            return Err(untrue(set));
+            self.failure.get_or_insert(untrue(set));
+            return Ok(());
         }
         if !done.is_whole() {
             let (lost, leftovers) = (Box::new(done.lost), Box::new(self.leftovers.clone()));
-            let position = self.position;
-            return Err(Error::at("decode", self.place, ErrorKind::NotWhole { position, lost, leftovers }));
+            let kind = ErrorKind::NotWhole { position: self.position, lost, leftovers };
+            self.failure.get_or_insert(Error::at("decode", self.place, kind));
+            return Ok(());
         }
         self.outcome.absorb(done);
         let len = group.id.geometry.payload_len();
@@ -439,6 +443,7 @@ impl<'a> Receiver<'a> {
         self.position += len;
         self.first.get_or_insert(group.id);
         self.released = Some(group.id);
+        self.open.retain(|g| g.id.before == group.id.root);
         tracing::debug!("group {} released, root {}", group.id.geometry.number(), hex(&group.id.root));
         Ok(())
     }
@@ -473,14 +478,13 @@ impl<'a> Receiver<'a> {
 
     /// The end of the input: the last groups, and the root.
     fn end(mut self) -> Result<Restored> {
-        while !self.open.is_empty() {
-            if self.released.is_none() {
-                // Of groups that may be the first, the one that a record came of last.
-                let last = self.open.iter().rposition(|g| g.id.geometry.number() == 0).unwrap_or(0);
-                let root = self.open[last].id.root;
-                self.open.retain(|g| g.id.root == root || g.id.before == root);
-            }
-            self.release_first()?;
+        // Of rivals, the one that a record came of last.
+        while let Some(next) = self.open.iter().rposition(|g| self.is_next(&g.id)) {
+            self.release(next)?;
+        }
+        let is_whole = self.released.is_some_and(|last| last.geometry.is_last());
+        if let Some(error) = self.failure.take().or_else(|| self.refusal.take()).filter(|_| !is_whole) {
+            return Err(error);
         }
         let (Some(first), Some(last)) = (self.first, self.released) else {
             if let Some(census) = &mut self.census {

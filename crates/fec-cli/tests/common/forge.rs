@@ -184,6 +184,26 @@ pub(crate) fn record(
     out
 }
 
+/// The first original of a group of which nothing else exists: a record that is proved, by made-up siblings.
+pub(crate) fn lone_record(pg: &Block, before: &Digest) -> Vec<u8> {
+    let hash = hash_of(pg);
+    let body = vec![0; pg.shard_len as usize];
+    let proof: Vec<u8> = (0..pg.proof_len()).map(|i| i as u8).collect();
+    let mut siblings = proof.chunks(32).map(|node| Digest::try_from(node).expect("32 bytes"));
+    let mut climb = |node: Digest, tag, levels| {
+        (0..levels).fold(node, |node, _| hash.node(tag, &node, &siblings.next().expect("a sibling")))
+    };
+    let own = climb(hash.leaf(&hash.digest(&body), 0, 0), Tag::Node, ceil_log2(pg.k.into()));
+    let set = if pg.m == 0 { hash.node(Tag::Set, &own, &[0; 32]) } else { climb(own, Tag::Set, 1) };
+    let mut used = proof[..pg.set_path_len()].to_vec();
+    let from = 32 * (ceil_log2(pg.k.into()) as usize + usize::from(pg.m > 0));
+    used[from..].fill(0);
+    used.extend_from_slice(&proof[from..][..32 * ceil_log2(pg.sets.into()) as usize]);
+    let tree = climb(set, Tag::Node, ceil_log2(pg.sets.into()));
+    let root = hash.node(Tag::Group, &tree, &hash.node(Tag::Link, &pg.bytes(), before));
+    record(pg, &root, before, 0, 0, &used, &body)
+}
+
 /// An index header of any numbers with a checksum that fits.
 pub(crate) fn index_header(p: &Block, root: &Digest, meta: &[u8], body_len: u64) -> Vec<u8> {
     let mut out = vec![0u8; 128];

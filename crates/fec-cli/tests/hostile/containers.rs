@@ -311,6 +311,78 @@ fn records_in_another_order() {
     expect(&arena.run(["verify", "c.fec"]), 1);
 }
 
+/// Records that are proved, and lead to groups of which nothing or too little else exists, wherever they are put into an
+/// intact container: a pipe restores it, as a file does.
+#[test]
+fn rival_groups_in_a_pipe() {
+    let arena = Arena::new();
+    let p = Block { payload: 2 * 24_576 + 100, tail: 3, ..TWO_P };
+    let groups = |bytes: &[u8]| {
+        let [first, last] = [Block { tail: 0, payload: 24_576, ..TWO_P }, two_groups(&bytes[24_576..])[1].0];
+        let rows = |range: Range<usize>| honest_rows(&bytes[range], 3, 3, 4096, 2);
+        let end = honest_rows(&bytes[2 * 24_576..], 3, 3, 64, 1);
+        let second = Block { tail: 1, ..first };
+        [(first, rows(0..24_576)), (second, rows(24_576..49_152)), (Block { tail: 2, ..last }, end)]
+    };
+    let bytes = payload(70, p.payload as usize);
+    let honest = container(&p, &groups(&bytes), b"");
+    let other = container(&p, &groups(&payload(71, p.payload as usize)), b"");
+    let root_of = |record: &[u8]| <[u8; 32]>::try_from(&record[64..96]).unwrap();
+    let [first, second] = groups(&bytes).map(|(pg, _)| pg)[..2].try_into().unwrap();
+    let empty = fec_core::digest::HashKind::Blake3.digest(b"");
+    let lone = forge::lone_record(&first, &empty);
+    let lone_behind = forge::lone_record(&second, &root_of(&lone));
+    let rival = forge::lone_record(&second, &root_of(&honest.records[0]));
+    let behind_rival = forge::lone_record(&Block { tail: 2, ..second }, &root_of(&rival));
+    let huge = |k, m, shard_len, sets: u32| {
+        let len = u64::from(k) * u64::from(shard_len) * u64::from(sets);
+        forge::lone_record(&Block { k, m, shard_len, sets, payload: len, ..first }, &empty)
+    };
+    // A recovery shard that belongs to another original than the tree has.
+    let tiny = Block { k: 1, m: 1, shard_len: 4096, sets: 1, payload: 4096, ..first };
+    let untrue = container(&tiny, &[(tiny, vec![vec![vec![1; 4096], vec![2; 4096]]])], b"").records.remove(1);
+    let rivals = [
+        ("sets of 384 MiB", vec![huge(4, 2, 1 << 26, 1)]),
+        ("2^53 bytes", vec![huge(2, 1, 1 << 20, u32::MAX)]),
+        ("2^57 bytes", vec![huge(128, 128, 1 << 18, u32::MAX)]),
+        ("one of another container", vec![other.records[0].clone()]),
+        ("a pair", vec![lone.clone(), lone_behind.clone()]),
+        ("three", vec![other.records[0].clone(), other.records[12].clone(), other.records[24].clone()]),
+        ("a second group", vec![rival.clone()]),
+        ("a second group, and one behind it", vec![rival.clone(), behind_rival]),
+        ("many", vec![lone, lone_behind, rival, other.records[13].clone(), other.records[1].clone()]),
+        ("a set that is untrue", vec![untrue]),
+    ];
+    for (what, rivals) in rivals {
+        for at in [0, 1, 3, 11, 12, 13, 20, 24, 25, honest.records.len()] {
+            let mut records = honest.records.clone();
+            records.splice(at..at, rivals.clone());
+            let stream = [records.concat(), honest.index.clone()].concat();
+            let piped = quickly(|| arena.pipe(["decode", "-"], &stream));
+            assert_eq!(common::code(&piped), 0, "{what}, at {at}: {}", text(&piped.stderr));
+            assert!(piped.stdout == bytes, "{what}, at {at}");
+            if at == 0 {
+                arena.write("x", &stream);
+                arena.expect(["decode", "x", "-o", "out", "-f"], 0);
+                assert!(arena.read("out") == bytes, "{what}");
+                // Alone they are no payload: whatever the reason, nothing comes out.
+                let alone = quickly(|| arena.pipe(["decode", "-"], &rivals.concat()));
+                let code = common::code(&alone);
+                assert!(code > 1 && alone.stdout.is_empty(), "{what}: {alone:?}");
+                match what {
+                    "sets of 384 MiB" => assert_eq!(code, 6),
+                    "a pair" => {
+                        assert!(text(&alone.stderr).contains("20480 bytes"), "{}", text(&alone.stderr))
+                    }
+                    "a set that is untrue" => assert_eq!(code, 5),
+                    _ => {}
+                }
+            }
+        }
+    }
+    arena.nothing_temporary();
+}
+
 /// A file's only group, far larger than a pipe's: through a pipe it waits in a temporary file, and not in memory.
 #[test]
 fn a_pipe_of_one_large_group() {
