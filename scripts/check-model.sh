@@ -5,10 +5,11 @@
 #
 #   scripts/check-model.sh [FEC]
 #
-# Sets with vectors must agree within 1 %, in L1 and L2. What a transform misses depends on where the stack stands, by up
-# to 2 % in L1, and the model's stands a kilobyte or so below that of the code (it is called by others): both are
-# run with it in eight places, an eighth of the distance apart at which L1 repeats (the length of the environment moves
-# it), and the means are compared.
+# Sets with vectors must agree within 1 %, in L1 and L2 (128 + 128 within 1.5 % in L1: its rows of 8 KiB all begin in
+# one set of the cache, and what stays of them depends on the order of every access). What a transform misses depends on
+# where the stack stands, by up to 2 % in L1, and the model's stands a kilobyte or so below that of the code (it is
+# called by others): both are run with it in eight places, an eighth of the distance apart at which L1 repeats (the
+# length of the environment moves it), and the means are compared.
 # Streams (gather, spread and all around them) must agree as well. Where the model is coarser, limits are wider: sets
 # with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack is not known better; which
 # products the scalar kernel looks up depends on the data (8 % in L1 for sets, 2 % for streams).
@@ -76,7 +77,7 @@ for backend in ${backends//,/ }; do
     check 1 $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
     check $places $l1 1 --backend "$backend" -k 33 -m 67 --set-size 1M
     check $places $l1 1 --backend "$backend" -k 50 -m 50 --set-size 1M
-    check $places $l1 1 --backend "$backend" -k 128 -m 128 --set-size 1M
+    check $places $l1.5 1 --backend "$backend" -k 128 -m 128 --set-size 1M
     check $places $((l1 > 2 ? l1 : 2)) 1 --backend "$backend" -k 86 -m 14 --set-size 1M
     for profile in bounded classic-blocks; do
         check $places $((l1 > 2 ? 2 : l1)) 1 --backend "$backend" --profile "$profile"

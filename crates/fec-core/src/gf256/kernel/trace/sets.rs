@@ -79,7 +79,7 @@ pub(crate) fn program(
             let stack = Stack { places: tile.places };
             for pass in &program.passes {
                 stack.runner(visit);
-                fields(pass, &program.sources, visit);
+                fields(pass, &program.sources, src, dst, visit);
                 let frame = stack.pass(pass, kernel.two_layers);
                 recorded(&rows, Some(frame), visit, || {
                     (kernel.pass)(pass, &program.sources, tables, blocks, stage, sets, tile);
@@ -89,16 +89,20 @@ pub(crate) fn program(
     });
 }
 
-/// A pass, the sources that it names, and the terms that are a list of their own.
-fn fields(pass: &Pass, sources: &[u8], visit: &mut Visitor<'_>) {
+/// A pass, the sources that it names, the terms that are a list of their own, and where its rows are said to stand.
+fn fields(pass: &Pass, sources: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
     visit(Access::of(pass, AccessKind::Read));
+    let mut from = |range: std::ops::Range<usize>| {
+        visit(Access::of(&sources[range.clone()], AccessKind::Read));
+        sources[range].iter().for_each(|row| visit(Access::of(&src[usize::from(*row)], AccessKind::Read)));
+    };
     match pass {
-        Pass::Inverse { first, .. } => visit(Access::of(&sources[*first..first + BLOCK], AccessKind::Read)),
-        Pass::Tail { first, known, .. } => {
-            visit(Access::of(&sources[*first..first + known], AccessKind::Read));
-        }
-        Pass::Forward { tap, .. } => {
-            tap.iter().for_each(|tap| visit(Access::of(&sources[tap.source], AccessKind::Read)));
+        Pass::Inverse { first, .. } => from(*first..first + BLOCK),
+        Pass::Tail { first, known, .. } => from(*first..first + known),
+        Pass::Forward { tap, out, .. } => {
+            tap.iter().for_each(|tap| from(tap.source..tap.source + 1));
+            let rows = out.rows.iter().flatten();
+            rows.for_each(|row| visit(Access::of(&dst[usize::from(*row)], AccessKind::Read)));
         }
         Pass::Sum { terms, .. } => {
             terms.iter().for_each(|term| visit(Access::of(term, AccessKind::Read)));
@@ -115,8 +119,10 @@ struct Stack<'a> {
 /// Bytes that a runner keeps besides the places.
 const RUNNER: usize = 256;
 
-/// Bytes that a pass uses which goes over its tile twice: bounds, pointers, and what it has no register for.
-const TWO_LAYERS: usize = 448;
+/// Bytes that a pass uses which goes over its tile twice: bounds, pointers, and what it has no register for. A forward
+/// pass calls a function for each quarter of its outputs.
+const INVERSE: usize = 320;
+const FORWARD: usize = 448;
 
 /// The same of a pass for all four layers: registers do not hold sixteen rows with their products.
 const FOUR_LAYERS: usize = BLOCK * LINE + 256;
@@ -150,7 +156,8 @@ impl Stack<'_> {
             _ if !two_layers => FOUR_LAYERS,
             Pass::Sum { .. } => SUM,
             Pass::Tail { .. } => TAIL,
-            Pass::Inverse { .. } | Pass::Forward { .. } => TWO_LAYERS,
+            Pass::Inverse { .. } => INVERSE,
+            Pass::Forward { .. } => FORWARD,
         };
         self.below(RUNNER, len)
     }
