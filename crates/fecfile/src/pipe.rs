@@ -26,7 +26,7 @@ use crate::stages::Observed;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
-use fec_core::format::container::{GroupId, Index, MetaFrame, RecordHeader};
+use fec_core::format::container::{GroupId, Index, RecordHeader};
 use fec_core::format::meta::Meta;
 use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, Reading, Run};
@@ -259,7 +259,7 @@ struct Receiver<'a> {
     /// All records and indexes; none when a root was asked for, since others do not matter then.
     census: Option<Census>,
     /// Meta that came, up to [`MAX_METAS`].
-    metas: Vec<MetaFrame>,
+    metas: Vec<(Digest, Meta)>,
     /// Hashes of meta that a reader must not go by, or past.
     bad_metas: HashSet<Digest>,
 }
@@ -318,7 +318,7 @@ impl<'a> Receiver<'a> {
                 }
                 self.record(&header, &tree, proof, body)?;
             }
-            ScanEvent::Meta(frame) => self.meta(*frame),
+            ScanEvent::Meta(frame) => self.meta(frame.meta_hash, frame.meta),
             ScanEvent::BadMeta(meta_hash, error) => {
                 self.leftovers.reject(|| format!("offset {at}"), error);
                 if self.bad_metas.len() < MAX_BAD_METAS {
@@ -448,10 +448,10 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    fn meta(&mut self, frame: MetaFrame) {
+    fn meta(&mut self, meta_hash: Digest, meta: Meta) {
         self.leftovers.found_version_1();
         if self.metas.len() < MAX_METAS {
-            self.metas.push(frame);
+            self.metas.push((meta_hash, meta));
         }
     }
 
@@ -460,16 +460,12 @@ impl<'a> Receiver<'a> {
         if self.wanted.is_some_and(|wanted| wanted != index.header.root) {
             return;
         }
-        let frame = MetaFrame {
-            meta_hash: index.header.meta_hash,
-            meta_len: index.header.meta_len,
-            meta: index.meta.clone(),
-        };
-        if self.first.is_some_and(|first| first.before == frame.meta_hash) {
+        let (meta_hash, meta) = (index.header.meta_hash, index.meta.clone());
+        if self.first.is_some_and(|first| first.before == meta_hash) {
             // The copy that belongs to the chain is kept whatever came before.
-            self.metas.insert(0, frame);
+            self.metas.insert(0, (meta_hash, meta));
         } else {
-            self.meta(frame);
+            self.meta(meta_hash, meta);
         }
         if let Some(census) = &mut self.census {
             census.add_index(index);
@@ -520,10 +516,10 @@ impl<'a> Receiver<'a> {
             .map_err(|e| Error::at("decode", self.place, ErrorKind::Format(e)))?;
         let sets = |g: GroupGeometry| u64::from(g.shape().sets);
         let is_empty = first.geometry.shape().hash.digest(b"") == first.before;
-        let meta = self.metas.iter().find(|frame| frame.meta_hash == first.before);
+        let meta = self.metas.into_iter().find(|(meta_hash, _)| *meta_hash == first.before);
         Ok(Restored {
             root: Some(root),
-            meta: meta.map(|frame| frame.meta.clone()).or(is_empty.then(Meta::default)),
+            meta: meta.map(|(_, meta)| meta).or(is_empty.then(Meta::default)),
             is_sealed: first.geometry.shape().is_sealed(),
             payload_len: Some(geometry.payload_len()),
             part: None,

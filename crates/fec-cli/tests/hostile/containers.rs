@@ -311,6 +311,38 @@ fn records_in_another_order() {
     expect(&arena.run(["verify", "c.fec"]), 1);
 }
 
+/// Parts that are whole, or were made whole again, but are not what was written, or not where: never called intact.
+#[test]
+fn parts_in_another_order() {
+    let arena = Arena::new();
+    let name = forge::meta(b"name");
+    let one = container(&SMALL_P, &[(only_group(&SMALL_P), small_rows(72))], &name);
+    let records = one.records.concat();
+    let (header, rest) = one.index.split_at(128);
+    let body = &rest[..(rest.len() - 256) / 2];
+    let index = |parts: &[&[u8]]| [&one.front[..], &records, &parts.concat()].concat();
+    let with_front = |front: Vec<u8>| [&front[..], &records, &one.index].concat();
+    let flagged = Block { flags: 0x10, ..SMALL_P };
+    for (what, bytes, exit) in [
+        ("as it was written", one.bytes(), 0),
+        ("bodies and headers", index(&[header, body, header, header, body]), 1),
+        ("headers first", index(&[header, header, body, header, body]), 1),
+        ("meta of another", with_front(forge::meta_frame(&SMALL_P, &forge::meta(b"eman"))), 1),
+        ("flags of another", with_front(forge::meta_frame(&flagged, &name)), 1),
+        ("meta behind", [&records[..], &one.front, &one.index].concat(), 1),
+    ] {
+        arena.write("c.fec", &bytes);
+        arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
+        assert!(arena.read("out") == payload(72, LEN));
+        for args in [&["verify", "c.fec"][..], &["verify", "c.fec", "--root", &hex(&one.root)]] {
+            let output = arena.run(args);
+            assert_eq!(common::code(&output), exit, "{what}: {}", text(&output.stdout));
+        }
+        let piped = arena.pipe(["verify", "-"], &bytes);
+        assert_eq!(common::code(&piped), exit, "{what}: {}", text(&piped.stdout));
+    }
+}
+
 /// Records that are proved, and lead to groups of which nothing or too little else exists, wherever they are put into an
 /// intact container: a pipe restores it, as a file does.
 #[test]

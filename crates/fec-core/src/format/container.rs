@@ -44,7 +44,7 @@
 
 use super::meta::{MAX_META, Meta, check_len};
 use super::{array_at, check_start, checksum, is_zero, u32_at, u64_at};
-use crate::digest::Digest;
+use crate::digest::{Digest, HashKind};
 use crate::error::FormatError;
 use crate::params::{self, FileGeometry, Form, GroupGeometry, kind_of, parse_kind};
 
@@ -180,6 +180,8 @@ impl RecordHeader {
 /// A meta frame: the meta of every encoding with this hash of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetaFrame {
+    /// The first four bytes of P: version, hash, form and flags.
+    pub kind: [u8; 4],
     /// M.
     pub meta_hash: Digest,
     /// Bytes of the meta.
@@ -202,6 +204,22 @@ impl MetaFrame {
     /// # Errors
     /// The first check of section 9 that fails.
     pub fn parse(frame: &[u8]) -> Result<MetaFrame, FormatError> {
+        MetaFrame::open(frame).map_err(|(error, _)| error)
+    }
+
+    /// The same; with M, if what is wrong is the meta alone, and not the frame.
+    pub(super) fn open(frame: &[u8]) -> Result<MetaFrame, (FormatError, Option<Digest>)> {
+        let (hash, bytes) = MetaFrame::unwrap(frame).map_err(|error| (error, None))?;
+        let meta_hash = array_at(frame, 64);
+        if hash.digest(bytes) != meta_hash {
+            return Err((FormatError::Damaged("the hash of the meta"), None));
+        }
+        let meta = Meta::parse(bytes).map_err(|error| (error, Some(meta_hash)))?;
+        Ok(MetaFrame { kind: array_at(frame, 32), meta_hash, meta_len: bytes.len() as u32, meta })
+    }
+
+    /// The meta in a frame, and the hash that it names.
+    fn unwrap(frame: &[u8]) -> Result<(HashKind, &[u8]), FormatError> {
         check_start(frame, &META_MAGIC)?;
         if u32_at(frame, 8) != checksum(frame) {
             return Err(FormatError::Checksum("a meta frame"));
@@ -218,18 +236,7 @@ impl MetaFrame {
         if meta_len == 0 {
             return Err(FormatError::Meta("a frame for it is empty"));
         }
-        let meta_hash = array_at(frame, 64);
-        Ok(MetaFrame { meta_hash, meta_len: meta_len as u32, meta: Meta::open(hash, &meta_hash, meta)? })
-    }
-
-    /// M, if what is wrong with a frame is its meta alone, and not the frame.
-    pub(super) fn bad_meta(frame: &[u8]) -> Option<Digest> {
-        let error = MetaFrame::parse(frame).err()?;
-        let (meta_len, meta_hash): (usize, Digest) = (u32_at(frame, 16) as usize, array_at(frame, 64));
-        let hash = parse_kind(array_at(frame, 32), Form::Container, 0).ok()?;
-        let meta = frame.get(HEADER_LEN..HEADER_LEN + meta_len)?;
-        let is_of_meta = matches!(error, FormatError::Meta(_) | FormatError::CriticalMeta(_));
-        (is_of_meta && meta_len > 0 && hash.digest(meta) == meta_hash).then_some(meta_hash)
+        Ok((hash, meta))
     }
 
     /// Bytes of the frame around so many bytes of meta.

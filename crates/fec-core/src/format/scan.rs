@@ -195,12 +195,12 @@ impl Scanner {
         let Some(frame) = window.get(..len) else {
             return if at_end { cut_short(8) } else { ScanStep::More(len) };
         };
-        match MetaFrame::parse(frame) {
+        match MetaFrame::open(frame) {
             Ok(frame) => ScanStep::Meta { frame: Box::new(frame), drop: len },
-            Err(error) => {
+            Err((error, meta_hash)) => {
                 let hashed = if error.is_behind_checksum() { len - HEADER_LEN } else { 0 };
                 let drop = self.in_vain((len - BEFORE_CHECKSUM + hashed) as u64, position, len);
-                match MetaFrame::bad_meta(frame) {
+                match meta_hash {
                     Some(meta_hash) => ScanStep::BadMeta { meta_hash, error, drop },
                     None => ScanStep::Rejected { error, drop },
                 }

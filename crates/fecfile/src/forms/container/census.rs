@@ -37,6 +37,8 @@ const MAX_INDEXES: usize = 64;
 const MAX_INDEX_BYTES: u64 = 32 << 20;
 /// Meta frames that are kept.
 const MAX_METAS: usize = 64;
+/// Headers of indexes whose places are kept.
+const MAX_PLACES: usize = 8;
 /// Hashes of meta that is refused or invalid: of so many encodings it is known.
 pub(crate) const MAX_BAD_METAS: usize = 65_536;
 
@@ -49,6 +51,10 @@ pub(crate) struct Census {
     last_groups: usize,
     indexes: Vec<IndexedGroups>,
     metas: Vec<MetaFrame>,
+    /// The first meta frame, and where it stands.
+    first_meta: Option<([u8; 4], Digest, u64)>,
+    /// The roots of headers of indexes that count, and where they stand; the first [`MAX_PLACES`].
+    index_places: Vec<(Digest, u64)>,
     /// Hashes of meta that a reader must not go by, or past.
     bad_metas: HashSet<Digest>,
     pub leftovers: Leftovers,
@@ -175,12 +181,15 @@ impl Census {
     fn on(&mut self, at: u64, found: ScanEvent<'_>, object: Option<&dyn ReadAt>) -> Result<Taken> {
         match found {
             ScanEvent::Record { header, tree, .. } => self.add_record(&header, &tree, at)?,
-            ScanEvent::Meta(frame) => self.add_meta(*frame),
+            ScanEvent::Meta(frame) => self.add_meta(*frame, at),
             ScanEvent::BadMeta(meta_hash, error) => {
                 self.leftovers.reject(|| format!("offset {at}"), error);
                 self.add_bad_meta(meta_hash);
             }
-            ScanEvent::Index(index) => self.add_index(*index),
+            ScanEvent::Index(index) => {
+                self.add_index_place(&index.header, at);
+                self.add_index(*index);
+            }
             ScanEvent::IndexHeader(header, may_look) => {
                 return Ok(self.index_header(at, &header, object.filter(|_| may_look)));
             }
@@ -194,6 +203,7 @@ impl Census {
     fn index_header(&mut self, at: u64, header: &IndexHeader, object: Option<&dyn ReadAt>) -> Taken {
         self.leftovers.found_version_1();
         if self.indexes.iter().any(|listed| listed.index.header == *header) {
+            self.add_index_place(header, at);
             return Taken::Yes;
         }
         let start = at.checked_sub(header.body_len()).filter(|_| header.body_len() <= MAX_INDEX_BODY);
@@ -256,8 +266,15 @@ impl Census {
         }
     }
 
-    fn add_meta(&mut self, frame: MetaFrame) {
+    fn add_index_place(&mut self, header: &IndexHeader, at: u64) {
+        if self.index_places.len() < MAX_PLACES {
+            self.index_places.push((header.root, at));
+        }
+    }
+
+    fn add_meta(&mut self, frame: MetaFrame, at: u64) {
         self.leftovers.found_version_1();
+        self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
         if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
             self.metas.push(frame);
         }
@@ -432,17 +449,26 @@ impl Census {
         matches!(chain.members, Members::Listed(_))
     }
 
-    /// Whether all records stand where they were written.
+    /// Whether all parts of a chain that has an index stand where they were written: meta, records, and the index three
+    /// times.
     pub(crate) fn is_in_order(&self, chain: &Chain, links: &Links) -> bool {
+        let Members::Listed(nth) = chain.members else { return false };
+        let header = &self.indexes[nth].index.header;
         let Some(mut at) = self.front_len(chain, links) else { return false };
-        self.members(chain, links).iter().all(|tally| {
+        let kind = *header.geometry.to_bytes().first_chunk().expect("32 bytes");
+        if at > 0 && self.first_meta != Some((kind, header.meta_hash, 0)) {
+            return false;
+        }
+        let are_records_whole = self.members(chain, links).iter().all(|tally| {
             tally.is_some_and(|tally| {
                 let tally = &self.tallies[tally as usize];
                 let start = at;
                 at += tally.id.group_len();
                 tally.is_whole_at(start)
             })
-        })
+        });
+        let step = HEADER_LEN as u64 + header.body_len();
+        are_records_whole && self.index_places == [0, 1, 2].map(|copy| (header.root, at + copy * step))
     }
 
     /// Bytes of the meta frame that a chain was written with; `None` if they are not known.

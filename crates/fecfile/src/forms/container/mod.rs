@@ -154,7 +154,7 @@ impl FoundChains {
             && census.weakest(chain, &self.links) > 0
             && !census.is_in_order(chain, &self.links)
         {
-            damage.push("records do not stand where they were written".to_owned());
+            damage.push("its parts do not stand where they were written".to_owned());
         }
         damage
     }
