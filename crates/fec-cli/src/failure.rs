@@ -119,12 +119,15 @@ fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::NoRoom { .. } => "make room, or choose another place with -o",
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
         ErrorKind::SetMemory { .. } if error.action == "encode" => {
-            "choose a smaller --set-size or allow more memory"
+            "choose a smaller --set-size, or allow more with --max-memory"
         }
         ErrorKind::SetMemory { .. } => "allow more with --max-memory",
         ErrorKind::EncodeMemory { .. } => {
-            "choose a smaller --group-size, leave it out with a file, or allow more memory"
+            "choose a smaller --group-size, leave it out with a file, or allow more with --max-memory"
         }
+        ErrorKind::FewLeft { .. } => "with -o they go to a file, if there is room for it",
+        ErrorKind::OneShardDeep => "name more of them, or leave --deep out",
+        ErrorKind::OutOfPayload(_) => "choose a --range within it",
         ErrorKind::DigestsOfPipe => "save the pipe to a file first, or leave --payload-digest out",
         ErrorKind::ManyGroups(_) => "a larger --set-size makes fewer groups",
         ErrorKind::TooManyEncodings(_) => "give --root, or split the input",

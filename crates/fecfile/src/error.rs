@@ -102,7 +102,7 @@ pub enum ErrorKind {
     #[error("it changed while it was read")]
     Changed,
     /// Sets larger than the memory that is allowed.
-    #[error("one set takes {need} bytes, --max-memory is {most}")]
+    #[error("a set takes {need} bytes, and {most} are allowed")]
     SetMemory {
         /// Bytes of a set.
         need: u64,
@@ -110,7 +110,7 @@ pub enum ErrorKind {
         most: u64,
     },
     /// Groups that do not fit the memory allowed while they are encoded.
-    #[error("two groups take {need} bytes, --max-memory is {most}")]
+    #[error("two groups take {need} bytes, and {most} are allowed")]
     EncodeMemory {
         /// Bytes of the groups.
         need: u64,
@@ -166,6 +166,14 @@ pub enum ErrorKind {
         position: u64,
         /// What else came.
         leftovers: Box<Leftovers>,
+    },
+    /// Almost nothing of a payload is left, and all that is lost would be written as zeros.
+    #[error("it has {len} bytes, of which {left} are left at most: the others would go out as zeros")]
+    FewLeft {
+        /// Bytes of payload whose sets have any shard.
+        left: u64,
+        /// Bytes of the payload, as far as it is known.
+        len: u64,
     },
     /// The root binds a set that breaks a rule.
     #[error("group {group}, set {set}: {cause}")]
@@ -272,6 +280,7 @@ impl Error {
             ErrorKind::Io(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => Class::Io,
             ErrorKind::SetMemory { .. }
             | ErrorKind::EncodeMemory { .. }
+            | ErrorKind::FewLeft { .. }
             | ErrorKind::ManyGroups(_)
             | ErrorKind::Format(_) => Class::Refused,
             ErrorKind::NothingFound(found) if found.is_live() => Class::Usage,

@@ -37,7 +37,7 @@ impl PayloadRange {
     fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
         if self.start > end || end > len {
-            return Err(Error::new("decode --range", ErrorKind::OutOfPayload(len)));
+            return Err(Error::new("decode", ErrorKind::OutOfPayload(len)));
         }
         Ok(self.start..end)
     }

@@ -70,39 +70,32 @@ impl Archive {
         wish: Wish,
         context: &Context<'_>,
     ) -> Result<Restored> {
-        let partial = wish.partial;
-        let encoded = self.encoded();
-        if let Some(outcome) = self.hopeless(&encoded, partial, context)? {
-            return self.restored(&encoded, outcome, false);
-        }
-        encoded.check_memory(&context.settings)?;
-        let len = encoded.known_len();
-        let meter = context.meter("decode", Some(len));
-        let mut walk = SetWalk::new(context, self.plans());
-        walk.meter = Some(meter.as_ref());
-        walk.strict = wish.strict;
-        output::check_room(path, len)?;
-        let out = FileOut::create(path, policy)?;
-        let put = |offset, bytes: &[u8]| out.put(offset, bytes);
-        let visitor = PayloadOut { put: &put, partial };
-        let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
-        let keep = outcome.untrue.is_none() && (outcome.is_whole() || partial);
-        meter.finish();
-        if keep && wish.strict && outcome.is_whole() {
-            check_digests(&encoded, &WrittenPayload { bytes: out.file(), len, place: path.into() }, context)?;
-        }
-        if keep {
-            let _stage = stages::enter(Stage::Sync, 0);
-            out.commit(len)?;
-        }
-        self.restored(&encoded, outcome, keep)
+        self.restore(wish, context, |encoded, walk| {
+            let len = encoded.known_len();
+            output::check_room(path, len)?;
+            let out = FileOut::create(path, policy)?;
+            let put = |offset, bytes: &[u8]| out.put(offset, bytes);
+            let visitor = PayloadOut { put: &put, partial: wish.partial };
+            let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
+            let keep = outcome.untrue.is_none() && (outcome.is_whole() || wish.partial);
+            if keep && wish.strict && outcome.is_whole() {
+                let written = WrittenPayload { bytes: out.file(), len, place: path.into() };
+                check_digests(encoded, &written, context)?;
+            }
+            if keep {
+                let _stage = stages::enter(Stage::Sync, 0);
+                out.commit(len)?;
+            }
+            Ok((outcome, keep))
+        })
     }
 
     /// Restores the payload to a writer, from front to back. An encoding of several groups goes out group after group,
     /// each as soon as it is proved; one of a single group through a temporary file.
     ///
     /// # Errors
-    /// Those of the writer, named `place`, and of the temporary file. What is lost, or untrue, is in the result.
+    /// Those of the writer, named `place`, and of the temporary file; with `partial`
+    /// [`FewLeft`](crate::ErrorKind::FewLeft). What is lost, or untrue, is in the result.
     pub fn restore_to_writer(
         &self,
         out: &mut dyn Write,
@@ -110,9 +103,27 @@ impl Archive {
         wish: Wish,
         context: &Context<'_>,
     ) -> Result<Restored> {
-        let partial = wish.partial;
+        self.restore(wish, context, |encoded, walk| {
+            if wish.partial {
+                check_left(encoded)?;
+            }
+            let fail = |e| Error::io("write", place.clone(), e);
+            match wish.strict && has_digests(encoded) {
+                true => checked(encoded, walk, wish.partial, out, &fail),
+                false => by_group(encoded, walk, wish.partial, out, &fail),
+            }
+        })
+    }
+
+    /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
+    fn restore(
+        &self,
+        wish: Wish,
+        context: &Context<'_>,
+        write: impl FnOnce(&Encoded<'_>, &mut SetWalk<'_>) -> Result<(Outcome, bool)>,
+    ) -> Result<Restored> {
         let encoded = self.encoded();
-        if let Some(outcome) = self.hopeless(&encoded, partial, context)? {
+        if let Some(outcome) = self.hopeless(&encoded, wish.partial, context)? {
             return self.restored(&encoded, outcome, false);
         }
         encoded.check_memory(&context.settings)?;
@@ -120,11 +131,7 @@ impl Archive {
         let mut walk = SetWalk::new(context, self.plans());
         walk.meter = Some(meter.as_ref());
         walk.strict = wish.strict;
-        let fail = |e| Error::io("write", place.clone(), e);
-        let (outcome, written) = match wish.strict && has_digests(&encoded) {
-            true => checked(&encoded, &walk, partial, out, &fail)?,
-            false => by_group(&encoded, &mut walk, partial, out, &fail)?,
-        };
+        let (outcome, written) = write(&encoded, &mut walk)?;
         meter.finish();
         self.restored(&encoded, outcome, written)
     }
@@ -158,6 +165,28 @@ impl Payload for WrittenPayload<'_> {
     fn place(&self) -> Place {
         self.place.clone()
     }
+}
+
+/// Bytes of zeros that go out for lost ones without a question, and as many for each byte that may be left.
+const ZEROS: u64 = 1 << 30;
+const ZEROS_FOR_EACH: u64 = 1024;
+
+/// Refuses to write zeros without end: what a few records claim to be a part of.
+fn check_left(encoded: &Encoded) -> Result<()> {
+    let left: u64 = (0..encoded.groups.len())
+        .map(|nth| {
+            let geometry = encoded.groups.get(nth).geometry;
+            let shape = geometry.shape();
+            let sets = encoded.records.present(geometry.number(), shape.sets);
+            let sets: u64 = sets.iter().map(|sets| u64::from(sets.end - sets.start)).sum();
+            geometry.payload_len().min(sets * (shape.code.k() * shape.shard_len) as u64)
+        })
+        .sum();
+    let len = encoded.known_len();
+    if len > left.saturating_mul(ZEROS_FOR_EACH).saturating_add(ZEROS) {
+        return Err(Error::new("decode", ErrorKind::FewLeft { left, len }));
+    }
+    Ok(())
 }
 
 /// Whether digests of the payload are recorded.

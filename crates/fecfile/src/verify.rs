@@ -14,7 +14,7 @@ impl Archive {
     /// [`SetMemory`](ErrorKind::SetMemory). Damage and losses are in the result.
     pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<Verified> {
         if deep && self.is_one_shard() {
-            return Err(Error::new("verify --deep", ErrorKind::OneShardDeep));
+            return Err(Error::new("verify", ErrorKind::OneShardDeep));
         }
         let found = self.examine(context);
         let encoded = self.encoded();

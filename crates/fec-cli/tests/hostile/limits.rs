@@ -495,6 +495,21 @@ fn more_payloads_than_are_told_apart() {
     }
 }
 
+/// A record that claims to be a part of a payload without end, and what is left of it with zeros in front.
+#[test]
+fn zeros_without_end() {
+    let arena = Arena::new();
+    let shape = Block { k: 4, m: 2, shard_len: 4096, sets: 1, payload: 16_384, ..SMALL_P };
+    let far = Block { tail: u64::from(u32::MAX) - 1, ..shape };
+    let near = Block { tail: 50_000, ..shape };
+    for (block, exit, len) in [(far, 6, 0), (near, 3, 50_001 * 16_384)] {
+        arena.write("x", &forge::lone_record(&block, &[7; 32]));
+        let output = quickly(|| arena.run(["decode", "x", "-o", "-", "--partial"]));
+        assert_eq!(common::code(&output), exit, "{}", text(&output.stderr));
+        assert_eq!(output.stdout.len(), len);
+    }
+}
+
 /// Recorded names that are no plain ones: refused without -o, whatever the name, and -f does not help.
 #[test]
 fn recorded_names_that_are_not_plain() {
