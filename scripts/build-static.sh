@@ -85,11 +85,11 @@ environment() {
 build() (
     mapfile -t assignments < <(environment)
     export "${assignments[@]}"
-    # A sequence of instructions becomes a function of its own only where that saves more than the function's entry in the tables
-    # for unwinding takes.
+    # Nothing unwinds, so no tables for that are asked for. A sequence of instructions becomes a function of its own only
+    # where that saves more than the function's entry in them takes, which it may have all the same.
     name=CARGO_TARGET_${target^^}_RUSTFLAGS
     name=${name//-/_}
-    export "$name=${!name} -C llvm-args=-outliner-benefit-threshold=32"
+    export "$name=${!name} -C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32"
     arguments=(--profile board --quiet --target "$target")
     if [ -n "${RUSTC_BOOTSTRAP-}" ]; then arguments+=("-Zbuild-std=$sources"); fi
     if [ "$machine" = wasm32 ]; then

@@ -8,6 +8,8 @@
 
 pub mod kernel;
 
+use std::sync::LazyLock;
+
 /// The reduction polynomial, with its term x^8.
 pub const POLYNOMIAL: u16 = 0x11D;
 
@@ -39,20 +41,14 @@ const LOG: [u8; 256] = {
     log
 };
 
-/// `PRODUCTS[a][b]` is a·b: 64 KiB, one row of 256 bytes for each factor.
-pub(crate) static PRODUCTS: [[u8; 256]; 256] = {
-    let mut products = [[0; 256]; 256];
-    let mut a = 0;
-    while a < 256 {
-        let mut b = 0;
-        while b < 256 {
-            products[a][b] = mul(a as u8, b as u8);
-            b += 1;
-        }
-        a += 1;
-    }
-    products
-};
+/// All products of a factor: `products_of(a)[b]` is a·b. The 64 KiB of all factors are computed when the first is asked
+/// for: only the portable kernel and the ends of rows need them.
+#[inline]
+pub(crate) fn products_of(factor: u8) -> &'static [u8; 256] {
+    static PRODUCTS: LazyLock<Box<[[u8; 256]]>> =
+        LazyLock::new(|| (0..=255).map(|a| std::array::from_fn(|b| mul(a, b as u8))).collect());
+    &PRODUCTS[usize::from(factor)]
+}
 
 /// The product a·b.
 #[inline]

@@ -3,7 +3,7 @@
 
 use super::contract::{Kernel, Matrix};
 use super::each::looped as each;
-use crate::gf256::PRODUCTS;
+use crate::gf256::products_of;
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "scalar",
@@ -31,7 +31,7 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
                 let out = &mut out[start..end];
                 out.fill(0);
                 for (&coefficient, row) in coefficients.iter().zip(src.iter()) {
-                    let product = &PRODUCTS[usize::from(coefficient)];
+                    let product = products_of(coefficient);
                     for (sum, &byte) in out.iter_mut().zip(&row[start..end]) {
                         *sum ^= product[usize::from(byte)];
                     }
@@ -85,7 +85,8 @@ fn xor(a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
 // Where NEON does the work this is the oracle alone, and boards like programs small: once, not at each of its places.
 #[cfg_attr(target_arch = "aarch64", inline(never))]
 fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
-    vector.map(|byte| PRODUCTS[usize::from(coefficient[0])][usize::from(byte)])
+    let product = products_of(coefficient[0]);
+    vector.map(|byte| product[usize::from(byte)])
 }
 
 fn load_tables(table: &[u8; 1]) -> Loaded {

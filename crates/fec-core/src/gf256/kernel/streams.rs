@@ -7,7 +7,7 @@
 
 use super::backend::Backend;
 use super::tuning::Walk;
-use crate::gf256::PRODUCTS;
+use crate::gf256::products_of;
 
 /// Most sources that one pass of [`Backend::add_products`] takes.
 const PASS: usize = 16;
@@ -28,7 +28,7 @@ impl Backend {
         let (table, len) = self.table(factor);
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
         let done = unsafe { (self.kernel.stream.sum)(classes, &table[..len], dst, walk) };
-        let product = &PRODUCTS[usize::from(factor)];
+        let product = products_of(factor);
         for (i, byte) in dst.iter_mut().enumerate().skip(done) {
             *byte = classes
                 .iter()
@@ -76,10 +76,11 @@ impl Backend {
         let [a, b, c] = dst;
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
         let done = unsafe { (self.kernel.stream.spread)([a, b, c], src, [&first[..len], &second[..len]]) };
+        let [second, third] = factors.map(products_of);
         for i in done..src.len() {
             a[i] ^= src[i];
-            b[i] ^= PRODUCTS[usize::from(factors[0])][usize::from(src[i])];
-            c[i] ^= PRODUCTS[usize::from(factors[1])][usize::from(src[i])];
+            b[i] ^= second[usize::from(src[i])];
+            c[i] ^= third[usize::from(src[i])];
         }
     }
 
@@ -135,9 +136,10 @@ impl Backend {
             let tables = &tables[..factors.len() * table_len];
             // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
             let done = unsafe { (self.kernel.stream.add_products)(dst, src, tables) };
-            for (i, sum) in dst.iter_mut().enumerate().skip(done) {
-                for (row, &factor) in src.iter().zip(factors) {
-                    *sum ^= PRODUCTS[usize::from(factor)][usize::from(row[i])];
+            for (row, &factor) in src.iter().zip(factors) {
+                let product = products_of(factor);
+                for (sum, byte) in dst.iter_mut().zip(*row).skip(done) {
+                    *sum ^= product[usize::from(*byte)];
                 }
             }
         }

@@ -4,7 +4,6 @@
 
 use super::access::AccessKind;
 use super::recorder::tell;
-use crate::gf256::PRODUCTS;
 use crate::gf256::kernel::aligned::LINE;
 use crate::gf256::kernel::backend::Backend;
 use crate::gf256::kernel::contract::Rows;
@@ -12,6 +11,7 @@ use crate::gf256::kernel::matrix::RowMoves;
 use crate::gf256::kernel::program::{Column, Pass};
 use crate::gf256::kernel::runner::Tile;
 use crate::gf256::kernel::tuning::Walk;
+use crate::gf256::products_of;
 use std::ops::Range;
 // The macros look for these modules in the parent of the one they stand in.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -107,7 +107,7 @@ fn product<const N: usize>(vector: Nothing, table: &[u8; N]) -> Nothing {
 /// A coefficient by itself is looked up in the table of all products; which of them depends on the data.
 fn product_of(part: Nothing, Loaded(coefficient): Loaded) -> Nothing {
     if let Some(coefficient) = coefficient {
-        tell(&PRODUCTS[usize::from(coefficient)], AccessKind::Read);
+        tell(products_of(coefficient), AccessKind::Read);
     }
     part
 }

@@ -4,7 +4,6 @@
 use super::access::{Access, AccessKind, Frame, Visitor};
 use super::kernels;
 use super::recorder::{StandIns, recorded};
-use crate::gf256::PRODUCTS;
 use crate::gf256::kernel::aligned::{AlignedBytes, LINE};
 use crate::gf256::kernel::backend::Backend;
 use crate::gf256::kernel::contract::Matrix;
@@ -12,6 +11,7 @@ use crate::gf256::kernel::program::{BLOCK, Pass, Program};
 use crate::gf256::kernel::runner::Step;
 use crate::gf256::kernel::scalar::CHUNK;
 use crate::gf256::kernel::{matrix, runner, scratch};
+use crate::gf256::products_of;
 
 /// Bytes that a group of outputs of a matrix uses.
 const GROUP_FRAME: usize = 512;
@@ -51,7 +51,7 @@ fn scalar_matrix(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visito
                 visit(Access::of(row, AccessKind::Read));
                 for at in lines() {
                     visit(Access::of(&row[at..at + LINE], AccessKind::Read));
-                    visit(Access::of(&PRODUCTS[usize::from(coefficient)], AccessKind::Read));
+                    visit(Access::of(products_of(coefficient), AccessKind::Read));
                     visit(Access::of(&out[at..at + LINE], AccessKind::Write));
                 }
             }
