@@ -22,7 +22,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// An object that is read at positions, by several threads.
 pub trait ReadAt: Send + Sync {
@@ -67,6 +67,12 @@ impl ReadAt for File {
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         use rustix::fs::{SeekFrom, seek};
+        // To look for holes takes time where there are none: every page of a file is looked up.
+        if let Ok(meta) = self.metadata()
+            && meta.blocks().saturating_mul(512) >= meta.len()
+        {
+            return (offset < meta.len()).then_some(offset..u64::MAX);
+        }
         // The position of the file is used by nobody: everything is read at positions.
         match seek(self, SeekFrom::Data(offset)) {
             Ok(start) => Some(start..seek(self, SeekFrom::Hole(start)).unwrap_or(u64::MAX)),

@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// How an output may be made.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,16 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
+/// Whose turn it is to write to a file: the system lets one thread at a time, and while others wait for that they spin.
+#[derive(Debug, Default)]
+pub(super) struct Turn(Mutex<()>);
+
+impl Turn {
+    pub(super) fn take(&self) -> MutexGuard<'_, ()> {
+        lock(&self.0)
+    }
+}
+
 /// A regular file that appears under its name only when it is whole.
 #[derive(Debug)]
 pub struct FileOut {
@@ -77,6 +87,7 @@ pub struct FileOut {
     policy: Policy,
     temporary: Temporary,
     file: File,
+    turn: Turn,
 }
 
 impl FileOut {
@@ -86,7 +97,7 @@ impl FileOut {
         let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let (temporary, file) =
             Temporary::beside(target, open).map_err(|e| Error::io("create", target, e))?;
-        Ok(FileOut { target: target.to_path_buf(), policy, temporary, file })
+        Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
     }
 
     /// The file, to write into.
@@ -99,6 +110,7 @@ impl FileOut {
     /// # Errors
     /// Those of the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let _turn = self.turn.take();
         self.file.write_all_at(bytes, offset).map_err(|e| self.failure(e))
     }
 
@@ -109,7 +121,7 @@ impl FileOut {
 
     /// Gives the file its length, its place on the disk and its name.
     pub fn commit(self, len: u64) -> Result<()> {
-        let FileOut { target, policy, temporary, file } = self;
+        let FileOut { target, policy, temporary, file, .. } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         file.set_len(len).map_err(fail)?;
         if policy.sync {
@@ -230,6 +242,7 @@ const SYNCS: usize = 4;
 /// A file is one object, number 0.
 impl NewObjects for FileOut {
     fn write_at(&self, _object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let _turn = self.turn.take();
         write_all_vectored_at(&self.file, parts, offset)
     }
 
@@ -292,7 +305,6 @@ pub fn is_shard_file(path: &Path) -> bool {
         && shard_file::has_magic(&magic)
 }
 
-/// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
 /// Fills as much of `out` as there is from `offset` on.
 fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
@@ -307,6 +319,7 @@ fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
+/// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
 fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
     // Empty rows are nothing to write.
     IoSlice::advance_slices(&mut rows, 0);

@@ -1,6 +1,7 @@
 //! A temporary file without a name: for what has to be whole before it goes on.
 
 use super::ReadAt;
+use super::output::Turn;
 use crate::error::{Error, Place, Result, WriteFailure};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A temporary file, gone when it is dropped.
-pub struct Spool(File);
+pub struct Spool(File, Turn);
 
 impl Spool {
     /// An empty one, in the folder that the system has for temporary files.
@@ -17,7 +18,9 @@ impl Spool {
     /// # Errors
     /// When it cannot be made.
     pub fn new() -> Result<Spool> {
-        tempfile::tempfile().map(Spool).map_err(|e| Error::io("create", Place::Temporary, e))
+        tempfile::tempfile()
+            .map(|file| Spool(file, Turn::default()))
+            .map_err(|e| Error::io("create", Place::Temporary, e))
     }
 
     /// One that holds all that comes out of a pipe, as an object to read.
@@ -36,6 +39,7 @@ impl Spool {
     /// # Errors
     /// Those of the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let _turn = self.1.take();
         self.0.write_all_at(bytes, offset).map_err(|e| Error::io("write", Place::Temporary, e))
     }
 

@@ -253,18 +253,20 @@ impl Member {
         joined(copies.flat_map(|at| self.file.proved_sets(at, layout, sets)).collect())
     }
 
-    /// All copies of the proof of `set` that can be read, from each base.
-    fn proofs(&self, layout: &Layout, set: u32) -> io::Result<Vec<Vec<u8>>> {
+    /// The copies of the proof of `set` that can be read, from each base: those that differ, `most` of them.
+    fn proofs(&self, layout: &Layout, set: u32, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         let mut error = None;
-        for base in &self.bases {
-            for at in layout.proofs(set) {
-                let mut proof = vec![0u8; layout.proof_len as usize];
-                match read_at(&self.file, base + i128::from(at), &mut proof) {
-                    Ok(Some(())) if !out.contains(&proof) => out.push(proof),
-                    Ok(_) => {}
-                    Err(e) => error = Some(e),
-                }
+        let places = self.bases.iter().flat_map(|base| layout.proofs(set).map(|at| base + i128::from(at)));
+        for at in places {
+            let mut proof = vec![0u8; layout.proof_len as usize];
+            match read_at(&self.file, at, &mut proof) {
+                Ok(Some(())) if !out.contains(&proof) => out.push(proof),
+                Ok(_) => {}
+                Err(e) => error = Some(e),
+            }
+            if out.len() == most {
+                break;
             }
         }
         // One copy is enough.
@@ -280,18 +282,37 @@ impl Member {
         index: u32,
         reading: &mut Reading<'_>,
     ) -> io::Result<Load> {
-        let proofs = self.proofs(layout, set)?;
+        // Nearly always the first copy is right, and no other is read.
+        let first = self.proofs(layout, set, 1)?;
+        let state = self.load_by(&first, of, layout, set, index, reading)?;
+        if matches!(state, Load::Intact) {
+            return Ok(state);
+        }
+        let all = self.proofs(layout, set, usize::MAX)?;
+        if all.len() == first.len() { Ok(state) } else { self.load_by(&all, of, layout, set, index, reading) }
+    }
+
+    /// The same with these copies of its proof.
+    fn load_by(
+        &self,
+        proofs: &[Vec<u8>],
+        of: &ShardSet,
+        layout: &Layout,
+        set: u32,
+        index: u32,
+        reading: &mut Reading<'_>,
+    ) -> io::Result<Load> {
         let mut state = Load::Missing;
         for base in &self.bases {
             let at = base + i128::from(layout.shard(set));
-            if self.file.is_hole(at, layout.shard_len) && !of.zeros_are_proved(set, index, &proofs) {
+            if self.file.is_hole(at, layout.shard_len) && !of.zeros_are_proved(set, index, proofs) {
                 state = Load::Damaged;
                 continue;
             }
             if read_at(&self.file, at, reading.slot(index))?.is_none() {
                 continue;
             }
-            if reading.check(index, &proofs, Run { observer: &Observed, ..Run::default() }) {
+            if reading.check(index, proofs, Run { observer: &Observed, ..Run::default() }) {
                 return Ok(Load::Intact);
             }
             state = Load::Damaged;
@@ -352,7 +373,7 @@ impl ShardSet {
             for set in joined(present).into_iter().flatten() {
                 let mut is_proved = false;
                 for member in members {
-                    let proofs = member.proofs(&layout, set)?;
+                    let proofs = member.proofs(&layout, set, usize::MAX)?;
                     for base in &member.bases {
                         let at = base + i128::from(layout.shard(set));
                         let tree = &self.encoding.tree;
