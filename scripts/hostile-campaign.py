@@ -419,8 +419,11 @@ def is_live(data):
     end = data.find(b"\xfe\xfd", 2)
     if data[:2] != b"\xfe\xfd" or end < 0:
         return False
+    packet = oracle_stream.unstuff(data[2:end])
+    if packet is None:
+        return False
     try:
-        oracle_stream.parse(oracle_stream.unstuff(data[2:end]))
+        oracle_stream.parse(packet)
         return True
     except oracle_stream.Bad:
         return False

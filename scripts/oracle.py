@@ -1110,6 +1110,8 @@ def find_chains(scan):
     """§9.2: all chains of a container; notes what does not follow."""
     groups = {}
     for record in scan.records:
+        if scan.root is not None and record.pg.flags & LAST and record.gr != scan.root:
+            continue                                             # it does not lead to the root
         if record.gr not in groups:
             groups[record.gr] = RecordGroup(record)
         groups[record.gr].add(record)
