@@ -150,6 +150,8 @@ else
             find shards -name '*.shard' | sort | sed -n "1,${m}p" | xargs rm
             run 'decode shards, m lost' "$shape" "$threads" decode shards -o back --no-sync -f
             cmp payload back
+            run 'repair shards, m lost' "$shape" "$threads" repair shards --root @root --no-sync
+            [ "$(find shards -name '*.shard' | wc -l)" = $((k + m)) ]
             rm -r shards
             run 'encode to container' "$shape" "$threads" encode payload -k "$k" -m "$m" -o whole.fec --no-sync > root
             # shellcheck disable=SC2002 # It shall be a pipe.
@@ -161,11 +163,14 @@ else
                 cmp payload back
                 # shellcheck disable=SC2002
                 cat $container.fec | run "decode from pipe, $container" "$shape" "$threads" decode - | cmp - payload
+                was=$(sha256sum < $container.fec)
                 python3 lose.py $container.fec
                 run "decode, m lost, $container" "$shape" "$threads" decode $container.fec -o back --no-sync -f
                 cmp payload back
                 # shellcheck disable=SC2002
                 cat $container.fec | run "from pipe, m lost, $container" "$shape" "$threads" decode - | cmp - payload
+                run "repair, m lost, $container" "$shape" "$threads" repair $container.fec --no-sync
+                [ "$(sha256sum < $container.fec)" = "$was" ]
                 rm $container.fec
             done
             rm back

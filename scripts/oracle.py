@@ -448,6 +448,8 @@ def follow_proof(pg, d, s, i, proof):
     h, k, cut = pg.hash, pg.k, set_field(pg)
     own, rest = follow(h, node(h, "LEAF", leaf_input(d, s, i)), i if i < k else i - k, k if i < k else pg.m, proof[:cut])
     O, Q = (own, rest[:32]) if i < k else (rest[:32], own)
+    if pg.m == 0 and any(Q):
+        raise Fault("damaged", "§5: a proof without recovery shards whose other root is not zero")
     sr = node(h, "SET", O + Q)
     X, unused = follow(h, sr, s, pg.G, proof[cut:])
     if any(rest[32:]) or any(unused):
@@ -1110,14 +1112,14 @@ def find_chains(scan):
     """§9.2: all chains of a container; notes what does not follow."""
     groups = {}
     for record in scan.records:
-        if scan.root is not None and record.pg.flags & LAST and record.gr != scan.root:
-            continue                                             # it does not lead to the root
         if record.gr not in groups:
             groups[record.gr] = RecordGroup(record)
         groups[record.gr].add(record)
     before, followed = {}, set()
     for group in groups.values():
         if group.pg.nr and group.before in groups:
+            if scan.root not in (None, group.before) and groups[group.before].pg.flags & LAST:
+                continue                                         # it does not lead to the root, as if it were not there
             try:
                 check_follows(groups[group.before].pg, group.pg)
                 before[group.gr] = groups[group.before]

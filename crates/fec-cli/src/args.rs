@@ -14,7 +14,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    all that was asked is true (decode may have mended: it says so)
   1    verify: damaged, missing or conflicting shards; the payload can still be restored;
-       bench --gate: slower than the saved result
+       repair --dry-run: something would be made anew; bench --gate: slower than the saved result
   2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
   3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
   4    input or output error; the input changed while it was read
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Decode(Decode),
     /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
     Verify(Verify),
+    /// Make damaged and missing shard files anew, or a damaged container, bit for bit as they were
+    Repair(Repair),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -206,6 +208,26 @@ pub(crate) struct Verify {
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// Shard files, folders of shard files, or one container
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Write what is made anew here, and change nothing that is there: a folder for shard files, a file for a container
+    /// [default: damaged files are replaced, missing ones stand beside the others]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Repair the encoding with this root only: 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
+    /// Only tell what would be made anew
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Replace other files that have the names of missing ones
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// What `fec bench` measures.

@@ -151,6 +151,10 @@ fn help(error: &Error) -> Option<&'static str> {
             "nothing was restored: no choice of shards can give what the root stands for"
         }
         ErrorKind::ShardFileAlone => "name the shard files",
+        ErrorKind::MetaLost => "fec decode restores the payload, to be encoded again",
+        ErrorKind::OtherRoot => "nothing was changed; fec decode restores the payload, to be encoded again",
+        ErrorKind::NameNotPlain => "fec decode -o restores the payload, to be encoded again",
+        ErrorKind::HoldsAnother => "nothing was changed; write what is made anew elsewhere with -o",
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! `fec`: protects files and pipes against loss, corruption and tampering.
 //!
 //! ```text
-//! args ─▶ settings ─▶ encode | decode | verify | bench ─▶ report, exit code
+//! args ─▶ settings ─▶ encode | decode | verify | repair | bench ─▶ report, exit code
 //!                         │
 //!                         └─▶ fecfile, fec-bench: all the work
 //! ```
@@ -14,6 +14,7 @@ mod failure;
 mod inputs;
 mod manual;
 mod progress;
+mod repair;
 mod report;
 mod settings;
 mod signals;
@@ -58,6 +59,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Encode(args) => encode::run(args, &settings),
         Command::Decode(args) => decode::run(args, &settings),
         Command::Verify(args) => verify::run(args, &settings),
+        Command::Repair(args) => repair::run(args, &settings),
         Command::Bench(args) => bench::run(args, &settings),
         Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
         Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),

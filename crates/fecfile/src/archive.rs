@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
+use crate::forms::repair::RepairJob;
 use crate::forms::{FORMS, container};
 use crate::input::{Content, Input};
 use crate::leftovers::Leftovers;
@@ -15,7 +16,7 @@ use fec_core::digest::Digest;
 use fec_core::params::Form;
 use fec_core::set::PlanCache;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One encoding of those that an input holds, ready to be restored or verified.
 pub struct Archive {
@@ -142,6 +143,10 @@ impl Archive {
 
     pub(crate) fn examine(&self, context: &Context<'_>) -> Examination {
         self.found[self.choice.0].examine(self.choice.1, context)
+    }
+
+    pub(crate) fn repair_form(&self, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
+        self.found[self.choice.0].repair(self.choice.1, found, job)
     }
 
     pub(crate) fn plans(&self) -> &PlanCache {

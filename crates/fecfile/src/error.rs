@@ -189,6 +189,18 @@ pub enum ErrorKind {
     /// A digest of the payload that the root binds is that of other bytes.
     #[error("the recorded {0} is not that of the payload: whoever encoded it cheated or erred")]
     OtherDigest(&'static str),
+    /// What was decoded and encoded again has another root.
+    #[error("what is left, encoded again, has another root: whoever encoded it cheated or erred")]
+    OtherRoot,
+    /// No copy of the meta is left, which stands in every file.
+    #[error("no copy of the meta is left")]
+    MetaLost,
+    /// A recorded name that no file can be named after without harm.
+    #[error("the recorded name is not a plain one, and files are missing that are named after it")]
+    NameNotPlain,
+    /// A file that would be replaced holds something of another encoding.
+    #[error("it also holds another encoding")]
+    HoldsAnother,
     /// A range that does not lie in the payload.
     #[error("the range does not lie in the payload, which has {0} bytes")]
     OutOfPayload(u64),
@@ -291,7 +303,8 @@ impl Error {
             | ErrorKind::Cut { leftovers, .. } => leftovers.class(),
             ErrorKind::Lost(restored) if restored.outcome.unreadable.is_some() => Class::Io,
             ErrorKind::Lost(restored) => restored.leftovers.class(),
-            ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) => Class::Untrue,
+            ErrorKind::MetaLost => Class::Lost,
+            ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) | ErrorKind::OtherRoot => Class::Untrue,
             ErrorKind::Live(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
@@ -304,6 +317,8 @@ impl Error {
             | ErrorKind::StreamAndEncodings(_)
             | ErrorKind::DigestsOfPipe
             | ErrorKind::OutOfPayload(_)
+            | ErrorKind::NameNotPlain
+            | ErrorKind::HoldsAnother
             | ErrorKind::OneShardDeep
             | ErrorKind::ShardFileAlone => Class::Usage,
         }

@@ -23,6 +23,7 @@
 //! |---|---|
 //! | encode to a store of shards, to a container file, to a writer | [`encode`], with [`Options`](payload::Options) |
 //! | find what an input holds, restore it, verify it | [`Archive`] |
+//! | make damaged and missing files anew | [`Archive::repair`] |
 //! | decode a container from a pipe as it comes | [`pipe`] |
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
@@ -52,6 +53,7 @@ pub mod pipe;
 pub mod processor;
 pub mod range;
 pub mod ranges;
+pub mod repair;
 pub mod report;
 pub mod restore;
 pub mod sets;

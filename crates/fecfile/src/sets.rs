@@ -87,7 +87,7 @@ impl SpareDecoders {
         spare.truncate(workers);
     }
 
-    fn take(&self, largest: &Shape, wants_recovery: bool) -> (Shape, SetDecoder) {
+    pub(crate) fn take(&self, largest: &Shape, wants_recovery: bool) -> (Shape, SetDecoder) {
         let spare = lock(&self.0).pop();
         spare.filter(|(made_for, _)| SpareDecoders::fits(made_for, largest)).unwrap_or_else(|| {
             let new = if wants_recovery { SetDecoder::new } else { SetDecoder::for_payload };
@@ -95,7 +95,7 @@ impl SpareDecoders {
         })
     }
 
-    fn put_back(&self, decoder: (Shape, SetDecoder)) {
+    pub(crate) fn put_back(&self, decoder: (Shape, SetDecoder)) {
         lock(&self.0).push(decoder);
     }
 }
@@ -267,7 +267,7 @@ impl Outcome {
 }
 
 /// Loads shards until k of them are intact: as many as are lacking at a time, in the order of their numbers.
-fn load(records: &dyn Records, set: &SetEntry, reading: &mut Reading<'_>, outcome: &mut Outcome) {
+pub(crate) fn load(records: &dyn Records, set: &SetEntry, reading: &mut Reading<'_>, outcome: &mut Outcome) {
     let code = set.group.geometry.shape().code;
     let mut rest = 0..code.n() as u32;
     loop {

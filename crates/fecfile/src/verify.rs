@@ -20,10 +20,9 @@ impl Archive {
         let encoded = self.encoded();
         let k = encoded.shape().code.k() as u32;
         let is_restorable = encoded.payload_len.is_some() && found.weakest >= k;
-        let deep = match (deep, is_restorable) {
-            (false, _) => Deep::NotAsked,
-            (true, false) => Deep::Failed,
-            (true, true) => {
+        let deep = match deep {
+            false => Deep::NotAsked,
+            true => {
                 encoded.check_memory(&context.settings)?;
                 let meter = context.meter("decode", Some(encoded.known_len()));
                 let mut walk = SetWalk::new(context, self.plans());
@@ -35,7 +34,7 @@ impl Archive {
                 if let Some(set) = outcome.untrue {
                     return Err(untrue(set));
                 }
-                if is_whole { Deep::Proved } else { Deep::Failed }
+                if is_whole && is_restorable { Deep::Proved } else { Deep::Failed }
             }
         };
         Ok(Verified {

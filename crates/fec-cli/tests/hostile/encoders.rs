@@ -375,3 +375,61 @@ fn conflicting_copies_of_a_shard() {
         expect(&arena.run(["verify", "c.fec"]), 1);
     }
 }
+
+/// Repair never writes what the root does not stand for, never follows a link, and never takes a name that plays tricks.
+#[test]
+fn repair_of_hostile_encodings() {
+    let arena = Arena::new();
+    // A recovery shard that does not belong to its originals, bound by the root: nobody can make it anew.
+    let mut rows = small_rows(82);
+    rows[1][4] = vec![7; SHARD];
+    let (_, files) = shard_files(&SMALL, &rows, &forge::meta(b"name"));
+    arena.write_all("s", &files[..5]);
+    let before = arena.state();
+    arena.refuses(["repair", "s"], 5);
+    arena.unchanged(&before);
+    let boxed = as_container(&SMALL, &rows);
+    arena.write("c.fec", &boxed.records[1..].concat());
+    let before = arena.state();
+    arena.refuses(["repair", "c.fec", "--root", &hex(&boxed.root)], 5);
+    arena.unchanged(&before);
+    fs::remove_dir_all(arena.path("s")).unwrap();
+    for name in [&b"-rf"[..], b"a\\b", b"\x1b[2J"] {
+        let (_, files) = shard_files(&SMALL, &small_rows(83), &forge::meta(name));
+        arena.write_all("s", &files[1..]);
+        let before = arena.state();
+        arena.refuses(["repair", "s"], 2);
+        arena.unchanged(&before);
+        fs::remove_dir_all(arena.path("s")).unwrap();
+    }
+    // A damaged shard by way of a link, and a folder where a missing one would stand.
+    let (_, files) = shard_files(&SMALL, &small_rows(84), &forge::meta(b"name"));
+    arena.write_all("s", &files);
+    let place = |index: usize| arena.path(format!("s/name.{index:03}.shard"));
+    let names: Vec<_> = fs::read_dir(arena.path("s")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(names.len(), files.len());
+    names.iter().for_each(|path| fs::remove_file(path).unwrap());
+    (0..files.len()).for_each(|i| fs::write(place(i), &files[i]).unwrap());
+    let mut flipped = files[2].clone();
+    flipped[BODY + 5] ^= 1;
+    fs::remove_file(place(2)).unwrap();
+    arena.write("elsewhere", &flipped);
+    std::os::unix::fs::symlink(arena.path("elsewhere"), place(2)).unwrap();
+    arena.refuses(["repair", "s"], 2);
+    assert!(arena.read("elsewhere") == flipped);
+    fs::remove_file(place(2)).unwrap();
+    fs::create_dir(place(2)).unwrap();
+    arena.refuses(["repair", "s", "-f"], 2);
+    fs::remove_dir(place(2)).unwrap();
+    arena.expect(["repair", "s"], 0);
+    assert!(fs::read(place(2)).unwrap() == files[2]);
+    // A file that claims a shard of two encodings is not taken from the other.
+    let (_, others) = shard_files(&SMALL, &small_rows(85), &forge::meta(b"name"));
+    let two = [&flipped[..flipped.len() - HEADER], &others[2][others[2].len() - HEADER..]].concat();
+    fs::write(place(2), &two).unwrap();
+    arena.refuses(["repair", "s"], 2);
+    assert!(fs::read(place(2)).unwrap() == two);
+    arena.expect(["repair", "s", "-o", "new"], 0);
+    assert!(arena.read("new/name.002.shard") == files[2]);
+    arena.nothing_temporary();
+}

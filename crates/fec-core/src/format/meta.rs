@@ -12,8 +12,6 @@ const TYPE_NAME: u8 = 2;
 const TYPE_SHA256: u8 = 3;
 const TYPE_BLAKE3: u8 = 5;
 const TYPE_ANNEXES: u8 = 7;
-/// Bytes of an entry's type and length.
-const ENTRY_HEAD: usize = 3;
 /// Bytes that bind the annexes of one type.
 const BOUND_ANNEX_LEN: usize = 44;
 
@@ -28,6 +26,8 @@ pub struct Meta {
     pub blake3: Option<Digest>,
     /// Annexes that are bound to the root, by ascending type.
     pub annexes: Vec<BoundAnnexes>,
+    /// Entries of other odd types, which mean nothing to this version: type and value, by ascending type.
+    pub others: Vec<(u8, Vec<u8>)>,
 }
 
 /// The data of all annexes of one type.
@@ -51,7 +51,7 @@ impl Meta {
         Ok(Meta { name: Some(name.to_vec()), ..Meta::default() })
     }
 
-    /// Parses meta bytes; unknown odd types are skipped.
+    /// Parses meta bytes; entries of unknown odd types are kept as they are.
     ///
     /// # Errors
     /// [`FormatError::CriticalMeta`] for an unknown even type, [`FormatError::Meta`] for the rest.
@@ -78,7 +78,7 @@ impl Meta {
                 TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
                 TYPE_ANNEXES => meta.annexes = bound_annexes(value)?,
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
-                _ => {}
+                odd => meta.others.push((odd, value.to_vec())),
             }
             before = Some(*kind);
             rest = &after[len..];
@@ -99,13 +99,8 @@ impl Meta {
 
     /// The meta bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut entry = |kind: u8, value: &[u8]| {
-            out.reserve(ENTRY_HEAD + value.len());
-            out.push(kind);
-            out.extend_from_slice(&(value.len() as u16).to_le_bytes());
-            out.extend_from_slice(value);
-        };
+        let mut entries: Vec<(u8, Vec<u8>)> = self.others.clone();
+        let mut entry = |kind: u8, value: &[u8]| entries.push((kind, value.to_vec()));
         self.name.iter().for_each(|name| entry(TYPE_NAME, name));
         self.sha256.iter().for_each(|digest| entry(TYPE_SHA256, digest));
         self.blake3.iter().for_each(|digest| entry(TYPE_BLAKE3, digest));
@@ -115,7 +110,11 @@ impl Meta {
             };
             entry(TYPE_ANNEXES, &self.annexes.iter().flat_map(bytes).collect::<Vec<u8>>());
         }
-        out
+        entries.sort_by_key(|(kind, _)| *kind);
+        let bytes = |(kind, value): &(u8, Vec<u8>)| {
+            [&[*kind][..], &(value.len() as u16).to_le_bytes(), value].concat()
+        };
+        entries.iter().flat_map(bytes).collect()
     }
 }
 
@@ -163,15 +162,18 @@ mod tests {
     #[test]
     fn meta_round_trips_and_every_rule_rejects() {
         let meta = Meta::with_name(b"a.tar").unwrap();
-        assert_eq!(Meta::parse(&meta.to_bytes()), Ok(meta));
+        assert_eq!(Meta::parse(&meta.to_bytes()), Ok(meta.clone()));
         assert_eq!(Meta::parse(b""), Ok(Meta::default()));
-        assert_eq!(Meta::parse(b"\x09\x01\x00x"), Ok(Meta::default()), "unknown odd types are skipped");
+        let unknown = Meta { others: vec![(1, b"yz".to_vec()), (9, b"x".to_vec())], ..meta.clone() };
+        assert_eq!(unknown.to_bytes(), b"\x01\x02\x00yz\x02\x05\x00a.tar\x09\x01\x00x");
+        assert_eq!(Meta::parse(&unknown.to_bytes()), Ok(unknown), "unknown odd types are kept");
         let annexes = [3, 9].map(|kind| BoundAnnexes { kind, len: 7, digest: [kind as u8; 32] });
         let full = Meta {
             name: Some(b"a".to_vec()),
             sha256: Some([1; 32]),
             blake3: Some([2; 32]),
             annexes: annexes.to_vec(),
+            others: Vec::new(),
         };
         assert_eq!(Meta::parse(&full.to_bytes()), Ok(full));
         assert_eq!(Meta::parse(b"\x04\x00\x00"), Err(FormatError::CriticalMeta(4)));

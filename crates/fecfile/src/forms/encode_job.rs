@@ -1,7 +1,8 @@
-//! Encodes the sets of one group on all threads, each from a payload of known length to a place of its own.
+//! Encodes the sets of one group on all threads, each to a place of its own.
 //!
-//! Each worker takes a few sets at a time: reads their originals into its own buffers, encodes and hashes those
-//! buffers, and hands every shard to a sink. Only the set roots are kept.
+//! Each worker takes a few sets at a time: gets their originals into its own buffers, from a payload of known length or
+//! from shards that are left, encodes and hashes those buffers, and hands every shard to a sink. Only the set roots are
+//! kept.
 
 use crate::context::{Context, Meter, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -20,6 +21,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Most sets that a worker takes at a time. Their shards stand side by side in each file. Where the system caches files
 /// in large pieces, one long write costs less for each byte than several short ones.
 const RUN: u64 = 4;
+
+/// Gives the originals of the sets of a group. Called from several threads.
+pub(crate) trait SetSource: Sync {
+    /// Fills the rows of set `set`, padding too; returns its bytes of payload. The set's work may use the threads of
+    /// `inner`.
+    ///
+    /// # Errors
+    /// Whatever must end the work.
+    fn fill(&self, set: u32, rows: &mut ShardBuf, inner: Threads) -> Result<u64>;
+}
+
+/// The sets of a group whose payload this is.
+pub(crate) struct PayloadSets<'a> {
+    pub(crate) payload: &'a dyn Payload,
+    pub(crate) group: GroupGeometry,
+}
+
+impl SetSource for PayloadSets<'_> {
+    fn fill(&self, set: u32, rows: &mut ShardBuf, _inner: Threads) -> Result<u64> {
+        let mut payload = 0;
+        for (i, row) in rows.iter_mut().enumerate() {
+            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(set, i));
+            let _stage = stages::enter(Stage::Read, bytes.len() as u64);
+            if !bytes.is_empty() {
+                self.payload.read_at(self.group.shard_offset(set, i), bytes)?;
+            }
+            padding.fill(0);
+            payload += bytes.len() as u64;
+        }
+        Ok(payload)
+    }
+}
 
 /// Takes the shards of sets as they are encoded. Called from several threads.
 pub(crate) trait SetSink: Sync {
@@ -51,6 +84,26 @@ impl ShardsOfSet {
     }
 }
 
+/// Rooms for sets that no job is using: a caller that encodes group after group keeps them from one to the next, since
+/// memory that ever new threads take and give back adds up.
+#[derive(Default)]
+pub(crate) struct SpareRooms(Mutex<Vec<(Shape, Vec<ShardsOfSet>)>>);
+
+impl SpareRooms {
+    /// Room for `run` sets of a shape.
+    fn take(&self, shape: &Shape, run: u32) -> Vec<ShardsOfSet> {
+        let fits = |(made_for, room): &(Shape, Vec<ShardsOfSet>)| {
+            (made_for.code, made_for.shard_len) == (shape.code, shape.shard_len) && room.len() >= run as usize
+        };
+        let spare = lock(&self.0).pop();
+        let new = || ShardsOfSet {
+            originals: ShardBuf::new(shape.code.k(), shape.shard_len),
+            encoded: EncodedSet::new(shape),
+        };
+        spare.filter(fits).map_or_else(|| (0..run).map(|_| new()).collect(), |(_, room)| room)
+    }
+}
+
 /// Refuses sets that do not fit the memory allowed.
 ///
 /// # Errors
@@ -65,7 +118,8 @@ pub(crate) fn check_memory(shape: &Shape, payload: &Place, settings: &Settings) 
 
 /// The work on one group.
 pub(crate) struct EncodeJob<'a> {
-    payload: &'a dyn Payload,
+    source: &'a dyn SetSource,
+    spare: &'a SpareRooms,
     group: GroupGeometry,
     sink: &'a dyn SetSink,
     encoder: SetEncoder,
@@ -87,9 +141,9 @@ fn run_len(workers: usize, sets: u32, set_bytes: u64, budget: u64) -> u32 {
 }
 
 impl<'a> EncodeJob<'a> {
-    /// Prepares to encode `payload`, which is the group's.
+    /// Prepares to encode the sets that `source` gives, which are the group's.
     pub(crate) fn new(
-        payload: &'a dyn Payload,
+        (source, spare): (&'a dyn SetSource, &'a SpareRooms),
         group: &GroupGeometry,
         sink: &'a dyn SetSink,
         meter: &'a dyn Meter,
@@ -110,7 +164,8 @@ impl<'a> EncodeJob<'a> {
             encoder.plan().operations()
         );
         EncodeJob {
-            payload,
+            source,
+            spare,
             group: *group,
             sink,
             encoder,
@@ -143,11 +198,7 @@ impl<'a> EncodeJob<'a> {
     /// Takes sets until none is left.
     fn work(&self) -> Result<()> {
         let shape = self.group.shape();
-        let room = || ShardsOfSet {
-            originals: ShardBuf::new(shape.code.k(), shape.shard_len),
-            encoded: EncodedSet::new(shape),
-        };
-        let mut room: Vec<ShardsOfSet> = (0..self.run).map(|_| room()).collect();
+        let mut room = self.spare.take(shape, self.run);
         while !self.stop.load(Ordering::Relaxed) {
             let first = self.next.fetch_add(self.run.into(), Ordering::Relaxed);
             if first >= u64::from(shape.sets) {
@@ -161,21 +212,13 @@ impl<'a> EncodeJob<'a> {
             self.sink.write(sets.start, &room[..sets.len()])?;
             self.meter.add(payload);
         }
+        lock(&self.spare.0).push((*shape, room));
         Ok(())
     }
 
-    /// Reads a set and computes its shards; returns its bytes of payload.
+    /// Gets a set and computes its shards; returns its bytes of payload.
     fn encode(&self, set: u32, room: &mut ShardsOfSet) -> Result<u64> {
-        let mut payload = 0;
-        for (i, row) in room.originals.iter_mut().enumerate() {
-            let (bytes, padding) = row.split_at_mut(self.group.shard_payload(set, i));
-            let _stage = stages::enter(Stage::Read, bytes.len() as u64);
-            if !bytes.is_empty() {
-                self.payload.read_at(self.group.shard_offset(set, i), bytes)?;
-            }
-            padding.fill(0);
-            payload += bytes.len() as u64;
-        }
+        let payload = self.source.fill(set, &mut room.originals, self.inner)?;
         let rows: Vec<&[u8]> = room.originals.iter().collect();
         let run = Run { executor: &self.inner, observer: &Observed };
         let root = self.encoder.encode(set, &rows, &mut room.encoded, run);

@@ -1,6 +1,7 @@
 //! What a form provides.
 
 use super::encoded::Encoded;
+use super::repair::RepairJob;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Input;
@@ -9,6 +10,7 @@ use crate::ranges::Ranges;
 use crate::report::Examination;
 use fec_core::digest::Digest;
 use fec_core::params;
+use std::path::PathBuf;
 
 /// A form of encodings.
 pub(crate) trait Form: Sync {
@@ -57,6 +59,8 @@ pub(crate) trait Found: Send + Sync {
     fn encoded(&self, nth: usize) -> Encoded<'_>;
     /// Checks every byte of number `nth`.
     fn examine(&self, nth: usize, context: &Context<'_>) -> Examination;
+    /// Makes anew what is not intact of number `nth`, of which `found` tells; returns where that stands.
+    fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>>;
     /// What belongs to none of them.
     fn leftovers(&self) -> &Leftovers;
 }

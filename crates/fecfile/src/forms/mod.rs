@@ -9,6 +9,7 @@ pub(crate) mod container;
 pub(crate) mod encode_job;
 pub mod encoded;
 pub(crate) mod form;
+pub(crate) mod repair;
 pub(crate) mod shards;
 
 pub use crate::groups::{GroupEntry, Groups};

@@ -2,14 +2,16 @@
 
 pub(crate) mod census;
 pub(crate) mod placed;
+mod repair;
 pub(crate) mod scan;
 mod tally;
 pub(crate) mod writer;
 
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
+use super::repair::RepairJob;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::io::ReadAt;
@@ -21,7 +23,7 @@ use fec_core::format::container::{GroupId, HEADER_LEN};
 use fec_core::params;
 use scan::Piped;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The form.
@@ -48,7 +50,7 @@ impl Form for Containers {
         let place = object.place.as_path();
         let census = Census::of_object((bytes, *len), place, &seen.proved, wanted, meter.as_ref())?;
         meter.finish();
-        Ok(Box::new(FoundChains::new(census, Some(bytes.clone()))))
+        Ok(Box::new(FoundChains::new(census, Some((place, bytes)))))
     }
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> 
     let Content::Bytes(bytes, len) = &object.content else { return None };
     let len = annexes::without(bytes.as_ref(), *len).ok()?;
     let census = Census::by_index(bytes.as_ref(), len, wanted)?;
-    Some(Box::new(FoundChains::new(census, Some(bytes.clone()))))
+    Some(Box::new(FoundChains::new(census, Some((&object.place, bytes)))))
 }
 
 /// Finds what a pipe holds. Its bytes are not kept, so nothing can be restored.
@@ -96,13 +98,15 @@ struct FoundChains {
     census: Census,
     chains: Vec<Chain>,
     links: Links,
-    bytes: Option<Arc<dyn ReadAt>>,
+    /// Where they stand; nothing of a pipe, of which only the census is left.
+    object: Option<(PathBuf, Arc<dyn ReadAt>)>,
 }
 
 impl FoundChains {
-    fn new(mut census: Census, bytes: Option<Arc<dyn ReadAt>>) -> FoundChains {
+    fn new(mut census: Census, object: Option<(&Path, &Arc<dyn ReadAt>)>) -> FoundChains {
         let (chains, links) = census.chains();
-        FoundChains { census, chains, links, bytes }
+        let object = object.map(|(place, bytes)| (place.to_path_buf(), bytes.clone()));
+        FoundChains { census, chains, links, object }
     }
 
     /// How many records of each shard are there.
@@ -189,7 +193,11 @@ impl Found for FoundChains {
     }
 
     fn encoded(&self, nth: usize) -> Encoded<'_> {
-        self.census.encoded(&self.chains[nth], &self.links, self.bytes.as_deref())
+        self.census.encoded(
+            &self.chains[nth],
+            &self.links,
+            self.object.as_ref().map(|(_, bytes)| bytes.as_ref()),
+        )
     }
 
     fn examine(&self, nth: usize, _context: &Context<'_>) -> Examination {
@@ -200,6 +208,20 @@ impl Found for FoundChains {
             damage: self.damage(chain),
             gaps: self.census.gaps.list(),
         }
+    }
+
+    fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
+        let chain = &self.chains[nth];
+        let is_intact = found.shards.iter().all(|shard| shard.state == ShardState::Intact);
+        let (Some((place, bytes)), false) = (&self.object, is_intact && found.damage.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let mut others = self.chains.iter().filter(|other| other.root != chain.root);
+        let holds_others = !self.census.leftovers.others.is_empty();
+        if job.out.is_none() && (holds_others || others.any(|other| self.census.has_records(other))) {
+            return Err(Error::at("repair", place.as_path(), ErrorKind::HoldsAnother));
+        }
+        repair::repair((&self.census, &self.links), chain, (place, bytes), job)
     }
 
     fn leftovers(&self) -> &Leftovers {

@@ -3,9 +3,9 @@
 //! Workers put bodies and set paths where they belong, in whatever order sets come. When all sets are done the group
 //! path, the root and the checksum are added to every record's header.
 
-use crate::context::Context;
+use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
-use crate::forms::encode_job::{EncodeJob, SetSink, ShardsOfSet};
+use crate::forms::encode_job::{EncodeJob, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms};
 use crate::io::NewObjects;
 use crate::payload::Payload;
 use crate::stages::{self, Stage};
@@ -14,7 +14,7 @@ use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};
 use fec_core::merkle::Tree;
-use fec_core::params::GroupGeometry;
+use fec_core::params::{FileGeometry, GroupGeometry};
 use std::io::{self, IoSlice};
 use std::sync::Mutex;
 
@@ -106,21 +106,50 @@ pub(crate) fn write(
     context: &Context<'_>,
 ) -> Result<(Digest, u64)> {
     let meter = context.meter("encode", Some(payload.size()));
-    let before = geometry.shape().hash.digest(meta);
-    let id = GroupId { geometry: *geometry, root: [0; 32], before };
-    let mut group = PlacedGroup { out, start: front.len() as u64, id };
-    let tree = EncodeJob::new(payload, geometry, &group, meter.as_ref(), context).run()?;
+    let id = GroupId { geometry: *geometry, root: [0; 32], before: geometry.shape().hash.digest(meta) };
+    let source = PayloadSets { payload, group: *geometry };
+    let (id, tree) =
+        group((&source, &SpareRooms::default()), id, out, front.len() as u64, meter.as_ref(), context)?;
     payload.check_unchanged()?;
-    group.id.root = geometry.root(&tree.root(), &before);
-    let _stage = stages::enter(Stage::Write, 0);
-    group.finish_all(&tree, Threads(context.settings.threads))?;
-    let index = Index::new(fec_core::params::FileGeometry::of_only(geometry), vec![tree.root()], meta);
-    let bytes = index.to_bytes(meta);
-    let end = group.start + group.id.group_len();
-    let put = |at, bytes: &[u8]| out.write_at(OBJECT, at, &mut [IoSlice::new(bytes)]);
-    put(end, &bytes).and_then(|()| put(0, front)).map_err(|e| Error::io("write", out.place(), e))?;
+    let end = front.len() as u64 + id.group_len();
+    let len = ends(FileGeometry::of_only(geometry), vec![tree], (meta, front), out, end)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     meter.finish();
-    Ok((group.id.root, end + bytes.len() as u64))
+    Ok((id.root, len))
+}
+
+/// Writes the records of a group, the first of which stands at `start`, and of which all but the root is known; returns
+/// it with its root, and X.
+pub(super) fn group(
+    source: (&dyn SetSource, &SpareRooms),
+    id: GroupId,
+    out: &dyn NewObjects,
+    start: u64,
+    meter: &dyn Meter,
+    context: &Context<'_>,
+) -> Result<(GroupId, Digest)> {
+    let geometry = id.geometry;
+    let mut group = PlacedGroup { out, start, id };
+    let tree = EncodeJob::new(source, &geometry, &group, meter, context).run()?;
+    group.id.root = geometry.root(&tree.root(), &id.before);
+    let _stage = stages::enter(Stage::Write, 0);
+    group.finish_all(&tree, Threads(context.settings.threads))?;
+    Ok((group.id, tree.root()))
+}
+
+/// Writes what stands around the records, which end at `end`: the meta frame `front`, and the index over the groups with
+/// these trees. Returns the bytes of the container.
+pub(super) fn ends(
+    geometry: FileGeometry,
+    trees: Vec<Digest>,
+    (meta, front): (&[u8], &[u8]),
+    out: &dyn NewObjects,
+    end: u64,
+) -> Result<u64> {
+    let index = Index::new(geometry, trees, meta).to_bytes(meta);
+    let _stage = stages::enter(Stage::Write, index.len() as u64);
+    let put = |at, bytes: &[u8]| out.write_at(OBJECT, at, &mut [IoSlice::new(bytes)]);
+    put(end, &index).and_then(|()| put(0, front)).map_err(|e| Error::io("write", out.place(), e))?;
+    Ok(end + index.len() as u64)
 }

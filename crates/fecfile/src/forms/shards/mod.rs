@@ -2,10 +2,12 @@
 
 mod examine;
 mod gather;
+mod repair;
 pub(crate) mod writer;
 
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
+use super::repair::RepairJob;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -14,6 +16,7 @@ use crate::report::Examination;
 use fec_core::digest::Digest;
 use fec_core::params;
 use gather::{Gathered, ShardSet};
+use std::path::PathBuf;
 
 /// The form.
 pub(crate) struct ShardFiles;
@@ -107,6 +110,12 @@ impl Found for FoundShards {
             true => examine::one(&self.sets[nth], context),
             false => examine::all(&self.sets[nth], context),
         }
+    }
+
+    fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
+        let (before, rest) = self.sets.split_at(nth);
+        let Some((set, behind)) = rest.split_first() else { return Ok(Vec::new()) };
+        repair::repair(set, [before, behind], found, job)
     }
 
     fn leftovers(&self) -> &Leftovers {

@@ -4,9 +4,11 @@
 //! buffers, and writes every shard to its place in its file. Only the set roots are kept; when all sets
 //! are done, the group path is added to every proof, and the headers at both ends name the root.
 
-use crate::context::Context;
+use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
-use crate::forms::encode_job::{EncodeJob, SetSink, ShardsOfSet, check_memory};
+use crate::forms::encode_job::{
+    EncodeJob, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
+};
 use crate::io::{NewObjects, Store};
 use crate::payload::{Options, Payload};
 use crate::report::Written;
@@ -51,14 +53,10 @@ pub(crate) fn write(
     let output_bytes = layout.file_len * code.n() as u64;
     let out = store.create(&names, output_bytes)?;
     let meter = context.meter("encode", Some(payload.size()));
-    let sink = ShardSink { out: out.as_ref(), layout, shape };
-    let tree = EncodeJob::new(payload, &geometry, &sink, meter.as_ref(), context).run()?;
-    payload.check_unchanged()?;
-    let encoding = Encoding::new(geometry, tree.root(), &meta);
-    {
-        let _stage = stages::enter(Stage::Write, 0);
-        finish_files(out.as_ref(), &encoding, &meta, &tree, Threads(settings.threads))?;
-    }
+    let indices: Vec<usize> = (0..code.n()).collect();
+    let files = NewShards { out: out.as_ref(), indices: &indices };
+    let source = PayloadSets { payload, group: geometry };
+    let encoding = files.write(&source, &geometry, &meta, meter.as_ref(), context)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     let _stage = stages::enter(Stage::Sync, 0);
@@ -68,7 +66,7 @@ pub(crate) fn write(
 }
 
 /// NAME.017.shard, with the name cut where a file name would be too long.
-fn file_name(name: &[u8], index: usize) -> OsString {
+pub(super) fn file_name(name: &[u8], index: usize) -> OsString {
     const LONGEST: usize = 255 - ".000.shard".len();
     let mut end = name.len().min(LONGEST);
     // Not in the middle of a UTF-8 character, if it is one.
@@ -80,9 +78,83 @@ fn file_name(name: &[u8], index: usize) -> OsString {
     OsString::from_vec(out)
 }
 
-/// Puts the shards of sets into n objects, one for each index.
+/// Shard files that are written.
+pub(super) struct NewShards<'a> {
+    pub(super) out: &'a dyn NewObjects,
+    /// The index of each.
+    pub(super) indices: &'a [usize],
+}
+
+impl NewShards<'_> {
+    /// Writes them from the sets that `source` gives; returns the encoding.
+    pub(super) fn write(
+        &self,
+        source: &dyn SetSource,
+        geometry: &GroupGeometry,
+        meta: &[u8],
+        meter: &dyn Meter,
+        context: &Context<'_>,
+    ) -> Result<Encoding> {
+        let layout = Layout::new(geometry, meta.len() as u32);
+        let spare = SpareRooms::default();
+        let sink = ShardSink { files: self, layout, shape: *geometry.shape() };
+        let tree = EncodeJob::new((source, &spare), geometry, &sink, meter, context).run()?;
+        let encoding = Encoding::new(*geometry, tree.root(), meta);
+        let _stage = stages::enter(Stage::Write, 0);
+        self.finish(&encoding, meta, &tree, Threads(context.settings.threads))?;
+        Ok(encoding)
+    }
+
+    /// Completes the proofs, copies them to the end, and writes both headers of every file.
+    fn finish(&self, encoding: &Encoding, meta: &[u8], tree: &Tree, threads: Threads) -> Result<()> {
+        let first_error: Mutex<Option<io::Error>> = Mutex::new(None);
+        threads.run(self.indices.len(), &|object| {
+            if let Err(e) = self.finish_file(object, encoding, meta, tree) {
+                lock(&first_error).get_or_insert(e);
+            }
+        });
+        into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", self.out.place(), e)))
+    }
+
+    fn finish_file(&self, object: usize, encoding: &Encoding, meta: &[u8], tree: &Tree) -> io::Result<()> {
+        let (out, index) = (self.out, self.indices[object]);
+        let layout = encoding.layout();
+        let shape = encoding.geometry.shape();
+        let (proof_len, set_path_len) = (shape.proof_len(), shape.set_path_len());
+        if let Some(sets_in_piece) = PROOF_PIECE.checked_div(proof_len) {
+            let sets_in_piece = sets_in_piece.max(1);
+            let mut piece = Vec::new();
+            for first in (0..shape.sets).step_by(sets_in_piece) {
+                let count = sets_in_piece.min((shape.sets - first) as usize);
+                piece.resize(count * proof_len, 0);
+                let [head, tail] = layout.proofs(first);
+                // The set path of the last proof of all ends before its group path: so much must be there.
+                let known = piece.len() - (proof_len - set_path_len);
+                if out.read_back(object, head, &mut piece)? < known {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "what was written is not there any more",
+                    ));
+                }
+                for (set, proof) in (first as usize..).zip(piece.chunks_exact_mut(proof_len)) {
+                    tree.write_path(set, &mut proof[set_path_len..]);
+                }
+                put(out, object, head, &piece)?;
+                put(out, object, tail, &piece)?;
+            }
+        }
+        // Header and meta, behind which stand zeros; at the end the other way round.
+        let header = ShardHeader { index: index as u32, encoding: *encoding }.to_bytes();
+        let mut padded = meta.to_vec();
+        padded.resize(layout.padded_meta_len() as usize, 0);
+        put(out, object, layout.tail_meta, &[&padded[..], &header].concat())?;
+        put(out, object, 0, &[&header[..], &padded].concat())
+    }
+}
+
+/// Puts the shards of sets into the files.
 struct ShardSink<'a> {
-    out: &'a dyn NewObjects,
+    files: &'a NewShards<'a>,
     layout: Layout,
     shape: Shape,
 }
@@ -94,16 +166,16 @@ impl SetSink for ShardSink<'_> {
         let mut proofs = vec![0; sets.len() * proof_len];
         // The group path of the last proof comes at the end, like those of the others.
         let known = proofs.len() - (proof_len - set_path_len);
-        for i in 0..self.shape.code.n() {
+        let out = self.files.out;
+        for (object, &i) in self.files.indices.iter().enumerate() {
             let mut shards: Vec<IoSlice> = sets.iter().map(|set| IoSlice::new(set.shard(i))).collect();
             for (set, proof) in sets.iter().zip(proofs.chunks_exact_mut(proof_len)) {
                 set.write_path(i, &mut proof[..set_path_len]);
             }
             let _stage = stages::enter(Stage::Write, (sets.len() * self.shape.shard_len) as u64);
-            self.out
-                .write_at(i, self.layout.shard(first), &mut shards)
-                .and_then(|()| put(self.out, i, self.layout.proofs(first)[0], &proofs[..known]))
-                .map_err(|e| Error::io("write", self.out.place(), e))?;
+            out.write_at(object, self.layout.shard(first), &mut shards)
+                .and_then(|()| put(out, object, self.layout.proofs(first)[0], &proofs[..known]))
+                .map_err(|e| Error::io("write", out.place(), e))?;
         }
         Ok(())
     }
@@ -112,61 +184,4 @@ impl SetSink for ShardSink<'_> {
 /// Writes bytes at a place of an object.
 fn put(out: &dyn NewObjects, object: usize, at: u64, bytes: &[u8]) -> io::Result<()> {
     out.write_at(object, at, &mut [IoSlice::new(bytes)])
-}
-
-/// Completes the proofs, copies them to the end, and writes both headers of every file.
-fn finish_files(
-    out: &dyn NewObjects,
-    encoding: &Encoding,
-    meta: &[u8],
-    tree: &Tree,
-    threads: Threads,
-) -> Result<()> {
-    let first_error: Mutex<Option<io::Error>> = Mutex::new(None);
-    threads.run(encoding.geometry.shape().code.n(), &|i| {
-        if let Err(e) = finish_file(out, i, encoding, meta, tree) {
-            lock(&first_error).get_or_insert(e);
-        }
-    });
-    into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", out.place(), e)))
-}
-
-fn finish_file(
-    out: &dyn NewObjects,
-    index: usize,
-    encoding: &Encoding,
-    meta: &[u8],
-    tree: &Tree,
-) -> io::Result<()> {
-    let layout = encoding.layout();
-    let shape = encoding.geometry.shape();
-    let (proof_len, set_path_len) = (shape.proof_len(), shape.set_path_len());
-    if let Some(sets_in_piece) = PROOF_PIECE.checked_div(proof_len) {
-        let sets_in_piece = sets_in_piece.max(1);
-        let mut piece = Vec::new();
-        for first in (0..shape.sets).step_by(sets_in_piece) {
-            let count = sets_in_piece.min((shape.sets - first) as usize);
-            piece.resize(count * proof_len, 0);
-            let [head, tail] = layout.proofs(first);
-            // The set path of the last proof of all ends before its group path: so much must be there.
-            let known = piece.len() - (proof_len - set_path_len);
-            if out.read_back(index, head, &mut piece)? < known {
-                return Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "what was written is not there any more",
-                ));
-            }
-            for (set, proof) in (first as usize..).zip(piece.chunks_exact_mut(proof_len)) {
-                tree.write_path(set, &mut proof[set_path_len..]);
-            }
-            put(out, index, head, &piece)?;
-            put(out, index, tail, &piece)?;
-        }
-    }
-    // Header and meta, behind which stand zeros; at the end the other way round.
-    let header = ShardHeader { index: index as u32, encoding: *encoding }.to_bytes();
-    let mut padded = meta.to_vec();
-    padded.resize(layout.padded_meta_len() as usize, 0);
-    put(out, index, layout.tail_meta, &[&padded[..], &header].concat())?;
-    put(out, index, 0, &[&header[..], &padded].concat())
 }

@@ -1,0 +1,86 @@
+//! `fec repair`: damaged and missing shard files, or a damaged container, made anew.
+
+use crate::args;
+use crate::failure::{Exit, Failure, Result};
+use crate::inputs::{Inputs, inputs};
+use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::target::is_dash;
+use fec_core::params::Form;
+use fecfile::Context;
+use fecfile::archive::Archive;
+use fecfile::names::{hex, show};
+use fecfile::repair::{Repair, Repaired};
+use serde::Serialize;
+use std::time::Instant;
+
+pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let needs_files =
+        || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");
+    if args.inputs.iter().chain(&args.output).any(|path| is_dash(path)) {
+        return Err(needs_files());
+    }
+    let Inputs::Objects(input) = inputs(&args.inputs)? else { return Err(needs_files()) };
+    let bars = settings.bars("repair");
+    let context = Context { settings: settings.library, progress: &bars };
+    let archive = Archive::open(&input, args.root, &context)?;
+    let policy = settings.policy(args.force);
+    let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
+    let repaired = archive.repair(how, &context)?;
+    let report = Report::new(&repaired, started);
+    settings.report(&report, &report.describe(), false)?;
+    Ok(if args.dry_run && !repaired.files.is_empty() { Exit::Mendable } else { Exit::Done })
+}
+
+/// Files that are listed before the rest is only counted.
+const LINES: usize = 20;
+
+/// What `repair` says at the end, as text and JSON.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema_version: u32,
+    command: &'static str,
+    form: &'static str,
+    root: String,
+    /// Whether the files were written, or only would be.
+    written: bool,
+    files: Vec<String>,
+    of: usize,
+    seconds: f64,
+}
+
+impl Report {
+    fn new(repaired: &Repaired, started: Instant) -> Report {
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: "repair",
+            form: match repaired.form {
+                Form::Shards => "shards",
+                Form::Container => "container",
+            },
+            root: hex(&repaired.root),
+            written: repaired.written,
+            files: repaired.files.iter().map(show).collect(),
+            of: repaired.of,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let what = match (self.form, self.of) {
+            ("container", _) => "the container".to_owned(),
+            (_, of) => format!("{} of {of} shard files", self.files.len()),
+        };
+        let mut out = match (self.files.is_empty(), self.written) {
+            (true, _) => "all is intact: nothing to repair\n".to_owned(),
+            (false, true) => format!("made anew: {what}\n"),
+            (false, false) => format!("would be made anew: {what}\n"),
+        };
+        self.files.iter().take(LINES).for_each(|file| out.push_str(&format!("  {file}\n")));
+        if self.files.len() > LINES {
+            out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
+        }
+        out.push_str(&format!("root {}\n", self.root));
+        out
+    }
+}

@@ -1,0 +1,60 @@
+//! Writes a damaged container anew, bit for bit.
+
+use super::census::{Census, Chain, Links};
+use super::placed;
+use crate::error::{Error, ErrorKind, Result};
+use crate::forms::encode_job::SpareRooms;
+use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
+use crate::io::{NewObjects, ReadAt};
+use fec_core::format::container::{GroupId, MetaFrame};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes all of a chain anew that was found in `object`, which stands at `place`. Returns where it stands.
+///
+/// # Errors
+/// When the meta is lost, and those of the files.
+pub(super) fn repair(
+    (census, links): (&Census, &Links),
+    chain: &Chain,
+    (place, object): (&Path, &Arc<dyn ReadAt>),
+    job: &RepairJob<'_>,
+) -> Result<Vec<PathBuf>> {
+    let path = job.out.unwrap_or(place).to_path_buf();
+    if job.dry_run {
+        return Ok(vec![path]);
+    }
+    let meta = census.meta(chain, links).ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
+    let groups = census.groups(chain, links);
+    let shape = *groups.largest();
+    let geometry = chain.geometry.expect("a chain that can be restored has an end");
+    job.check_memory(shape.set_bytes())?;
+    let replaces = job.out.is_none() || job.policy.force;
+    let files = [NewFile { path, replaces, old: Some(object.clone()) }];
+    let out = Box::new(NewFiles::create(&files, job.policy.sync)?);
+    let encoded = census.encoded(chain, links, Some(object.as_ref()));
+    let meter = job.context.meter("repair", Some(geometry.payload_len()));
+    let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };
+    let mut before = shape.hash.digest(&meta);
+    let mut at = front.len() as u64;
+    let mut trees = Vec::new();
+    let spare = SpareRooms::default();
+    for group in groups.iter() {
+        let records = encoded.records.as_ref();
+        let source = DecodedSets { records, group, decode: job.decode };
+        let id = GroupId { geometry: group.geometry, root: [0; 32], before };
+        let (id, tree) = placed::group((&source, &spare), id, out.as_ref(), at, meter.as_ref(), &job.half())?;
+        before = id.root;
+        at += id.group_len();
+        trees.push(tree);
+    }
+    meter.finish();
+    if chain.root != Some(before) {
+        return Err(Error::new("repair", ErrorKind::OtherRoot));
+    }
+    let len = placed::ends(geometry, trees, (&meta, &front), out.as_ref(), at)?;
+    out.keep_annexes(&files, len)?;
+    out.commit()?;
+    let [file] = files;
+    Ok(vec![file.path])
+}

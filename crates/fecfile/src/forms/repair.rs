@@ -1,0 +1,126 @@
+//! What repairing shares, whatever the form: originals from the shards that are left, and files that take the place of
+//! what is damaged or missing.
+
+use super::encode_job::SetSource;
+use super::encoded::Records;
+use crate::context::{Context, Settings};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::forms::annexes;
+use crate::groups::GroupEntry;
+use crate::io::output::{FileOut, Policy};
+use crate::io::{NewObjects, ReadAt};
+use crate::threads::Threads;
+use fec_core::block::ShardBuf;
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A repair that was asked for.
+pub(crate) struct RepairJob<'a> {
+    /// Where what is made anew goes; in place if it is not given.
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) policy: Policy,
+    /// Nothing is written.
+    pub(crate) dry_run: bool,
+    pub(crate) decode: &'a DecodeSet<'a>,
+    pub(crate) context: &'a Context<'a>,
+}
+
+impl<'a> RepairJob<'a> {
+    /// Refuses sets that do not fit the memory allowed twice: a set is decoded, and encoded again.
+    ///
+    /// # Errors
+    /// [`SetMemory`](ErrorKind::SetMemory).
+    pub(crate) fn check_memory(&self, set_bytes: u64) -> Result<()> {
+        let (need, most) = (set_bytes.saturating_mul(2), self.context.settings.max_memory);
+        if need > most {
+            return Err(Error::new("repair", ErrorKind::SetMemory { need, most }));
+        }
+        Ok(())
+    }
+
+    /// The context of the encoder, which leaves half of the memory to decoders.
+    pub(crate) fn half(&self) -> Context<'a> {
+        let settings = self.context.settings;
+        Context { settings: Settings { max_memory: settings.max_memory / 2, ..settings }, ..*self.context }
+    }
+}
+
+/// Decodes a set of a group into rows of its originals; returns its bytes of payload.
+pub(crate) type DecodeSet<'a> =
+    dyn Fn(&dyn Records, &GroupEntry, u32, &mut ShardBuf, Threads) -> Result<u64> + Sync + 'a;
+
+/// The sets of a group, decoded from the shards that are left.
+pub(crate) struct DecodedSets<'a> {
+    pub(crate) records: &'a dyn Records,
+    pub(crate) group: GroupEntry,
+    pub(crate) decode: &'a DecodeSet<'a>,
+}
+
+impl SetSource for DecodedSets<'_> {
+    fn fill(&self, set: u32, rows: &mut ShardBuf, inner: Threads) -> Result<u64> {
+        (self.decode)(self.records, &self.group, set, rows, inner)
+    }
+}
+
+/// A file that is made anew.
+pub(crate) struct NewFile {
+    pub(crate) path: PathBuf,
+    /// Whether something may stand there that goes away.
+    pub(crate) replaces: bool,
+    /// What was there, with its annexes: they are kept.
+    pub(crate) old: Option<Arc<dyn ReadAt>>,
+}
+
+/// Files on their way to their names.
+pub(crate) struct NewFiles(Vec<FileOut>);
+
+impl NewFiles {
+    /// Starts all of them.
+    ///
+    /// # Errors
+    /// When one exists and may not be replaced, or cannot be made.
+    pub(crate) fn create(files: &[NewFile], sync: bool) -> Result<NewFiles> {
+        let create = |file: &NewFile| FileOut::create(&file.path, Policy { force: file.replaces, sync });
+        files.iter().map(create).collect::<Result<_>>().map(NewFiles)
+    }
+
+    /// Puts the annexes of what was there behind each file, all of which has `len` bytes by now.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(crate) fn keep_annexes(&self, files: &[NewFile], len: u64) -> Result<()> {
+        const PIECE: u64 = 1 << 20;
+        for (out, file) in self.0.iter().zip(files) {
+            let Some(old) = &file.old else { continue };
+            let fail = |e| Error::io("read", file.path.as_path(), e);
+            let end = old.size().map_err(fail)?;
+            let from = annexes::without(old.as_ref(), end).map_err(fail)?;
+            for at in (from..end).step_by(PIECE as usize) {
+                let mut piece = vec![0; PIECE.min(end - at) as usize];
+                old.read_exact_at(at, &mut piece).map_err(fail)?;
+                out.put(len + (at - from), &piece)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl NewObjects for NewFiles {
+    fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        self.0[object].write_at(0, offset, parts)
+    }
+
+    fn place(&self) -> Place {
+        self.0.first().map_or(Place::Nowhere, NewObjects::place)
+    }
+
+    fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.0[object].read_back(0, offset, out)
+    }
+
+    /// Each by itself: after an interruption the others are repaired by doing it again.
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.0.into_iter().try_for_each(|file| NewObjects::commit(Box::new(file)))
+    }
+}

@@ -1,0 +1,107 @@
+//! Makes damaged and missing shard files anew, bit for bit.
+
+use super::gather::ShardSet;
+use super::writer::{NewShards, file_name};
+use crate::error::{Error, ErrorKind, Result};
+use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
+use crate::io::folder::open_file;
+use crate::io::{NewObjects, ReadAt};
+use crate::names::{is_plain, show};
+use crate::report::{Examination, ShardReport, ShardState};
+use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use std::path::{Path, PathBuf};
+
+/// Makes the files of `set` anew that are not intact; `others` are the sets of other roots. Returns where they stand.
+///
+/// # Errors
+/// When the name or another copy of the meta is lost, when a file also belongs to another root, and those of the files.
+pub(super) fn repair(
+    set: &ShardSet,
+    others: [&[ShardSet]; 2],
+    found: &Examination,
+    job: &RepairJob<'_>,
+) -> Result<Vec<PathBuf>> {
+    let geometry = set.encoding.geometry;
+    let mut indices = Vec::new();
+    let mut files = Vec::new();
+    for shard in found.shards.iter().filter(|shard| shard.state != ShardState::Intact) {
+        for file in new_files(set, others, shard, job)? {
+            indices.push(shard.index as usize);
+            files.push(file);
+        }
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    if files.is_empty() || job.dry_run {
+        return Ok(paths);
+    }
+    let meta = set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
+    job.check_memory(geometry.shape().set_bytes())?;
+    if let Some(folder) = job.out {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, e))?;
+    }
+    let out = Box::new(NewFiles::create(&files, job.policy.sync)?);
+    let encoded = set.encoded();
+    let meter = job.context.meter("repair", Some(geometry.payload_len()));
+    let source =
+        DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
+    let shards = NewShards { out: out.as_ref(), indices: &indices };
+    let encoding = shards.write(&source, &geometry, &meta, meter.as_ref(), &job.half())?;
+    meter.finish();
+    if encoding.root != set.encoding.root {
+        return Err(Error::new("repair", ErrorKind::OtherRoot));
+    }
+    out.keep_annexes(&files, set.encoding.layout().file_len)?;
+    out.commit()?;
+    Ok(paths)
+}
+
+/// Whether a header at either end of a file says that it was this shard, of which too little is left to count.
+fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
+    let Ok(Some(file)) = open_file(path) else { return false };
+    let tail = file.size().unwrap_or(0).saturating_sub(HEADER_LEN as u64);
+    let header = ShardHeader { index, encoding: set.encoding }.to_bytes();
+    [0, tail].into_iter().any(|at| {
+        let mut bytes = [0; HEADER_LEN];
+        file.read_exact_at(at, &mut bytes).is_ok() && bytes == header
+    })
+}
+
+/// The files that take the place of those that claim a shard and are damaged; or the file of one that is missing.
+fn new_files(
+    set: &ShardSet,
+    others: [&[ShardSet]; 2],
+    shard: &ShardReport,
+    job: &RepairJob<'_>,
+) -> Result<Vec<NewFile>> {
+    let in_folder = |folder: &Path, place: &Path| place.file_name().map(|name| folder.join(name));
+    let members = &set.members[shard.index as usize];
+    if members.is_empty() {
+        let name =
+            set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.name.as_deref();
+        let name = name.unwrap_or(b"payload");
+        if !is_plain(name) {
+            return Err(Error::new("repair", ErrorKind::NameNotPlain));
+        }
+        let beside = set.members.iter().flatten().next().and_then(|member| member.file.place.parent());
+        let folder = job.out.or(beside).unwrap_or(Path::new(""));
+        let path = folder.join(file_name(name, shard.index as usize));
+        let replaces = job.policy.force || is_rest_of(&path, set, shard.index);
+        return Ok(vec![NewFile { path, replaces, old: None }]);
+    }
+    let is_damaged = |place: &Path| shard.damage.iter().any(|damage| damage.file == show(place));
+    let mut files = Vec::new();
+    for file in members.iter().map(|member| &member.file).filter(|file| is_damaged(&file.place)) {
+        let mut claims =
+            others.iter().flat_map(|sets| sets.iter()).flat_map(|set| set.members.iter().flatten());
+        if job.out.is_none() && claims.any(|other| other.file.place == file.place) {
+            return Err(Error::at("repair", file.place.as_path(), ErrorKind::HoldsAnother));
+        }
+        let path = match job.out {
+            Some(folder) => in_folder(folder, &file.place).unwrap_or_else(|| folder.join("shard")),
+            None => file.place.clone(),
+        };
+        let replaces = job.out.is_none() || job.policy.force;
+        files.push(NewFile { path, replaces, old: Some(file.bytes.clone()) });
+    }
+    Ok(files)
+}

@@ -1,0 +1,108 @@
+//! Making anew what is damaged or missing of an encoding, bit for bit.
+
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::forms::encoded::Records;
+use crate::forms::repair::RepairJob;
+use crate::groups::GroupEntry;
+use crate::io::output::Policy;
+use crate::report::Outcome;
+use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
+use crate::stages::Observed;
+use crate::threads::Threads;
+use fec_core::block::ShardBuf;
+use fec_core::digest::Digest;
+use fec_core::params::Form;
+use fec_core::set::{PlanCache, Run, SetError};
+use std::path::{Path, PathBuf};
+
+/// How to repair.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair<'a> {
+    /// Where what is made anew goes: a folder for shard files, a file for a container. In place if it is not given.
+    pub out: Option<&'a Path>,
+    /// Whether files that stand in the way may be replaced (what is damaged always may, in place), and when it is done.
+    pub policy: Policy,
+    /// Nothing is written; what would be is told.
+    pub dry_run: bool,
+}
+
+/// What a repair did.
+#[derive(Debug)]
+pub struct Repaired {
+    /// The form of the encoding.
+    pub form: Form,
+    /// Its root.
+    pub root: Digest,
+    /// The files that were made anew, or would be; none if all was intact.
+    pub files: Vec<PathBuf>,
+    /// Shard files that the encoding has, or 1 for a container.
+    pub of: usize,
+    /// Whether they were written.
+    pub written: bool,
+}
+
+impl Archive {
+    /// Makes damaged and missing shard files anew, or a damaged container, each bit for bit as it was first written: each
+    /// set is decoded from the shards that are left, encoded again, and the root that comes of it compared, before a
+    /// file takes its place. A shard file that is missing gets its name of section 8 of the format, beside the others;
+    /// annexes are kept. Takes twice the work of encoding, and the room of the new files.
+    ///
+    /// # Errors
+    /// [`Lost`](ErrorKind::Lost) when too little is left, [`MetaLost`](ErrorKind::MetaLost),
+    /// [`OtherRoot`](ErrorKind::OtherRoot), [`HoldsAnother`](ErrorKind::HoldsAnother), and those of the files. Nothing is
+    /// changed then, except by an error while the new files take their names: each does by itself.
+    pub fn repair(&self, how: Repair<'_>, context: &Context<'_>) -> Result<Repaired> {
+        let found = self.examine(context);
+        let encoded = self.encoded();
+        let code = encoded.shape().code;
+        let Some(root) = self.root().filter(|_| found.weakest as usize >= code.k()) else {
+            let walk = SetWalk::new(&context.silent(), self.plans());
+            let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
+            let restored = self.restored(&encoded, outcome, false)?;
+            return Err(Error::new("repair", ErrorKind::Lost(Box::new(restored))));
+        };
+        let Repair { out, policy, dry_run } = how;
+        if self.form() == Form::Container && out.is_none() && !self.others().is_empty() {
+            return Err(Error::new("repair", ErrorKind::HoldsAnother));
+        }
+        let spare = SpareDecoders::default();
+        let decode =
+            |records: &dyn Records, group: &GroupEntry, set: u32, rows: &mut ShardBuf, inner: Threads| {
+                let set = SetEntry { group: *group, set };
+                decode(records, &set, rows, (self.plans(), &spare), inner)
+            };
+        let job = RepairJob { out, policy, dry_run, decode: &decode, context };
+        let files = self.repair_form(&found, &job)?;
+        let of = if self.form() == Form::Shards { code.n() } else { 1 };
+        Ok(Repaired { form: self.form(), root, written: !dry_run && !files.is_empty(), files, of })
+    }
+}
+
+/// Decodes a set from the shards that are left into `rows`; returns its bytes of payload.
+fn decode(
+    records: &dyn Records,
+    set: &SetEntry,
+    rows: &mut ShardBuf,
+    (plans, spare): (&PlanCache, &SpareDecoders),
+    inner: Threads,
+) -> Result<u64> {
+    let GroupEntry { geometry, tree, .. } = &set.group;
+    let (made_for, mut decoder) = spare.take(geometry.shape(), false);
+    let mut reading = decoder.begin(geometry, tree, set.set);
+    load(records, set, &mut reading, &mut Outcome::default());
+    let run = Run { executor: &inner, observer: &Observed };
+    let decoded = reading.decode(plans, run).map_err(|undecoded| undecoded.error).map(|decoded| {
+        for (index, row) in (0..).zip(rows.iter_mut()) {
+            row.copy_from_slice(decoded.row(index));
+        }
+    });
+    spare.put_back((made_for, decoder));
+    match decoded {
+        Ok(()) => Ok(set.originals().map(|(.., len)| len as u64).sum()),
+        // There were enough when all was looked at.
+        Err(SetError::TooFew { .. }) => Err(Error::new("repair", ErrorKind::Changed)),
+        Err(error) => Err(untrue((geometry.number(), set.set, error))),
+    }
+}
