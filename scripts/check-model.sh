@@ -10,9 +10,10 @@
 # where the stack stands, by up to 2 % in L1, and the model's stands a kilobyte or so below that of the code (it is
 # called by others): both are run with it in eight places, an eighth of the distance apart at which L1 repeats (the
 # length of the environment moves it), and the means are compared.
-# Streams (gather, spread and all around them) must agree as well. Where the model is coarser, limits are wider: sets
-# with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack is not known better; which
-# products the scalar kernel looks up depends on the data (8 % in L1 for sets, 2 % for streams).
+# Streams (gather, spread and all around them) must agree within 1.5 % in L1: they are 0.5 to 1 % low. Where the model is
+# coarser, limits are wider: sets with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack
+# is not known better; which products the scalar kernel looks up depends on the data (8 % in L1 for sets, 2 % for
+# streams).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
@@ -69,8 +70,8 @@ check() {
 for backend in ${backends//,/ }; do
     # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
     case $backend in
-        ssse3) l1=1 places=8 ;;
-        scalar) l1=8 places=1 ;;
+        ssse3) l1=1 streams=1.5 places=8 ;;
+        scalar) l1=8 streams=2 places=1 ;;
         *) continue ;;
     esac
     check 1 $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
@@ -80,7 +81,7 @@ for backend in ${backends//,/ }; do
     check $places $l1.5 1 --backend "$backend" -k 128 -m 128 --set-size 1M
     check $places $((l1 > 2 ? l1 : 2)) 1 --backend "$backend" -k 86 -m 14 --set-size 1M
     for profile in bounded classic-blocks; do
-        check $places $((l1 > 2 ? 2 : l1)) 1 --backend "$backend" --profile "$profile"
+        check $places $streams 1 --backend "$backend" --profile "$profile"
     done
 done
 [ "$failed" = 0 ] || fail "the model is too far from cachegrind"
