@@ -5,15 +5,15 @@
 #
 #   scripts/check-model.sh [FEC]
 #
-# Sets with vectors must agree within 1 %, in L1 and L2 (128 + 128 within 1.5 % in L1: its rows of 8 KiB all begin in
-# one set of the cache, and what stays of them depends on the order of every access). What a transform misses depends on
-# where the stack stands, by up to 2 % in L1, and the model's stands a kilobyte or so below that of the code (it is
-# called by others): both are run with it in eight places, an eighth of the distance apart at which L1 repeats (the
-# length of the environment moves it), and the means are compared.
-# Streams (gather, spread and all around them) must agree within 1.5 % in L1: they are 0.5 to 1 % low. Where the model is
-# coarser, limits are wider: sets with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack
-# is not known better; which products the scalar kernel looks up depends on the data (8 % in L1 for sets, 2 % for
-# streams).
+# Sets by a matrix must agree within 1 %, in L1 and L2; by a transform within 2 % in L1, where all but 128 + 128 are within
+# 0.7 % as a rule. What a transform misses depends on where the stack stands, by up to 2 % in L1, and the model's stands a
+# kilobyte or so below that of the code (it is called by others): both are run with it in eight places, an eighth of the
+# distance apart at which L1 repeats (the length of the environment moves it), and the means are compared. The rows of
+# 128 + 128, of 8 KiB, all begin in one set of the cache, so that it matters too where the heap stands: 0.9 to 1.7 % were
+# seen, 3 % are allowed.
+# Streams (gather, spread and all around them) are 0.3 to 1 % low in L1: 2 % are allowed. Where the model is coarser, limits
+# are wider: sets with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack is not known
+# better; which products the scalar kernel looks up depends on the data (8 % in L1 for sets, 3 % for streams).
 #
 # On Debian, as root, it installs valgrind.
 set -euo pipefail
@@ -70,16 +70,16 @@ check() {
 for backend in ${backends//,/ }; do
     # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
     case $backend in
-        ssse3) l1=1 streams=1.5 places=8 ;;
-        scalar) l1=8 streams=2 places=1 ;;
+        ssse3) l1=1 transforms=2 aligned=3 streams=2 places=8 ;;
+        scalar) l1=8 transforms=8 aligned=8 streams=3 places=1 ;;
         *) continue ;;
     esac
     check 1 $l1 1 --backend "$backend" -k 10 -m 4 --set-size 2M
     check 1 $l1 1 --backend "$backend" -k 17 -m 3 --set-size 512K
-    check $places $l1 1 --backend "$backend" -k 33 -m 67 --set-size 1M
-    check $places $l1 1 --backend "$backend" -k 50 -m 50 --set-size 1M
-    check $places $l1.5 1 --backend "$backend" -k 128 -m 128 --set-size 1M
-    check $places $((l1 > 2 ? l1 : 2)) 1 --backend "$backend" -k 86 -m 14 --set-size 1M
+    check $places $transforms 1 --backend "$backend" -k 33 -m 67 --set-size 1M
+    check $places $transforms 1 --backend "$backend" -k 50 -m 50 --set-size 1M
+    check $places $aligned 1 --backend "$backend" -k 128 -m 128 --set-size 1M
+    check $places $transforms 1 --backend "$backend" -k 86 -m 14 --set-size 1M
     for profile in bounded classic-blocks; do
         check $places $streams 1 --backend "$backend" --profile "$profile"
     done
