@@ -605,15 +605,15 @@ class Session:
             ("par2", self.mends(self.par2, tree, "kept", hurt, check=False))], note="fec with --revert")
 
     def many_par2(self, tree, sizes):
-        """Options for as many recovery bytes as fec has"""
+        """Options for as many recovery bytes as fec has; -n1, as each volume has what par2 says of all files, several times"""
         block = self.args.par2_block
-        return "-s%d" % block, "-c%d" % round((sizes["recovery_bytes"] if sizes else 0.16 * tree.bytes) / block)
+        return "-s%d" % block, "-c%d" % round((sizes["recovery_bytes"] if sizes else 0.16 * tree.bytes) / block), "-n1"
 
     def row5(self):
         tree, lost = self.tree("many"), self.size.lost
         sizes = self.tried(self.keep, tree, "kept16")
         options = self.many_par2(tree, sizes)
-        note = "par2 %s %s: as many recovery bytes" % options
+        note = "par2 %s: as many recovery bytes" % " ".join(options)
         what = "%s files, %s B" % (format(len(tree.sizes), ","), format(tree.bytes, ","))
         self.race("protect " + what, [
             ("fec", self.protects(self.fec, tree, "new", self.fec.protect(tree, "new", 1))),
@@ -632,7 +632,8 @@ class Session:
         self.keep_par2(tree, "kept", *options)
         cells.append(self.counted(self.par2, tree, "kept", hurt, self.args.seeds))
         what = "%d files deleted, a byte changed in %d" % (lost, lost)
-        self.line(what + ", repaired", cells[0], cells[2], "", "fec -r 16%; " + note + "; median of elapsed time on %d threads" % self.args.threads)
+        self.line(what + ", repaired", cells[0], cells[2], "",
+                  "fec -r 16%%; %s; median of elapsed time on %d threads" % (note, self.args.threads))
         self.line(what + ", repaired", cells[1], "", "", "fec -r 14%")
 
     def row6(self):
@@ -655,7 +656,8 @@ class Session:
         few = min(3, self.args.seeds)
         for key, what, hurt, options in (
                 ("big", "a gap of 15 %% of %s B, repaired", lambda damage: damage.gap("data", 0.15), ("-b2000", "-r17")),
-                ("tree", "folders with 15 %% of %s B deleted, repaired", lambda damage: damage.delete_folders(0.15), ("-b10000", "-r17"))):
+                ("tree", "folders with 15 %% of %s B deleted, repaired", lambda damage: damage.delete_folders(0.15),
+                 ("-b10000", "-r17"))):
             tree = self.tree(key)
             try:
                 self.keep(tree, "kept")
@@ -678,12 +680,18 @@ class Session:
                 ours = "%.3f %%" % (100 * (sizes["sidecar_bytes"] - sizes["recovery_bytes"]) / tree.bytes) if sizes else "?"
             except Failed as e:
                 sizes, ours = None, str(e)
-            name, options = ("b2000", ("-b2000", "-r17")) if key == "big" else ("kept", self.many_par2(tree, sizes))
-            for name, options in [(name, options)] + [("b32768", ("-b32768", "-r17"))] * (key == "big" and (self.par2.name, tree.folder, "b32768") in self.made):
+            if key == "many":
+                options = self.many_par2(tree, sizes)
+                sets = [("kept", options), ("volumes", options[:2])]
+            else:
+                sets = [("b2000", ("-b2000", "-r17"))]
+                sets += [("b32768", ("-b32768", "-r17"))] * ((self.par2.name, tree.folder, "b32768") in self.made)
+            for name, options in sets:
                 total, recovery, block, count = self.keep_par2(tree, name, *options)
                 note = "par2 %s: %d recovery blocks of %d B" % (" ".join(options), count, block)
                 if sizes:
-                    note = "recovery of fec %.2f %%, of par2 %.2f %%; " % (100 * sizes["recovery_bytes"] / tree.bytes, 100 * recovery / tree.bytes) + note
+                    parity = tuple(100 * x / tree.bytes for x in (sizes["recovery_bytes"], recovery))
+                    note = "recovery of fec %.2f %%, of par2 %.2f %%; " % parity + note
                 self.line("sidecar beyond parity, in %% of %s B, %s" % (format(tree.bytes, ","), what), ours,
                           "%.3f %%" % (100 * (total - recovery) / tree.bytes), "", note, fec_sizes=sizes, par2_sizes=(total, recovery))
 
@@ -756,8 +764,8 @@ class Session:
                     pair = {}
                     for side in self.rng.sample(("update", "anew"), 2):
                         if side == "update":
-                            command = self.core + [self.fec.binary, "protect", "--update", "-q", "-j", "1", tree.path(tree.name)]
-                            pair[side] = self.expect(command)
+                            command = [self.fec.binary, "protect", "--update", "-q", "-j", "1", tree.path(tree.name)]
+                            pair[side] = self.expect(self.core + command)
                         else:
                             pair[side] = self.protect(self.fec, tree, "anew", self.core + self.fec.protect(tree, "anew", 1))
                     times.append((pair["update"], pair["anew"]))
@@ -782,7 +790,8 @@ class Session:
 
     def session(self):
         args = self.args
-        versions = [" ".join(run([x, y], want=True).out.split("\n")[0].split()) for x, y in ((self.fec.binary, "--version"), (self.par2.binary, "-V"))]
+        asked = (self.fec.binary, "--version"), (self.par2.binary, "-V")
+        versions = [run(list(x), want=True).out.split("\n")[0].strip() for x in asked]
         print("%s against %s; core %d for times, %d threads for counts; %d pairs, %d seeds from %d%s; %s, load %s; in %s (%s)\n" % (
             versions[0] or "fec", versions[1], args.cpu, args.threads, args.pairs, args.seeds, args.seed, ", QUICK" if args.quick else "",
             cpu_name(), " ".join("%.1f" % x for x in os.getloadavg()), self.folder, time.strftime("%Y-%m-%d %H:%M")))
