@@ -709,6 +709,7 @@ class Session:
     def row9(self):
         tree = self.tree("big")
         floor = json.loads(run([sys.executable, "-S", "-c", WATCH, "true"], want=True).out)[0] / 1024
+        note = "ru_maxrss, of which %.0f MiB say nothing (RssAnon every 20 ms); par2 -b2000 -r17" % floor
         for threads in sorted({1, self.args.threads}):
             cells = collections.defaultdict(list)
             for tool, options in ((self.fec, ()), (self.par2, ("-b2000", "-r17"))):
@@ -727,7 +728,7 @@ class Session:
                     os.remove(path)
             for what, ((ours, a), (theirs, b)) in cells.items():
                 self.line("peak of memory, %s, %d thread%s" % (what, threads, "s"[:threads > 1]), ours, theirs,
-                          "%.2f" % (a / b) if a and b else "", "ru_maxrss, of which %.0f MiB say nothing (RssAnon every 20 ms); par2 -b2000 -r17" % floor, kib=(a, b))
+                          "%.2f" % (a / b) if a and b else "", note, kib=(a, b))
 
     def row10(self):
         want = self.args.update_bytes or self.size.update
