@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Decode(Decode),
     /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
     Verify(Verify),
-    /// Make damaged and missing shard files anew, or a damaged container, bit for bit as they were
+    /// Mend what a sidecar protects; or make damaged and missing shard files, or a container, anew, bit for bit
     Repair(Repair),
     /// Protect files and folders where they are: one sidecar beside them finds what changed, and mends it
     Protect(Protect),
@@ -247,17 +247,26 @@ pub(crate) struct Protect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
-    /// Shard files, folders of shard files, or one container
+    /// Shard files, folders of shard files, one container, or one sidecar
     #[arg(required = true, value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Write what is made anew here, and change nothing that is there: a folder for shard files, a file for a container
-    /// [default: damaged files are replaced, missing ones stand beside the others]
+    /// Write what is made anew here, and change nothing that is there: a folder for shard files
+    /// and for all files that a sidecar protects, a file for a container [default: what is damaged is mended where it is]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Repair the encoding with this root only: 64 hexadecimal digits, or @FILE
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
-    /// Only tell what would be made anew
+    /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) base: Option<PathBuf>,
+    /// With a sidecar: also make those files what they were that somebody changed
+    #[arg(long)]
+    pub(crate) revert: bool,
+    /// With a sidecar: mend what can be mended although not all can
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Only tell what would be mended or made anew
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// Replace other files that have the names of missing ones

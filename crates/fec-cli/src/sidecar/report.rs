@@ -118,14 +118,19 @@ impl Report {
             _ => {
                 let states = [State::Rotten, State::Edited, State::Missing, State::Unreadable];
                 let counts = states.map(|state| (examined.count(state), word(state)));
-                let counts: Vec<String> =
-                    counts.iter().filter(|(count, _)| *count > 0).map(|(n, word)| format!("{n} {word}")).collect();
+                let counts: Vec<String> = counts
+                    .iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(n, word)| format!("{n} {word}"))
+                    .collect();
                 format!("of {all} entries: {}\n", counts.join(", "))
             }
         });
         match (self.recovery_damaged, self.recovery) {
             (0, all) => out.push_str(&format!("the sidecar's {all} recovery blocks are intact\n")),
-            (damaged, all) => out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n")),
+            (damaged, all) => {
+                out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n"))
+            }
         }
         self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
         if self.mendable {
@@ -154,6 +159,8 @@ fn ranges(damage: &RangeList, state: &str) -> String {
         list.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
     match list.len().saturating_sub(RANGES) {
         0 => format!(": bytes {}", first.join(", ")),
-        more => format!(": bytes {} and {more} more places, {} bytes in all", first.join(", "), damage.bytes()),
+        more => {
+            format!(": bytes {} and {more} more places, {} bytes in all", first.join(", "), damage.bytes())
+        }
     }
 }

@@ -309,7 +309,15 @@ mod tests {
         for is_old in [false, true] {
             base.is_old.store(is_old, Ordering::Relaxed);
             assert_eq!(io::read_to_string(base.read(b"d/file").unwrap()).unwrap(), "file");
-            for path in [&b"out/secret"[..], b"alias/file", b"link", b"../outside/secret", b"d/../d/file", b"d", b"d/none"] {
+            for path in [
+                &b"out/secret"[..],
+                b"alias/file",
+                b"link",
+                b"../outside/secret",
+                b"d/../d/file",
+                b"d",
+                b"d/none",
+            ] {
                 assert!(base.read(path).is_err(), "{is_old}: {path:?}");
                 assert!(base.write(path).is_err(), "{is_old}: {path:?}");
             }

@@ -95,8 +95,6 @@ pub struct Examined {
     pub(super) recovery_erased: Bits,
     /// Recovery shards that stand elsewhere than they should.
     pub(super) recovery_displaced: Bits,
-    /// What each entry is now, by number.
-    pub(super) states: Vec<State>,
 }
 
 impl Examined {
@@ -197,13 +195,20 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
     let pieces = &sidecar.pieces;
     if pieces.intact < pieces.all {
         let lost = pieces.all - pieces.intact;
-        damage.push(format!("{lost} of {} pieces of its index are lost; it could stand {} more", pieces.all, pieces.spare));
+        damage.push(format!(
+            "{lost} of {} pieces of its index are lost; it could stand {} more",
+            pieces.all, pieces.spare
+        ));
     } else if !pieces.displaced.is_empty() {
         damage.push(format!("{} of {} pieces of its index have moved", pieces.displaced.len(), pieces.all));
     }
-    let block = sidecar.catalog.block.into();
-    let last = sidecar.catalog.areas.last();
-    let end = last.and_then(|area| area.start.checked_add(area.len(block)?));
+    if let Some(newer) = sidecar.newer {
+        damage.push(format!(
+            "of its generation {newer} too few pieces are left; this is generation {}",
+            sidecar.generation()
+        ));
+    }
+    let end = sidecar.expected_len();
     if end != Some(sidecar.len) {
         damage.push(format!("it has {} bytes and should have {}", sidecar.len, end.unwrap_or(0)));
     }
@@ -246,10 +251,8 @@ impl Files<'_> {
         for (nth, entry) in catalog.entries.iter().enumerate() {
             let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
             let Some(report) = self.entry_report(nth, &entry.kind, states[nth], report) else {
-                states[nth] = State::Intact;
                 continue;
             };
-            states[nth] = report.state;
             entries.push(report);
         }
         Examined {
@@ -262,7 +265,6 @@ impl Files<'_> {
             erased,
             recovery_erased: Bits::default(),
             recovery_displaced: Bits::default(),
-            states,
         }
     }
 
@@ -283,18 +285,24 @@ impl Files<'_> {
         match &entry.kind {
             EntryKind::Folder => (is_same(kind == FileType::Directory), false),
             EntryKind::Symlink(target) => {
-                let is_same_target = || self.base.link_target(&entry.path).is_ok_and(|found| found == **target);
+                let is_same_target =
+                    || self.base.link_target(&entry.path).is_ok_and(|found| found == **target);
                 (is_same(kind == FileType::Symlink && is_same_target()), false)
             }
-            EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => (State::Edited, false),
+            EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
+                (State::Edited, false)
+            }
             EntryKind::HardLink(of) => {
                 let first = self.base.stat(&self.sidecar.catalog.entries[*of as usize].path);
                 // Where the file itself is not there, what this is cannot be compared.
-                let is_one = first.map_or(true, |first| (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino));
+                let is_one =
+                    first.map_or(true, |first| (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino));
                 (is_same(is_one), false)
             }
             EntryKind::File(file) => {
                 let recorded = self.sidecar.stats.entries[nth];
+                // Their types are others on other systems.
+                #[allow(clippy::unnecessary_cast)]
                 let found = Stat {
                     seconds: stat.st_mtime as i64,
                     nanos: stat.st_mtime_nsec as u32,
@@ -319,7 +327,7 @@ impl Files<'_> {
 
     fn all_lost(&self, file: &FileEntry) -> FileReport {
         let blocks = FileEntry::whole_blocks(file.size, self.block());
-        let bad = if blocks > 0 { vec![0..blocks] } else { Vec::new() };
+        let bad = (blocks > 0).then_some(0..blocks).into_iter().collect();
         FileReport { bad, is_tail_unknown: false, cause: None, is_whole: Some(false) }
     }
 
@@ -332,7 +340,9 @@ impl Files<'_> {
         Threads(workers).run(workers, &|_| {
             let mut looker = Looker { files: self, buffer: Vec::new(), open: None };
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else { continue };
+                let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
+                    continue;
+                };
                 let chunks = self.chunks(file);
                 let (value, report) = looker.look(job, file, chunks == 1);
                 if chunks == 1 {
@@ -352,7 +362,9 @@ impl Files<'_> {
                 of_file.report.cause = of_file.report.cause.or(report.cause);
                 of_file.left -= 1;
                 if of_file.left == 0 {
-                    let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else { continue };
+                    let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
+                        continue;
+                    };
                     drop(pending);
                     let values: Option<Vec<Digest>> = values.into_iter().collect();
                     report.is_whole = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
@@ -366,13 +378,20 @@ impl Files<'_> {
         into_value(done)
     }
 
-    /// Positions that were lost before.
+    /// Positions that were lost before: marked as such, or of nothing that has a name any more.
     fn erase_lost(&self, erased: &mut Bits) {
+        let covered = self.positions.covered(self.sidecar.catalog.positions());
         let mut first = 0;
         for (nth, group) in self.sidecar.catalog.groups.iter().enumerate() {
             for position in 0..group.positions() {
-                if self.sidecar.position_digest(nth, position) == LOST {
-                    erased.set(first + position);
+                let at = first + position;
+                let is_lost = match self.sidecar.position_digest(nth, position) {
+                    NOTHING => false,
+                    LOST => true,
+                    _ => !covered.get(at),
+                };
+                if is_lost {
+                    erased.set(at);
                 }
             }
             first += group.positions();
@@ -381,7 +400,7 @@ impl Files<'_> {
 
     /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
     /// tells whether the tail is.
-    fn settle(&self, reports: &mut Vec<(usize, FileReport)>, erased: &mut Bits) {
+    fn settle(&self, reports: &mut [(usize, FileReport)], erased: &mut Bits) {
         let block = self.block();
         let mut reader = PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any);
         let mut position = vec![0; block as usize];
@@ -424,7 +443,12 @@ impl Files<'_> {
     ) -> Option<EntryReport> {
         let mut damage = RangeList::default();
         let EntryKind::File(file) = kind else {
-            return (state != State::Intact).then_some(EntryReport { entry: nth, state, damage, cause: None });
+            return (state != State::Intact).then_some(EntryReport {
+                entry: nth,
+                state,
+                damage,
+                cause: None,
+            });
         };
         // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
         let report = match report {
@@ -503,19 +527,21 @@ impl Looker<'_> {
         let has_rest = is_longer(self.open.as_ref(), file.size);
         report.cause = unread.map(|e| e.kind());
         if is_all {
-            report.is_whole = Some(report.cause.is_none() && !has_rest && {
-                let digest = if values.is_empty() {
-                    HashKind::Blake3.digest(tail)
-                } else {
-                    let mut tree = FileTree::default();
-                    tree.push(&values);
-                    if !tail.is_empty() {
-                        tree.push(&[blocks::tail_value(tail, start + whole)]);
-                    }
-                    tree.finish()
-                };
-                digest == file.blake3
-            });
+            report.is_whole = Some(
+                report.cause.is_none() && !has_rest && {
+                    let digest = if values.is_empty() {
+                        HashKind::Blake3.digest(tail)
+                    } else {
+                        let mut tree = FileTree::default();
+                        tree.push(&values);
+                        if !tail.is_empty() {
+                            tree.push(&[blocks::tail_value(tail, start + whole)]);
+                        }
+                        tree.finish()
+                    };
+                    digest == file.blake3
+                },
+            );
             return (None, report);
         }
         if !tail.is_empty() {
@@ -624,9 +650,9 @@ impl Recovery<'_> {
             let found = plain_digests(&bytes, block as usize);
             drop(stage);
             self.meter.add(bytes.len() as u64);
-            let wrong = (range.start..).zip(found).filter(|(shard, digest)| {
-                *digest != self.sidecar.recovery_digest(nth, *shard)
-            });
+            let wrong = (range.start..)
+                .zip(found)
+                .filter(|(shard, digest)| *digest != self.sidecar.recovery_digest(nth, *shard));
             for (shard, _) in wrong {
                 let elsewhere = self.find(nth, shard).is_some();
                 let mut erased = lock(&erased);
@@ -676,7 +702,8 @@ fn margin(sidecar: &Sidecar, positions: &Positions, examined: &Examined) -> Marg
                 margin.lost_sets += 1;
                 let lost = (0..group.code.k() as u64).map(|index| first + index * sets + set as u64);
                 let lost = lost.filter(|position| examined.erased.get(*position));
-                let bytes = lost.flat_map(|position| positions.within(position..position + 1)).map(|span| span.len);
+                let bytes =
+                    lost.flat_map(|position| positions.within(position..position + 1)).map(|span| span.len);
                 margin.lost_bytes += bytes.sum::<u64>();
             }
             let spare = m.saturating_sub(*used);

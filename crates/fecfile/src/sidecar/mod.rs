@@ -12,12 +12,15 @@ mod bits;
 pub mod error;
 pub mod examine;
 mod hashing;
+mod journal;
 pub mod manifest;
 mod metadata;
 mod plan;
 mod positions;
 pub mod protect;
+mod rebuild;
 pub mod repair;
+mod targets;
 mod tree;
 
 pub use error::SidecarError;

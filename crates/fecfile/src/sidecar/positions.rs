@@ -1,5 +1,6 @@
 //! From positions to the bytes of files, and back.
 
+use super::bits::Bits;
 use crate::io::ReadAt;
 use crate::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
@@ -68,6 +69,16 @@ impl Positions {
         let end = range.end;
         let spans = self.spans[first..].iter().take_while(move |span| span.at < end);
         spans.map(move |span| span.within(&range))
+    }
+
+    /// The positions with anything in them.
+    pub(super) fn covered(&self, positions: u64) -> Bits {
+        let mut covered = Bits::new(positions);
+        for span in &self.spans {
+            (span.at / self.block..span.end().div_ceil(self.block))
+                .for_each(|position| covered.set(position));
+        }
+        covered
     }
 
     /// What the digest of a position is of: the offset in its file for a whole block, `None` for anything else.

@@ -2,14 +2,13 @@
 
 use super::error::SidecarError;
 use super::hashing::{FileTree, plain_digests};
-use super::metadata;
 use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::{Admit, PositionReader, Positions, Span};
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
+use super::{journal, metadata};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::ReadAt;
 use crate::io::base::Base;
 use crate::io::output::{FileOut, Policy, check_absent, check_room};
 use crate::stages::{self, Stage};
@@ -96,7 +95,8 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     };
     let selection =
         Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
-    let is_own = |place: &Path| place == home || is_temporary(place, &home);
+    let journal = journal::path_of(&home);
+    let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
     let Tree { entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
     if entries.is_empty() {
         return Err(Error::new("protect", SidecarError::Nothing));
@@ -113,9 +113,11 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let (catalog, digests) = coded.into_catalog(catalog);
     check_unchanged(&base, &catalog, &seen)?;
     meter.finish();
-    let (root, _) = write_metadata(&catalog, &digests, Stats { entries: stats, base: way }, geometry, &out, context)?;
+    let (root, _) =
+        write_metadata(&catalog, &digests, Stats { entries: stats, base: way }, geometry, &out, context)?;
     out.commit(sidecar_len)?;
-    let count = |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
+    let count =
+        |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
     let group = catalog.groups[0];
     Ok(Protected {
         root,
@@ -235,7 +237,8 @@ impl<'a> Coding<'a> {
         let set_bytes = group.code.n() as u64 * u64::from(catalog.block);
         // Two thirds of the memory: the rest is for digests.
         let budget = settings.max_memory / 3 * 2;
-        let workers = settings.threads.min((budget / set_bytes).max(1) as usize).min(group.sets as usize).max(1);
+        let workers =
+            settings.threads.min((budget / set_bytes).max(1) as usize).min(group.sets as usize).max(1);
         let run_sets = (budget / (workers as u64 * set_bytes))
             .min(ROW / u64::from(catalog.block))
             .min(u64::from(group.sets).div_ceil(workers as u64))
@@ -419,7 +422,8 @@ impl Found {
             self.values.push((span.at / block, values));
         }
         if let Some(packed) = packed {
-            let bytes = &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
+            let bytes =
+                &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
             self.digests.push((packed.start, plain_digests(bytes, block as usize)));
         }
     }

@@ -152,8 +152,19 @@ impl Catalog {
         let areas: Vec<Area> = areas.collect::<Result<_, _>>()?;
         let groups = groups_bytes.chunks_exact(RECORD_LEN).map(|bytes| group(bytes, &areas));
         let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
-        if areas.is_empty() {
-            return Err(FormatError::Catalog("it has no area"));
+        if areas.is_empty() || groups.is_empty() {
+            return Err(FormatError::Catalog("it has no area, or no group"));
+        }
+        let ends =
+            areas.iter().map(|area| area.start.saturating_add(area.len(block_len).unwrap_or(u64::MAX)));
+        if areas.iter().skip(1).zip(ends).any(|(next, end)| next.start < end) {
+            return Err(FormatError::Catalog("areas overlap, or are not in order"));
+        }
+        let mut shards: Vec<(u32, u64, u64)> =
+            groups.iter().map(|group| (group.area, group.first, group.first + group.recovery())).collect();
+        shards.sort_unstable();
+        if shards.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2 > pair[1].1) {
+            return Err(FormatError::Catalog("two groups share recovery shards"));
         }
         let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
         let (digests, left) = rest.as_chunks();
@@ -207,7 +218,8 @@ impl Catalog {
         if !is_apart(&mut whole) || !is_apart(&mut packed) {
             return Err(FormatError::Catalog("two files share a place"));
         }
-        let ends = [whole.last().map_or(0, |last| last.1), packed.last().map_or(0, |last| last.1.div_ceil(block))];
+        let ends =
+            [whole.last().map_or(0, |last| last.1), packed.last().map_or(0, |last| last.1.div_ceil(block))];
         if ends.into_iter().any(|end| end > positions) {
             return Err(FormatError::Catalog("a file lies behind the last position"));
         }
@@ -324,7 +336,7 @@ mod tests {
                 _ => panic!("it is a file"),
             }
         }
-        let changes: [(&str, Change); 13] = [
+        let changes: [(&str, Change); 16] = [
             ("runs overlap", |c| of(c, 4).runs[1].start = 1),
             ("tails overlap", |c| of(c, 6).tail = 7170),
             ("a tail in a whole block", |c| of(c, 6).tail = 5 * 1024),
@@ -338,6 +350,9 @@ mod tests {
             ("a link to itself", |c| c.entries[5].kind = EntryKind::HardLink(5)),
             ("recovery behind the area", |c| c.groups[0].first = 5),
             ("an area of one piece", |c| c.areas[0].pieces = 1),
+            ("areas overlap", |c| c.areas.push(c.areas[0])),
+            ("groups share shards", |c| c.groups.push(c.groups[0])),
+            ("no group", |c| c.groups.clear()),
         ];
         for (what, change) in changes {
             let (mut catalog, _) = sample();

@@ -144,7 +144,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     let (mut whole, mut packed) = (0, 0);
     let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
     let mut rest = Bytes(bytes);
-    let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
+    let mut entries: Vec<Entry> = Vec::new();
     for _ in 0..count {
         let before = entries.last().map_or(&[][..], |entry| &entry.path);
         let path = path(&mut rest, before)?;
