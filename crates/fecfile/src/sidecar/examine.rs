@@ -3,7 +3,7 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::error::SidecarError;
-use super::hashing::{FileTree, plain_digests};
+use super::hashing::plain_digests;
 use super::positions::{Any, PositionReader, Positions};
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
@@ -137,6 +137,9 @@ pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
 
 /// Bytes of a file that are looked at in one go: a number of blocks that is a power of two.
 const CHUNK: u64 = 4 << 20;
+
+/// Bytes that are read and hashed at a time: they stay in the cache on the way.
+const PIECE: u64 = 128 << 10;
 
 /// A chunk of a file, or all of a small one.
 #[derive(Clone, Copy, Debug)]
@@ -433,6 +436,17 @@ impl Files<'_> {
         digest_of(self.sidecar, position)
     }
 
+    /// The digests of a file's whole blocks, from number `first` on.
+    fn digests<'b>(&'b self, file: &'b FileEntry, first: u64) -> impl Iterator<Item = [u8; 16]> + 'b {
+        let mut before = 0;
+        let runs = file.runs.iter().filter_map(move |run| {
+            let skipped = first.saturating_sub(before).min(run.count);
+            before += run.count;
+            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
+        });
+        runs.flatten().map(|position| self.digest_of(position))
+    }
+
     /// What to tell of an entry; `None` if it is intact.
     fn entry_report(
         &self,
@@ -505,54 +519,58 @@ impl Looker<'_> {
         let len = (file.size - start).min(CHUNK);
         let whole = (FileEntry::whole_blocks(file.size, block) * block).clamp(start, start + len) - start;
         let mut report = FileReport::default();
-        self.buffer.resize(CHUNK.min(file.size.next_multiple_of(64)) as usize, 0);
-        let stage = stages::enter(Stage::Read, len);
-        let unread = self.read(job.entry, start, len as usize);
-        drop(stage);
-        let _stage = stages::enter(Stage::Hash, len);
-        let (first, bytes) = (start / block, &self.buffer[..len as usize]);
+        self.buffer.resize(PIECE.max(block).min(file.size.next_multiple_of(64)) as usize, 0);
         let mut values = vec![[0; 32]; (whole / block) as usize];
-        blocks::values(&bytes[..whole as usize], block as usize, start, &mut values);
-        let mut expected = self.digests(file, first);
-        for (nth, value) in (first..).zip(&values) {
-            if expected.next() != Some(shortened(value)) {
-                match report.bad.last_mut() {
-                    Some(last) if last.end == nth => last.end += 1,
-                    _ => report.bad.push(nth..nth + 1),
+        let mut expected = self.files.digests(file, start / block);
+        let mut cause = None;
+        for at in (0..whole).step_by(self.buffer.len().max(1)) {
+            let piece = (whole - at).min(self.buffer.len() as u64);
+            let error = self.read(job.entry, start + at, piece as usize);
+            cause = cause.or(error);
+            let _stage = stages::enter(Stage::Hash, piece);
+            let (first, count) = ((at / block) as usize, (piece / block) as usize);
+            let values = &mut values[first..first + count];
+            blocks::values(&self.buffer[..piece as usize], block as usize, start + at, values);
+            for (nth, value) in ((start + at) / block..).zip(&*values) {
+                if expected.next() != Some(shortened(value)) {
+                    match report.bad.last_mut() {
+                        Some(last) if last.end == nth => last.end += 1,
+                        _ => report.bad.push(nth..nth + 1),
+                    }
                 }
             }
         }
+        drop(expected);
+        let tail_len = (len - whole) as usize;
+        let error =
+            if tail_len > 0 || len == 0 { self.read(job.entry, start + whole, tail_len) } else { None };
+        cause = cause.or(error);
         self.files.meter.add(len);
-        let tail = &bytes[whole as usize..];
+        let _stage = stages::enter(Stage::Hash, tail_len as u64);
+        let tail = &self.buffer[..tail_len];
         let has_rest = is_longer(self.open.as_ref(), file.size);
-        report.cause = unread.map(|e| e.kind());
-        if is_all {
-            report.is_whole = Some(
-                report.cause.is_none() && !has_rest && {
-                    let digest = if values.is_empty() {
-                        HashKind::Blake3.digest(tail)
-                    } else {
-                        let mut tree = FileTree::default();
-                        tree.push(&values);
-                        if !tail.is_empty() {
-                            tree.push(&[blocks::tail_value(tail, start + whole)]);
-                        }
-                        tree.finish()
-                    };
-                    digest == file.blake3
-                },
-            );
-            return (None, report);
-        }
-        if !tail.is_empty() {
+        report.cause = cause.map(|e| e.kind());
+        let is_read = report.cause.is_none() && !has_rest;
+        let is_small = values.is_empty() && is_all;
+        if !tail.is_empty() && !is_small {
             values.push(blocks::tail_value(tail, start + whole));
         }
-        let value = (report.cause.is_none() && !has_rest).then(|| blocks::subtree(&values));
+        if is_all {
+            let digest = match values.len() {
+                0 => HashKind::Blake3.digest(tail),
+                _ => blocks::root(&values),
+            };
+            report.is_whole = Some(is_read && digest == file.blake3);
+            return (None, report);
+        }
+        let value = is_read.then(|| blocks::subtree(&values));
         (value, report)
     }
 
-    /// Reads what can be read; the rest is zeros. Returns the first error other than an early end, which the digests tell.
+    /// Reads what can be read into the buffer; the rest is zeros. Returns the first error other than an early end, which the
+    /// digests tell.
     fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
+        let _stage = stages::enter(Stage::Read, len as u64);
         let bytes = &mut self.buffer[..len];
         if self.open.as_ref().is_none_or(|(of, _)| *of != entry) {
             let path = &self.files.sidecar.catalog.entries[entry as usize].path;
@@ -566,6 +584,9 @@ impl Looker<'_> {
             }
         }
         let (_, file) = self.open.as_ref()?;
+        if file.read_exact_at(start, bytes).is_ok() {
+            return None;
+        }
         let (mut filled, mut error) = (0, None);
         while filled < len {
             match file.read_at(start + filled as u64, &mut bytes[filled..]) {
@@ -583,17 +604,6 @@ impl Looker<'_> {
         }
         bytes[filled..].fill(0);
         error
-    }
-
-    /// The digests of a file's whole blocks, from number `first` on.
-    fn digests<'b>(&'b self, file: &'b FileEntry, first: u64) -> impl Iterator<Item = [u8; 16]> + 'b {
-        let mut before = 0;
-        let runs = file.runs.iter().filter_map(move |run| {
-            let skipped = first.saturating_sub(before).min(run.count);
-            before += run.count;
-            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
-        });
-        runs.flatten().map(|position| self.files.digest_of(position))
     }
 }
 

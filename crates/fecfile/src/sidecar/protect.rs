@@ -229,8 +229,8 @@ impl<'a> Coding<'a> {
         context: &'a Context<'a>,
         meter: &'a dyn Meter,
     ) -> Coding<'a> {
-        /// The most bytes of a row: as many as keep the disk and the hash busy.
-        const ROW: u64 = 128 << 10;
+        /// The most bytes of a row: as many as keep the hash busy, and few enough for all rows to stay in a cache.
+        const ROW: u64 = 32 << 10;
         let group = catalog.groups[0];
         let settings = &context.settings;
         stages::tell_work(group.code, HashKind::Blake3, settings.backend);
@@ -328,7 +328,13 @@ impl<'a> Worker<'a> {
         Worker {
             coding,
             rows: ShardBuf::new(code.n(), row_len),
-            files: PositionReader::new(coding.base, coding.catalog, &coding.positions, coding),
+            files: PositionReader::new(
+                coding.base,
+                coding.catalog,
+                &coding.positions,
+                coding,
+                coding.is_mapped,
+            ),
         }
     }
 
