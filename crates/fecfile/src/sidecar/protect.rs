@@ -328,13 +328,7 @@ impl<'a> Worker<'a> {
         Worker {
             coding,
             rows: ShardBuf::new(code.n(), row_len),
-            files: PositionReader::new(
-                coding.base,
-                coding.catalog,
-                &coding.positions,
-                coding,
-                coding.is_mapped,
-            ),
+            files: PositionReader::new(coding.base, coding.catalog, &coding.positions, coding),
         }
     }
 
