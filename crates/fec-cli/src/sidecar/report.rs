@@ -54,6 +54,9 @@ struct Entry {
     damage: Vec<(u64, u64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
+    /// Where it is, if it was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<String>,
 }
 
 /// The word for a state.
@@ -62,6 +65,8 @@ pub(super) fn word(state: State) -> &'static str {
         State::Intact => "intact",
         State::Rotten => "rotten",
         State::Edited => "edited",
+        State::Shifted => "shifted",
+        State::Moved => "moved",
         State::Missing => "missing",
         State::Unreadable => "unreadable",
     }
@@ -75,6 +80,7 @@ impl Report {
             damaged_bytes: report.damage.bytes(),
             damage: report.damage.list().iter().map(|range| (range.start, range.end)).collect(),
             cause: report.cause.map(|cause| cause.to_string()),
+            moved_to: report.moved_to.as_ref().map(|path| show_bytes(path)),
         };
         Report {
             schema_version: SCHEMA_VERSION,
@@ -103,9 +109,10 @@ impl Report {
     pub(super) fn describe(&self, examined: &Examined) -> String {
         let mut out = String::new();
         for (entry, report) in self.files.iter().zip(&examined.entries).take(LINES) {
-            let place = match &entry.cause {
-                Some(cause) => format!(": {cause}"),
-                None => ranges(&report.damage, entry.state),
+            let place = match (&entry.cause, &entry.moved_to) {
+                (Some(cause), _) => format!(": {cause}"),
+                (None, Some(to)) => format!(": it is {to}"),
+                (None, None) => ranges(&report.damage, entry.state),
             };
             out.push_str(&format!("  {:10} {}{place}\n", entry.state, entry.path));
         }
@@ -116,7 +123,14 @@ impl Report {
         out.push_str(&match self.files.len() {
             0 => format!("all {all} entries are intact\n"),
             _ => {
-                let states = [State::Rotten, State::Edited, State::Missing, State::Unreadable];
+                let states = [
+                    State::Rotten,
+                    State::Edited,
+                    State::Shifted,
+                    State::Moved,
+                    State::Missing,
+                    State::Unreadable,
+                ];
                 let counts = states.map(|state| (examined.count(state), word(state)));
                 let counts: Vec<String> = counts
                     .iter()

@@ -130,6 +130,30 @@ impl Base {
         Ok(Holder { folder, name: checked(name)? })
     }
 
+    /// The regular files and the folders in a folder, as paths from the base.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn list(&self, path: &[u8]) -> io::Result<(Vec<Box<[u8]>>, Vec<Box<[u8]>>)> {
+        let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for entry in rustix::fs::Dir::new(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let inner = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+            let kind = match entry.file_type() {
+                FileType::Unknown => self.stat(&inner).map_or(FileType::Unknown, |stat| file_type(&stat)),
+                known => known,
+            };
+            match kind {
+                FileType::RegularFile => files.push(inner.into()),
+                FileType::Directory if name != b"." && name != b".." => folders.push(inner.into()),
+                _ => {}
+            }
+        }
+        Ok((files, folders))
+    }
+
     /// The target of a symbolic link.
     ///
     /// # Errors

@@ -4,7 +4,9 @@ use super::Sidecar;
 use super::bits::Bits;
 use super::error::SidecarError;
 use super::hashing::plain_digests;
+use super::moved::Moved;
 use super::positions::{Any, PositionReader, Positions};
+use super::search::{Search, Wanted};
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
@@ -40,6 +42,10 @@ pub enum State {
     Rotten,
     /// It was changed by somebody: its time, its size or its kind are others, and what is in it too.
     Edited,
+    /// Bytes were inserted or taken away: what is behind stands at other places in it.
+    Shifted,
+    /// Nothing is there, and a file elsewhere is what it was.
+    Moved,
     /// Nothing is there.
     Missing,
     /// It cannot be read.
@@ -57,6 +63,8 @@ pub struct EntryReport {
     pub damage: RangeList,
     /// Why it cannot be opened or read.
     pub cause: Option<io::ErrorKind>,
+    /// Where it is, from the base, if it was moved.
+    pub moved_to: Option<Box<[u8]>>,
 }
 
 /// How much of what was lost could be mended, and what more.
@@ -91,6 +99,8 @@ pub struct Examined {
     pub sidecar_damage: Vec<String>,
     /// Positions of the files that are not there, or not intact.
     pub(super) erased: Bits,
+    /// What stands elsewhere than it did.
+    pub(super) moved: Moved,
     /// Recovery shards that are not there or not intact, over all groups.
     pub(super) recovery_erased: Bits,
     /// Recovery shards that stand elsewhere than they should.
@@ -248,15 +258,29 @@ impl Files<'_> {
         reports.sort_unstable_by_key(|(nth, _)| *nth);
         let mut erased = Bits::new(catalog.positions());
         self.erase_lost(&mut erased);
-        self.settle(&mut reports, &mut erased);
+        let wanted = |(nth, report): &(usize, FileReport)| Wanted {
+            entry: *nth,
+            blocks: report.bad.clone(),
+            is_missing: states[*nth] == State::Missing,
+        };
+        let wanted: Vec<Wanted> = reports.iter().map(wanted).collect();
+        let found = Search::new(self.sidecar, self.base).run(&wanted);
+        self.settle(&mut reports, &found.moved, &mut erased);
+        for (nth, state) in states.iter_mut().enumerate() {
+            *state = match *state {
+                State::Missing if found.renamed.contains_key(&nth) => State::Moved,
+                State::Edited | State::Intact if found.shifted.contains(&nth) => State::Shifted,
+                same => same,
+            };
+        }
         let mut entries = Vec::new();
         let mut of_files = reports.into_iter().peekable();
         for (nth, entry) in catalog.entries.iter().enumerate() {
             let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
-            let Some(report) = self.entry_report(nth, &entry.kind, states[nth], report) else {
-                continue;
-            };
-            entries.push(report);
+            let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            entries.extend(
+                report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
+            );
         }
         Examined {
             entries,
@@ -266,6 +290,7 @@ impl Files<'_> {
             margin: Margin::default(),
             sidecar_damage: Vec::new(),
             erased,
+            moved: found.moved,
             recovery_erased: Bits::default(),
             recovery_displaced: Bits::default(),
         }
@@ -403,16 +428,20 @@ impl Files<'_> {
 
     /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
     /// tells whether the tail is.
-    fn settle(&self, reports: &mut [(usize, FileReport)], erased: &mut Bits) {
+    fn settle(&self, reports: &mut [(usize, FileReport)], moved: &Moved, erased: &mut Bits) {
         let block = self.block();
-        let mut reader = PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any);
+        let mut reader =
+            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
         let mut position = vec![0; block as usize];
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
             for range in &report.bad {
                 let bytes = range.start * block..range.end * block;
                 let positions = self.positions.of_bytes(&self.sidecar.catalog, *nth, bytes);
-                positions.into_iter().flatten().for_each(|position| erased.set(position));
+                let is_moved =
+                    |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
+                let lost = positions.into_iter().flatten().filter(|position| !is_moved(position));
+                lost.for_each(|position| erased.set(position));
             }
             let tail = file.tail_len(block);
             if tail == 0 {
@@ -462,6 +491,7 @@ impl Files<'_> {
                 state,
                 damage,
                 cause: None,
+                moved_to: None,
             });
         };
         // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
@@ -483,7 +513,7 @@ impl Files<'_> {
             State::Intact => State::Rotten,
             other => other,
         };
-        Some(EntryReport { entry: nth, state, damage, cause: report.cause })
+        Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })
     }
 
     fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {

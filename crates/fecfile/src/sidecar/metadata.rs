@@ -236,8 +236,8 @@ impl Sidecar {
     }
 
     fn digest(&self, nth: u64) -> ShortDigest {
-        let digests = self.metadata[self.digests_at..].as_chunks::<DIGEST_LEN>().0;
-        digests[nth as usize]
+        let at = self.digests_at + nth as usize * DIGEST_LEN;
+        *self.metadata[at..].first_chunk().expect("each shard has a digest")
     }
 
     /// The digest of a position of group `group`, counted in the group.
@@ -248,6 +248,13 @@ impl Sidecar {
     /// The digest of a recovery shard of group `group`, counted in the group.
     pub(super) fn recovery_digest(&self, group: usize, nth: u64) -> ShortDigest {
         self.digest(self.digests_before(group) + self.catalog.groups[group].positions() + nth)
+    }
+
+    /// The anchors of all files, in order.
+    pub(super) fn anchors(&self) -> impl Iterator<Item = u64> {
+        let at = self.digests_at + self.catalog.digests() as usize * DIGEST_LEN;
+        let anchors = self.metadata[at..self.of.layout.catalog_len as usize].as_chunks().0;
+        anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
     fn digests_before(&self, group: usize) -> u64 {
@@ -310,8 +317,8 @@ impl Opened {
     fn parse(self) -> std::result::Result<Parsed, FormatError> {
         let layout = &self.of.layout;
         let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
-        let (catalog, digests) = Catalog::parse(catalog_bytes)?;
-        let digests_at = catalog_bytes.len() - size_of_val(digests);
+        let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
+        let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
         let stats = Stats::parse(stats, catalog.entries.len())?;
         if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
             return Err(FormatError::Catalog("its last area is not that of its pieces"));

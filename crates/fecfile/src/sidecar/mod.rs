@@ -15,11 +15,13 @@ mod hashing;
 mod journal;
 pub mod manifest;
 mod metadata;
+mod moved;
 mod plan;
 mod positions;
 pub mod protect;
 mod rebuild;
 pub mod repair;
+mod search;
 mod targets;
 mod tree;
 

@@ -137,7 +137,9 @@ pub(super) fn plan(
     let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
     let head_len = catalog.head_bytes().len() as u64;
     let stats_len = Stats::len_for(catalog.entries.len(), base) as u64;
-    let geometry = metadata_geometry(head_len + 16 * catalog.digests() + stats_len, code).map_err(refused)?;
+    let geometry =
+        metadata_geometry(head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len, code)
+            .map_err(refused)?;
     let shape = geometry.shape();
     let area = &mut catalog.areas[0];
     area.pieces = u32::try_from(shape.code.n() as u64 * u64::from(shape.sets))

@@ -16,10 +16,11 @@ use crate::threads::Threads;
 use fec_core::block::{Plan, ShardBuf};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::anchor::Gear;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
 use fec_core::format::sidecar::piece::Layout;
 use fec_core::format::sidecar::stat::Stats;
+use fec_core::format::sidecar::{EntryKind, has_anchor};
 use fec_core::params::GroupGeometry;
 use std::fs::File;
 use std::io;
@@ -110,11 +111,17 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let out = FileOut::create(job.output, job.policy)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = Coding::new(&base, &catalog, &seen, &out, context, meter.as_ref()).run()?;
-    let (catalog, digests) = coded.into_catalog(catalog);
+    let (catalog, digests, anchors) = coded.into_catalog(catalog);
     check_unchanged(&base, &catalog, &seen)?;
     meter.finish();
-    let (root, _) =
-        write_metadata(&catalog, &digests, Stats { entries: stats, base: way }, geometry, &out, context)?;
+    let (root, _) = write_metadata(
+        &catalog,
+        (&digests, &anchors),
+        Stats { entries: stats, base: way },
+        geometry,
+        &out,
+        context,
+    )?;
     out.commit(sidecar_len)?;
     let count =
         |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
@@ -155,7 +162,7 @@ fn way_to(home: &Path, base: &Path) -> Vec<u8> {
 /// Codes and writes the metadata; returns the root.
 fn write_metadata(
     catalog: &Catalog,
-    digests: &[ShortDigest],
+    (digests, anchors): (&[ShortDigest], &[u64]),
     stats: Stats,
     geometry: GroupGeometry,
     out: &FileOut,
@@ -163,6 +170,7 @@ fn write_metadata(
 ) -> Result<(Digest, u64)> {
     let mut bytes = catalog.head_bytes();
     bytes.extend_from_slice(digests.as_flattened());
+    anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
     let root = Catalog::root(&bytes);
     let area = catalog.areas[catalog.areas.len() - 1];
     let layout = Layout {
@@ -204,6 +212,7 @@ struct Coding<'a> {
     out: &'a FileOut,
     meter: &'a dyn Meter,
     plan: Plan,
+    gear: Gear,
     /// Sets of which each is a column of a run.
     run_sets: u32,
     workers: usize,
@@ -218,6 +227,8 @@ struct Coded {
     digests: Vec<ShortDigest>,
     /// Of the bytes behind whole blocks: their chaining value, or the digest of a file that has no others.
     tails: Vec<Option<Digest>>,
+    /// Positions with their anchors.
+    anchors: Vec<(u64, u64)>,
 }
 
 impl<'a> Coding<'a> {
@@ -247,6 +258,7 @@ impl<'a> Coding<'a> {
             values: vec![[0; 32]; group.positions() as usize],
             digests: vec![[0; 16]; (group.positions() + group.recovery()) as usize],
             tails: vec![None; catalog.entries.len()],
+            anchors: Vec::new(),
         };
         Coding {
             base,
@@ -256,6 +268,7 @@ impl<'a> Coding<'a> {
             out,
             meter,
             plan: Plan::encode(group.code, settings.backend),
+            gear: Gear::default(),
             run_sets,
             workers,
             results: Mutex::new(results),
@@ -393,6 +406,7 @@ fn put_blocks(
 #[derive(Default)]
 struct Found {
     values: Vec<(u64, Vec<Digest>)>,
+    anchors: Vec<(u64, u64)>,
     digests: Vec<(u64, Vec<ShortDigest>)>,
     tails: Vec<(u32, Digest)>,
     bytes: u64,
@@ -418,6 +432,12 @@ impl Found {
             }
             let mut values = vec![[0; 32]; bytes.len() / block as usize];
             blocks::values(bytes, block as usize, span.offset, &mut values);
+            let offsets = (span.offset..).step_by(block as usize).zip(bytes.chunks_exact(block as usize));
+            for (nth, (offset, bytes)) in (span.at / block..).zip(offsets) {
+                if has_anchor(offset) {
+                    self.anchors.push((nth, coding.gear.anchor(bytes)));
+                }
+            }
             self.digests.push((span.at / block, values.iter().map(shortened).collect()));
             self.values.push((span.at / block, values));
         }
@@ -445,6 +465,7 @@ impl Found {
         for (at, digests) in &self.digests {
             coded.digests[*at as usize..][..digests.len()].copy_from_slice(digests);
         }
+        coded.anchors.extend_from_slice(&self.anchors);
         for (entry, tail) in &self.tails {
             coded.tails[*entry as usize] = Some(*tail);
         }
@@ -453,8 +474,11 @@ impl Found {
 
 impl Coded {
     /// The catalog with the digests of all files; and the digests of all shards.
-    fn into_catalog(self, mut catalog: Catalog) -> (Catalog, Vec<ShortDigest>) {
-        let Coded { values, digests, tails } = self;
+    fn into_catalog(self, mut catalog: Catalog) -> (Catalog, Vec<ShortDigest>, Vec<u64>) {
+        let Coded { values, digests, tails, mut anchors } = self;
+        // By position, which is by entry: the whole blocks of all files come first, in order.
+        anchors.sort_unstable();
+        let anchors = anchors.into_iter().map(|(_, anchor)| anchor).collect();
         for (entry, tail) in catalog.entries.iter_mut().zip(tails) {
             let EntryKind::File(file) = &mut entry.kind else { continue };
             file.blake3 = match (&file.runs[..], tail) {
@@ -470,6 +494,6 @@ impl Coded {
                 }
             };
         }
-        (catalog, digests)
+        (catalog, digests, anchors)
     }
 }

@@ -120,7 +120,8 @@ impl Rebuild<'_> {
     fn read(&self, group: &Group, sets: &Sets, rows: &mut ShardBuf) {
         let block = u64::from(self.sidecar.catalog.block);
         let _stage = stages::enter(Stage::Read, sets.count * block * rows.rows() as u64);
-        let mut reader = PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any);
+        let mut reader = PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any)
+            .with(&self.examined.moved);
         rows.set_row_len((sets.count * block) as usize);
         for index in 0..rows.rows() {
             let first = group.first + index as u64 * u64::from(group.of.sets) + sets.first;

@@ -5,7 +5,7 @@ use super::error::SidecarError;
 use super::examine::{Examined, State, examine, read_recovery};
 use super::journal::Journal;
 use super::metadata;
-use super::positions::Positions;
+use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::targets::{Action, Targets};
 use crate::context::Context;
@@ -92,9 +92,10 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.begin(begun)?;
     }
     let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &mut put);
-    if out.is_some() {
-        for (nth, _) in sidecar.catalog.files() {
-            targets.copy_from(nth as u32, base)?;
+    let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
+    for (nth, _) in sidecar.catalog.files() {
+        if let Action::Make { .. } = targets.actions[nth] {
+            targets.fill(nth as u32, &mut reader, &mended.found.erased)?;
         }
     }
     let meter = context.meter("repair", None);
@@ -145,13 +146,28 @@ fn actions(
         let is_ours = || journal.has_begun(nth, base, &entries[nth].path);
         actions[nth] = match (report.state, &entries[nth].kind) {
             (State::Missing, _) => Action::Make { replace: false },
-            (State::Edited, _) if !how.revert && !is_ours() => {
+            (State::Moved, _) if !how.revert => {
                 left.push(nth);
                 Action::Leave
             }
+            (State::Moved, _) => Action::Make { replace: false },
+            (State::Edited | State::Shifted, _) if !how.revert && !is_ours() => {
+                left.push(nth);
+                Action::Leave
+            }
+            (State::Shifted, _) => Action::Make { replace: true },
             (_, EntryKind::File(_)) if base.read(&entries[nth].path).is_ok() => Action::Mend,
             _ => Action::Make { replace: true },
         };
+    }
+    // Other names of a file that is made anew become names of the new one.
+    for (nth, entry) in entries.iter().enumerate() {
+        if let EntryKind::HardLink(of) = entry.kind
+            && actions[of as usize] == (Action::Make { replace: true })
+            && actions[nth] == Action::Leave
+        {
+            actions[nth] = Action::Make { replace: true };
+        }
     }
     (actions, left)
 }

@@ -1,8 +1,9 @@
 //! The files that a repair writes: damaged ones where they are, missing ones under a temporary name until they are whole.
 
 use super::Sidecar;
+use super::bits::Bits;
 use super::hashing::FileTree;
-use super::positions::{Positions, Span};
+use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
@@ -144,26 +145,30 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Fills a new file with what is there of it elsewhere; what is wrong of that is written over afterwards.
-    pub(super) fn copy_from(&mut self, entry: u32, source: &Base) -> Result<()> {
-        let fail = self.fail(entry);
-        let (path, of) = self.entry(entry);
-        let size = of.map_or(0, |of| of.size);
-        let Ok(from) = source.read(path) else { return Ok(()) };
-        let to = self.file(entry)?;
-        let mut bytes = vec![0; 1 << 20];
-        let mut at = 0;
-        while at < size {
-            let most = bytes.len().min((size - at) as usize);
-            match ReadAt::read_at(&from, at, &mut bytes[..most]) {
-                Ok(0) => break,
-                Ok(n) => {
-                    to.write_all_at(&bytes[..n], at).map_err(&fail)?;
-                    at += n as u64;
+    /// Fills a new file with what is there of it; the rest is computed.
+    pub(super) fn fill(&mut self, entry: u32, reader: &mut PositionReader<'_>, erased: &Bits) -> Result<()> {
+        let block = u64::from(self.sidecar.catalog.block);
+        let most = ((1 << 20) / block).max(1);
+        let mut bytes = vec![0; (most * block) as usize];
+        let Some(of) = self.entry(entry).1 else { return Ok(()) };
+        for range in self.positions.of_bytes(&self.sidecar.catalog, entry as usize, 0..of.size) {
+            let mut at = range.start;
+            while at < range.end {
+                if erased.get(at) {
+                    at += 1;
+                    continue;
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // A sector that cannot be read was found to be lost.
-                Err(_) => at += 4096 - at % 4096,
+                let count = (at..range.end.min(at + most))
+                    .take_while(|position| !erased.get(*position))
+                    .count() as u64;
+                let bytes = &mut bytes[..(count * block) as usize];
+                // What cannot be read any more shows when the file is compared with its digest.
+                let _ = reader.fill(at, bytes, |_, _| Ok::<(), ()>(()));
+                let spans: Vec<Span> = self.positions.within(at..at + count).collect();
+                for span in spans.iter().filter(|span| span.entry == entry) {
+                    self.put(span, &bytes[(span.at - at * block) as usize..][..span.len as usize])?;
+                }
+                at += count;
             }
         }
         Ok(())
@@ -379,11 +384,11 @@ pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bo
     if file.metadata()?.len() != of.size {
         return Ok(false);
     }
-    Ok(digest(file, of, block)? == of.blake3)
+    Ok(digest_of_file(file, of, block)? == of.blake3)
 }
 
 /// The BLAKE3 of a file of a known size.
-fn digest(file: &File, of: &FileEntry, block: u64) -> io::Result<Digest> {
+pub(super) fn digest_of_file(file: &File, of: &FileEntry, block: u64) -> io::Result<Digest> {
     let whole = FileEntry::whole_blocks(of.size, block);
     let tail_len = of.tail_len(block) as usize;
     let mut tail = vec![0; tail_len];

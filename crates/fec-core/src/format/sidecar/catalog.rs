@@ -79,6 +79,11 @@ impl Catalog {
         self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions() + group.recovery()))
     }
 
+    /// Anchors of all files.
+    pub fn anchors(&self) -> u64 {
+        self.files().fold(0, |sum: u64, (_, file)| sum.saturating_add(file.anchors(self.block.into())))
+    }
+
     /// The sum of the sizes of all files.
     pub fn files_len(&self) -> u64 {
         self.files().map(|(_, file)| file.size).sum()
@@ -123,12 +128,12 @@ impl Catalog {
         out
     }
 
-    /// Parses a catalog; returns it with its digests: for each group those of its positions, then those of its recovery
-    /// shards.
+    /// Parses a catalog; returns it with its digests, for each group those of its positions and then those of its recovery
+    /// shards, and its anchors.
     ///
     /// # Errors
     /// The rule of section 17.2 that is broken.
-    pub fn parse(bytes: &[u8]) -> Result<(Catalog, &[ShortDigest]), FormatError> {
+    pub fn parse(bytes: &[u8]) -> Result<(Catalog, &[ShortDigest], &[[u8; 8]]), FormatError> {
         const CUT: FormatError = FormatError::Catalog("it is shorter than it says");
         let (head, rest) = bytes.split_at_checked(HEAD_LEN).ok_or(CUT)?;
         let (version, features, block) = (u32_at(head, 0), u32_at(head, 4), u32_at(head, 8));
@@ -167,21 +172,24 @@ impl Catalog {
             return Err(FormatError::Catalog("two groups share recovery shards"));
         }
         let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
-        let (digests, left) = rest.as_chunks();
         // Each position and recovery shard has a digest that is really there, so their number cannot be a lie.
         let catalog = Catalog { block, areas, groups, entries: Vec::new() };
-        if !left.is_empty() || digests.len() as u64 != catalog.digests() {
-            return Err(FormatError::Catalog("it has not one digest for each shard"));
-        }
+        let digests_len = catalog.digests().saturating_mul(DIGEST_LEN as u64);
+        let (digests, rest) =
+            split(rest, digests_len).ok_or(FormatError::Catalog("it has not one digest for each shard"))?;
+        let (digests, (anchors, left)) = (digests.as_chunks().0, rest.as_chunks());
         let entries = entry::parse(entries_bytes, entries, block_len)?;
         let catalog = Catalog { entries, ..catalog };
         let sizes = catalog.files().try_fold(0u64, |sum, (_, file)| sum.checked_add(file.size));
         if sizes != Some(u64_at(head, 32)) {
             return Err(FormatError::Catalog("the sum of the sizes is another"));
         }
+        if !left.is_empty() || anchors.len() as u64 != catalog.anchors() {
+            return Err(FormatError::Catalog("it has not one anchor for each block that should have one"));
+        }
         catalog.check_folders()?;
         catalog.check_places()?;
-        Ok((catalog, digests))
+        Ok((catalog, digests, anchors))
     }
 
     /// Nothing lies in anything but a folder.
@@ -301,15 +309,15 @@ mod tests {
             entries: entries.to_vec(),
         };
         let mut bytes = catalog.head_bytes();
-        bytes.extend((0..catalog.digests() * 16).map(|i| i as u8));
+        bytes.extend((0..catalog.digests() * 16 + catalog.anchors() * 8).map(|i| i as u8));
         (catalog, bytes)
     }
 
     #[test]
     fn catalogs_come_back() {
         let (catalog, bytes) = sample();
-        let (found, digests) = Catalog::parse(&bytes).unwrap();
-        assert_eq!((&found, digests.len()), (&catalog, 14));
+        let (found, digests, anchors) = Catalog::parse(&bytes).unwrap();
+        assert_eq!((&found, digests.len(), anchors.len()), (&catalog, 14, 2));
         assert_eq!((found.positions(), found.files_len()), (10, 3000 + 5 * 1024 + 1000));
     }
 
@@ -358,7 +366,7 @@ mod tests {
             let (mut catalog, _) = sample();
             change(&mut catalog);
             let mut bytes = catalog.head_bytes();
-            bytes.extend(vec![0; catalog.digests() as usize * 16]);
+            bytes.extend(vec![0; catalog.digests() as usize * 16 + catalog.anchors() as usize * 8]);
             assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))), "{what}");
         }
     }
