@@ -14,6 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Paths from a base.
+pub type Paths = Vec<Box<[u8]>>;
+
 /// A folder whose entries are reached by paths within it.
 #[derive(Debug)]
 pub struct Base {
@@ -134,7 +137,7 @@ impl Base {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn list(&self, path: &[u8]) -> io::Result<(Vec<Box<[u8]>>, Vec<Box<[u8]>>)> {
+    pub fn list(&self, path: &[u8]) -> io::Result<(Paths, Paths)> {
         let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for entry in rustix::fs::Dir::new(folder)? {

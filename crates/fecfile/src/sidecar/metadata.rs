@@ -117,6 +117,11 @@ impl Shifts {
     }
 }
 
+/// The digest of a position whose bytes are lost for good.
+pub(super) const LOST: ShortDigest = [0xff; DIGEST_LEN];
+/// The digest of a position with nothing in it.
+pub(super) const NOTHING: ShortDigest = [0; DIGEST_LEN];
+
 /// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
 type Found = HashMap<Generation, HashMap<(u32, u32), Vec<u64>>>;
 
@@ -238,6 +243,18 @@ impl Sidecar {
     fn digest(&self, nth: u64) -> ShortDigest {
         let at = self.digests_at + nth as usize * DIGEST_LEN;
         *self.metadata[at..].first_chunk().expect("each shard has a digest")
+    }
+
+    /// The digest of a position, over all groups.
+    pub(super) fn digest_of(&self, position: u64) -> ShortDigest {
+        let mut first = 0;
+        for (nth, group) in self.catalog.groups.iter().enumerate() {
+            if position < first + group.positions() {
+                return self.position_digest(nth, position - first);
+            }
+            first += group.positions();
+        }
+        LOST
     }
 
     /// The digest of a position of group `group`, counted in the group.

@@ -11,8 +11,10 @@
 mod bits;
 pub mod error;
 pub mod examine;
+mod findings;
 mod hashing;
 mod journal;
+mod look;
 pub mod manifest;
 mod metadata;
 mod moved;
@@ -20,6 +22,7 @@ mod plan;
 mod positions;
 pub mod protect;
 mod rebuild;
+mod recovery;
 pub mod repair;
 mod search;
 mod targets;

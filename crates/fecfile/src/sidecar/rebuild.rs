@@ -1,9 +1,11 @@
 //! Computes what is lost: originals from what is intact of their sets, and recovery shards from the originals.
 
 use super::Sidecar;
-use super::examine::{Examined, LOST, read_recovery};
+use super::examine::Examined;
 use super::hashing::plain_digests;
+use super::metadata::LOST;
 use super::positions::{Any, PositionReader, Positions};
+use super::recovery::read_recovery;
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
@@ -209,7 +211,7 @@ impl Rebuild<'_> {
 
     /// Fails when bytes have not the digest of their position. What was lost for good has none.
     fn check(&self, position: u64, bytes: &[u8]) -> Result<()> {
-        let expected = super::examine::digest_of(self.sidecar, position);
+        let expected = self.sidecar.digest_of(position);
         if expected == LOST {
             return Ok(());
         }

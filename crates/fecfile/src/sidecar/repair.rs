@@ -2,11 +2,12 @@
 
 use super::Sidecar;
 use super::error::SidecarError;
-use super::examine::{Examined, State, examine, read_recovery};
+use super::examine::{Examined, State, examine};
 use super::journal::Journal;
 use super::metadata;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
+use super::recovery::read_recovery;
 use super::targets::{Action, Targets};
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
@@ -163,8 +164,9 @@ fn actions(
     // Other names of a file that is made anew become names of the new one.
     for (nth, entry) in entries.iter().enumerate() {
         if let EntryKind::HardLink(of) = entry.kind
-            && actions[of as usize] == (Action::Make { replace: true })
+            && matches!(actions[of as usize], Action::Make { .. })
             && actions[nth] == Action::Leave
+            && !left.contains(&nth)
         {
             actions[nth] = Action::Make { replace: true };
         }

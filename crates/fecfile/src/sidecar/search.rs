@@ -5,9 +5,8 @@
 //! What is not found so is looked for at every byte by the anchors of its blocks. A block counts only if it has its digest.
 
 use super::Sidecar;
-use super::examine::digest_of;
+use super::hashing::digest_of_file;
 use super::moved::{Moved, MovedSpan};
-use super::targets::digest_of_file;
 use crate::io::ReadAt;
 use crate::io::base::Base;
 use fec_core::digest::blocks;
@@ -64,12 +63,20 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Missing files that are whole under another of their names.
+    pub(super) fn with_names(mut self, names: &[(usize, Box<[u8]>)]) -> Search<'a> {
+        names.iter().for_each(|(entry, path)| self.stands_at(*entry, path));
+        self
+    }
+
     /// Looks for all that is wanted: in the file itself, and then, for files of which nothing was found, in others.
     pub(super) fn run(mut self, files: &[Wanted]) -> FoundElsewhere {
+        let has_name: HashSet<u64> = self.spans.iter().map(|span| span.at / self.block).collect();
         for file in files {
             let EntryKind::File(of) = &self.entry(file.entry).kind else { continue };
             for block in file.blocks.iter().cloned().flatten() {
-                if let Some(position) = position_of(of, block) {
+                if let Some(position) = position_of(of, block).filter(|position| !has_name.contains(position))
+                {
                     self.wanted.insert((file.entry, block), position);
                 }
             }
@@ -125,7 +132,8 @@ impl<'a> Search<'a> {
             let is_it = |nth: &usize| matches!(&self.sidecar.catalog.entries[*nth].kind, EntryKind::File(of) if of.blake3 == digest);
             if let Some(at) = entries.iter().position(is_it) {
                 let entry = entries.swap_remove(at);
-                self.is_renamed(entry, path);
+                self.stands_at(entry, path);
+                self.found.renamed.insert(entry, path.clone());
             }
         }
         let is_lost = |search: &Search<'_>, file: &&&Wanted| {
@@ -143,8 +151,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All of a missing file stands under another name.
-    fn is_renamed(&mut self, entry: usize, path: &[u8]) {
+    /// All of a missing file stands at another place.
+    fn stands_at(&mut self, entry: usize, path: &[u8]) {
         let EntryKind::File(of) = &self.entry(entry).kind else { return };
         let source = self.source(path);
         let mut offset = 0;
@@ -159,7 +167,6 @@ impl<'a> Search<'a> {
         (0..offset / self.block).for_each(|block| {
             self.wanted.remove(&(entry, block));
         });
-        self.found.renamed.insert(entry, path.into());
     }
 
     fn source(&mut self, path: &[u8]) -> u32 {
@@ -343,7 +350,7 @@ impl<'a> Search<'a> {
         let is = |nth: u64| {
             let value = values.get((nth - numbers.start) as usize).map(shortened);
             let position = self.wanted.get(&(entry, nth));
-            position.is_some_and(|position| value == Some(digest_of(self.sidecar, *position)))
+            position.is_some_and(|position| value == Some(self.sidecar.digest_of(*position)))
         };
         numbers.clone().map(is).collect()
     }

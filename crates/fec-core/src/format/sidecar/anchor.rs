@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn only_the_last_bytes_count() {
         let gear = Gear::default();
-        let bytes: Vec<u8> = (0..500u32).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..500u32).map(|i| ((i * i) >> 3) as u8).collect();
         let mut hash = 0;
         for (end, byte) in (1..).zip(&bytes) {
             hash = gear.step(hash, *byte);

@@ -50,7 +50,10 @@ impl SidecarGroup {
     }
 }
 
-/// All of a catalog but the digests of the shards.
+/// A catalog with its digests and its anchors.
+pub type Parsed<'a> = (Catalog, &'a [ShortDigest], &'a [[u8; 8]]);
+
+/// All of a catalog but the digests of the shards and the anchors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
     /// Bytes of a block.
@@ -133,7 +136,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The rule of section 17.2 that is broken.
-    pub fn parse(bytes: &[u8]) -> Result<(Catalog, &[ShortDigest], &[[u8; 8]]), FormatError> {
+    pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, FormatError> {
         const CUT: FormatError = FormatError::Catalog("it is shorter than it says");
         let (head, rest) = bytes.split_at_checked(HEAD_LEN).ok_or(CUT)?;
         let (version, features, block) = (u32_at(head, 0), u32_at(head, 4), u32_at(head, 8));
