@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Repair(Repair),
     /// Protect files and folders where they are: one sidecar beside them finds what changed, and mends it
     Protect(Protect),
+    /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
+    Manifest(Manifest),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -120,6 +122,7 @@ impl Command {
                 let reads_pipe = || args.inputs.is_empty() || args.inputs.iter().any(is_pipe);
                 args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
+            Command::Manifest(_) => true,
             _ => false,
         }
     }
@@ -240,9 +243,28 @@ pub(crate) struct Protect {
     /// Leave out file systems that are mounted below PATH
     #[arg(long)]
     pub(crate) one_file_system: bool,
+    /// Also record SHA-256 of each file, for `fec manifest --sha256`; reads the files once more
+    #[arg(long)]
+    pub(crate) sha256: bool,
     /// Replace an existing sidecar
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Manifest {
+    /// The sidecar
+    #[arg(value_name = "FILE")]
+    pub(crate) sidecar: PathBuf,
+    /// SHA-256, for `sha256sum --check` in the base folder
+    #[arg(long, conflicts_with = "b3")]
+    pub(crate) sha256: bool,
+    /// BLAKE3, for `b3sum --check` in the base folder [default]
+    #[arg(long)]
+    pub(crate) b3: bool,
+    /// Accept this root only: 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
 }
 
 #[derive(Debug, Args)]

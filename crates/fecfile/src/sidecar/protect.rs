@@ -14,7 +14,7 @@ use crate::io::output::{FileOut, Policy, check_absent, check_room};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::block::{Plan, ShardBuf};
-use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::anchor::Gear;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
@@ -23,7 +23,7 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{EntryKind, has_anchor};
 use fec_core::params::GroupGeometry;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,8 @@ pub struct Protect<'a> {
     pub exclude: &'a [String],
     /// Other file systems that are mounted below are left out.
     pub one_file_system: bool,
+    /// SHA-256 of each file is recorded too, which reads the files once more.
+    pub sha256: bool,
     /// How the sidecar may be made.
     pub policy: Policy,
 }
@@ -98,7 +100,15 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
         Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
     let journal = journal::path_of(&home);
     let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
-    let Tree { entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
+    let Tree { mut entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
+    if job.sha256 {
+        // Room for them, so that all places are known before any digest is.
+        entries.iter_mut().for_each(|entry| {
+            if let EntryKind::File(file) = &mut entry.kind {
+                file.sha256 = Some(Box::new([0; 32]));
+            }
+        });
+    }
     if entries.is_empty() {
         return Err(Error::new("protect", SidecarError::Nothing));
     }
@@ -111,7 +121,10 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let out = FileOut::create(job.output, job.policy)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = Coding::new(&base, &catalog, &seen, &out, context, meter.as_ref()).run()?;
-    let (catalog, digests, anchors) = coded.into_catalog(catalog);
+    let (mut catalog, digests, anchors) = coded.into_catalog(catalog);
+    if job.sha256 {
+        add_sha256(&mut catalog, &base, &seen, context)?;
+    }
     check_unchanged(&base, &catalog, &seen)?;
     meter.finish();
     let (root, _) = write_metadata(
@@ -201,6 +214,44 @@ fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads all files once more, for their SHA-256.
+fn add_sha256(catalog: &mut Catalog, base: &Base, seen: &[u64], context: &Context<'_>) -> Result<()> {
+    let meter = context.meter("sha256", Some(catalog.files_len()));
+    let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).collect();
+    let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
+    Threads(context.settings.threads).run(files.len(), &|job| {
+        let nth = files[job];
+        let digest = sha256(base, &catalog.entries[nth].path, (nth, seen), meter.as_ref());
+        let digest = digest.map_err(|e| failure(base, catalog, nth as u32, e));
+        lock(&found).push((nth, digest));
+    });
+    for (nth, digest) in into_value(found) {
+        if let EntryKind::File(file) = &mut catalog.entries[nth].kind {
+            file.sha256 = Some(Box::new(digest?));
+        }
+    }
+    meter.finish();
+    Ok(())
+}
+
+fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Meter) -> io::Result<Digest> {
+    let mut file = base.read(path)?;
+    admit(seen, nth as u32, &file)?;
+    let mut hasher = PlainHasher::new(HashKind::Sha256);
+    let mut bytes = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut bytes) {
+            Ok(0) => return Ok(hasher.finish()),
+            Ok(n) => {
+                hasher.update(&bytes[..n]);
+                meter.add(n as u64);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
 }
 
 /// The coding of all sets of a first generation.

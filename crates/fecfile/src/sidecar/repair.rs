@@ -92,7 +92,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         let begun = (0..).zip(&actions).filter(|(_, action)| **action == Action::Mend).map(|(nth, _)| nth);
         journal.begin(begun)?;
     }
-    let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &mut put);
+    let beat = || journal.beat();
+    let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &beat, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
@@ -118,7 +119,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     meter.finish();
     mended.mended.retain(|entry| !mended.failed.contains(entry));
     own.finish(sidecar, context)?;
-    if is_in_place && mended.failed.is_empty() {
+    if is_in_place {
         journal.end();
     }
     if !mended.failed.is_empty() && !how.partial {

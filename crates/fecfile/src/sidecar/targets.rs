@@ -49,6 +49,8 @@ pub(super) struct Targets<'a> {
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     sync: bool,
+    /// Called while files are written to that are there already.
+    beat: &'a dyn Fn(),
     /// What is written into the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
@@ -62,6 +64,7 @@ impl<'a> Targets<'a> {
         base: &'a Base,
         actions: Vec<Action>,
         sync: bool,
+        beat: &'a dyn Fn(),
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
         Targets {
@@ -72,6 +75,7 @@ impl<'a> Targets<'a> {
             open: HashMap::new(),
             room: None,
             sync,
+            beat,
             recovery,
             written: 0,
         }
@@ -138,6 +142,9 @@ impl<'a> Targets<'a> {
 
     fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
         let fail = self.fail(span.entry);
+        if self.actions[span.entry as usize] == Action::Mend {
+            (self.beat)();
+        }
         self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
         self.written += bytes.len() as u64;
         Ok(())
@@ -219,14 +226,13 @@ impl<'a> Targets<'a> {
         if file.metadata().map_err(&fail)?.len() != of.size {
             file.set_len(of.size).map_err(&fail)?;
         }
-        if !is_whole(&file, of, self.sidecar.catalog.block.into()).map_err(&fail)? {
-            return Ok(false);
-        }
+        let is_whole = is_whole(&file, of, self.sidecar.catalog.block.into()).map_err(&fail)?;
+        // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
         self.dress(&file, entry, false).map_err(&fail)?;
         if self.sync {
             file.sync_all().map_err(&fail)?;
         }
-        Ok(true)
+        Ok(is_whole)
     }
 
     /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
