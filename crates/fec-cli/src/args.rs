@@ -217,6 +217,12 @@ pub(crate) struct Verify {
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
+    /// With a sidecar: only see whether files are there, with their sizes and times
+    #[arg(long, conflicts_with_all = ["deep", "sidecar_only"])]
+    pub(crate) quick: bool,
+    /// With a sidecar: check the sidecar alone, and none of the files
+    #[arg(long, conflicts_with = "deep")]
+    pub(crate) sidecar_only: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use crate::settings::SCHEMA_VERSION;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::examine::{Examined, State};
+use fecfile::sidecar::examine::{Examined, Scope, State};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -19,6 +19,8 @@ pub(super) struct Report {
     schema_version: u32,
     command: &'static str,
     form: &'static str,
+    /// What was looked at.
+    scope: &'static str,
     sidecar: String,
     root: String,
     generation: u64,
@@ -73,7 +75,7 @@ pub(super) fn word(state: State) -> &'static str {
 }
 
 impl Report {
-    pub(super) fn new(sidecar: &Sidecar, examined: &Examined, started: Instant) -> Report {
+    pub(super) fn new(sidecar: &Sidecar, examined: &Examined, scope: Scope, started: Instant) -> Report {
         let entry = |report: &fecfile::sidecar::examine::EntryReport| Entry {
             path: show_bytes(&sidecar.catalog().entries[report.entry].path),
             state: word(report.state),
@@ -86,6 +88,11 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             command: "verify",
             form: "sidecar",
+            scope: match scope {
+                Scope::All => "all",
+                Scope::Quick => "quick",
+                Scope::Sidecar => "sidecar",
+            },
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
             generation: sidecar.generation(),
@@ -121,6 +128,12 @@ impl Report {
         }
         let all = self.entries;
         out.push_str(&match self.files.len() {
+            0 if self.scope == "sidecar" => String::new(),
+            0 if self.scope == "quick" => {
+                format!(
+                    "all {all} entries are there, with their sizes and times; their contents were not read\n"
+                )
+            }
             0 => format!("all {all} entries are intact\n"),
             _ => {
                 let states = [
@@ -141,6 +154,7 @@ impl Report {
             }
         });
         match (self.recovery_damaged, self.recovery) {
+            _ if self.scope == "quick" => {}
             (0, all) => out.push_str(&format!("the sidecar's {all} recovery blocks are intact\n")),
             (damaged, all) => {
                 out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n"))

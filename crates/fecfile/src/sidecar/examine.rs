@@ -1,6 +1,7 @@
 //! What is left of files and of their sidecar: each file compared with its digests, in one pass.
 
 use super::Sidecar;
+use super::bits::Bits;
 use super::error::SidecarError;
 use super::look::Files;
 use super::positions::Positions;
@@ -11,7 +12,7 @@ use crate::io::base::Base;
 use crate::io::temporary::parent;
 use std::path::Path;
 
-pub use super::findings::{EntryReport, Examined, Margin, State};
+pub use super::findings::{EntryReport, Examined, Margin, Scope, State};
 
 /// The folder that a sidecar's names are relative to: the one that is named, or that of the sidecar.
 ///
@@ -29,20 +30,25 @@ pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
     Base::open(&path).map_err(|e| Error::io("read", path.as_path(), e))
 }
 
-/// Looks at everything, and changes nothing.
+/// Looks at what is asked for, and changes nothing.
 ///
 /// Memory: a few megabytes for each thread, and a bit for each block.
 ///
 /// # Errors
 /// Those of the base; a file that cannot be read is part of the result.
-pub fn examine(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Result<Examined> {
+pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'_>) -> Result<Examined> {
     let catalog = &sidecar.catalog;
     let recovery: u64 = catalog.groups.iter().map(|group| group.recovery()).sum();
-    let total = catalog.files_len() + recovery * u64::from(catalog.block);
+    let files_len = if scope == Scope::All { catalog.files_len() } else { 0 };
+    let total = files_len + recovery * u64::from(catalog.block);
     let meter = context.meter("verify", Some(total));
     let positions = Positions::of(catalog);
-    let mut examined = Files { sidecar, base, positions: &positions, meter: meter.as_ref() }.look(context);
-    let (recovery_erased, recovery_displaced) = Recovery { sidecar, meter: meter.as_ref() }.look(context);
+    let mut examined =
+        Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context);
+    let (recovery_erased, recovery_displaced) = match scope {
+        Scope::Quick => (Bits::new(recovery), Bits::new(recovery)),
+        _ => Recovery { sidecar, meter: meter.as_ref() }.look(context),
+    };
     meter.finish();
     examined.recovery = recovery;
     examined.recovery_damaged = recovery_erased.count() + recovery_displaced.count();

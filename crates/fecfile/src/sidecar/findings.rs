@@ -5,6 +5,18 @@ use super::moved::Moved;
 use crate::ranges::RangeList;
 use std::io;
 
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Every byte of the files and of the sidecar.
+    #[default]
+    All,
+    /// Whether files are there, and have their sizes and times; nothing of them is read, and nothing of the recovery shards.
+    Quick,
+    /// The sidecar alone.
+    Sidecar,
+}
+
 /// What became of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {

@@ -2,12 +2,12 @@
 
 use super::Sidecar;
 use super::bits::Bits;
-use super::findings::{EntryReport, Examined, Margin, State};
+use super::findings::{EntryReport, Examined, Margin, Scope, State};
 use super::hashing::{is_whole, plain_digests};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, PositionReader, Positions};
-use super::search::{Search, Wanted};
+use super::search::{FoundElsewhere, Search, Wanted};
 use crate::context::{Context, Meter};
 use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
@@ -65,6 +65,7 @@ pub(super) struct Files<'a> {
     pub(super) base: &'a Base,
     pub(super) positions: &'a Positions,
     pub(super) meter: &'a dyn Meter,
+    pub(super) scope: Scope,
 }
 
 impl Files<'_> {
@@ -74,13 +75,15 @@ impl Files<'_> {
         let mut touched = 0;
         let mut reports: Vec<(usize, FileReport)> = Vec::new();
         let mut jobs = Vec::new();
-        for (nth, entry) in catalog.entries.iter().enumerate() {
+        let looks_at = if self.scope == Scope::Sidecar { 0 } else { catalog.entries.len() };
+        for (nth, entry) in catalog.entries.iter().enumerate().take(looks_at) {
             let (state, is_touched) = self.state_by_stat(nth);
             states[nth] = state;
             touched += u64::from(is_touched);
             if let EntryKind::File(file) = &entry.kind {
                 match state {
                     State::Missing => reports.push((nth, self.all_lost(file))),
+                    _ if self.scope == Scope::Quick => {}
                     _ => jobs.extend((0..self.chunks(file)).map(|chunk| Job { entry: nth as u32, chunk })),
                 }
             }
@@ -96,7 +99,10 @@ impl Files<'_> {
         };
         let wanted: Vec<Wanted> = reports.iter().map(wanted).collect();
         let names = self.other_names(&states);
-        let found = Search::new(self.sidecar, self.base).with_names(&names).run(&wanted);
+        let found = match self.scope {
+            Scope::Quick => FoundElsewhere::default(),
+            _ => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
+        };
         self.settle(&mut reports, &found.moved, &mut erased);
         for (nth, state) in states.iter_mut().enumerate() {
             *state = match *state {
@@ -350,7 +356,12 @@ impl Files<'_> {
         // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
         let report = match report {
             Some(report) => report,
-            None if state == State::Edited && !self.may_execute_as_before(nth, file) => FileReport::default(),
+            None if state == State::Edited
+                && (self.scope == Scope::Quick || !self.may_execute_as_before(nth, file)) =>
+            {
+                FileReport::default()
+            }
+            None if state == State::Unreadable => FileReport::default(),
             None => return None,
         };
         let block = self.block();

@@ -2,7 +2,7 @@
 
 use super::Sidecar;
 use super::error::SidecarError;
-use super::examine::{Examined, State, examine};
+use super::examine::{Examined, Scope, State, examine};
 use super::journal::Journal;
 use super::metadata;
 use super::positions::{Any, PositionReader, Positions};
@@ -61,7 +61,7 @@ pub struct Mended {
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock()?) };
     let journal = Journal::of(sidecar);
-    let found = examine(sidecar, base, context)?;
+    let found = examine(sidecar, base, Scope::All, context)?;
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
         return Err(Error::at("repair", sidecar.path(), lost));
