@@ -2,6 +2,7 @@
 //! (docs/FORMAT.md, sections 17.4 to 17.6).
 
 use super::error::SidecarError;
+use super::positions::Positions;
 use crate::context::Settings;
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
@@ -14,8 +15,8 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
-use std::cell::Cell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -96,17 +97,25 @@ pub struct PiecesFound {
     pub(super) displaced: Vec<u64>,
 }
 
-/// By how many bytes the surroundings of pieces have moved: by the start of their area and their number.
+/// By how many bytes the surroundings of pieces have moved: by the start of their area and their number. Empty if none
+/// has.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shifts(HashMap<(u64, u64), i64>);
+pub(super) struct Shifts(BTreeMap<(u64, u64), i64>);
 
 impl Shifts {
-    /// Where a block of an area may stand, most likely first.
+    /// Where a block of an area may stand, most likely first: at its place, or moved as the nearest pieces are on either
+    /// side.
     pub(super) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
         let at = area.block(nth, block).0;
         let mut places = vec![at];
-        for neighbour in area.neighbours(nth) {
-            let moved = self.0.get(&(area.start, neighbour)).and_then(|by| at.checked_add_signed(*by));
+        let [before, behind] = area.neighbours(nth);
+        let start = area.start;
+        let nearest = [
+            self.0.range((start, 0)..=(start, before)).next_back(),
+            self.0.range((start, behind)..=(start, u64::MAX)).next(),
+        ];
+        for (_, by) in nearest.into_iter().flatten() {
+            let moved = at.checked_add_signed(*by);
             places.extend(moved.filter(|place| !places.contains(place)));
         }
         places
@@ -150,13 +159,16 @@ impl Sidecar {
             plans: PlanCache::new(settings.backend),
             settings,
             work: Cell::new(0),
+            links: RefCell::default(),
         };
         let at = |e: SidecarError| Error::at("read", path, e);
         let mut rule = None;
         let (mut found, is_tidy) = reader.by_place(&mut rule);
         let mut restored = reader.restore_all(&found).map_err(fail)?;
         let is_whole = |opened: &Opened| opened.pieces.intact == opened.pieces.all;
-        if !is_tidy || restored.is_empty() || !restored.iter().all(is_whole) {
+        let has_wanted = |opened: &Opened| wanted.is_none_or(|root| opened.root() == root);
+        let is_enough = is_tidy && restored.len() == found.len() && restored.iter().all(is_whole);
+        if !is_enough || !restored.iter().any(has_wanted) {
             found = reader.scan(&mut rule).map_err(fail)?;
             restored = reader.restore_all(&found).map_err(fail)?;
         }
@@ -164,21 +176,24 @@ impl Sidecar {
             return Err(at(SidecarError::NotFound(rule)));
         }
         let shifts = reader.shifts(&found);
-        let (mut invalid, mut refused) = (None, None);
+        let (mut invalid, mut refused) = (None, Vec::new());
+        let links = reader.links.take();
         let mut read = Vec::new();
         for opened in restored {
             match opened.parse() {
                 Ok(parsed) => read.push(parsed),
-                Err(rule) if rule.class() == FormatClass::Refused => refused = Some(rule),
-                Err(rule) => invalid = Some(rule),
+                Err((of, rule)) if rule.class() == FormatClass::Refused => refused.push((of, rule)),
+                Err((_, rule)) => invalid = Some(rule),
             }
         }
-        if let (None, Some(rule)) = (wanted, refused.clone()) {
-            return Err(at(SidecarError::Invalid(rule)));
-        }
-        let chosen = choose(&mut read, wanted).map_err(|error| match (error, refused.or(invalid)) {
-            (SidecarError::TooFewPieces, Some(rule)) => at(SidecarError::Invalid(rule)),
-            (error, _) => at(error),
+        let chosen = choose(&mut read, &refused, &links, wanted).map_err(|error| {
+            let first_refused = refused.into_iter().next().map(|(_, rule)| rule);
+            match (error, first_refused.or(invalid)) {
+                (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
+                    at(SidecarError::Invalid(rule))
+                }
+                (error, _) => at(error),
+            }
         })?;
         let Parsed { opened, catalog, stats, root, digests_at } = chosen;
         let Opened { of, metadata, pieces, .. } = opened;
@@ -315,6 +330,8 @@ impl Sidecar {
 /// Metadata that was restored.
 struct Opened {
     of: Generation,
+    /// The rule that the coding of the metadata breaks, if it breaks one.
+    rule: Option<FormatError>,
     /// Where the first of its pieces stands.
     first: u64,
     metadata: Vec<u8>,
@@ -331,7 +348,20 @@ struct Parsed {
 }
 
 impl Opened {
-    fn parse(self) -> std::result::Result<Parsed, FormatError> {
+    /// The root, whether the catalog is valid or not.
+    fn root(&self) -> Digest {
+        Catalog::root(&self.metadata[..self.of.layout.catalog_len as usize])
+    }
+
+    fn parse(self) -> std::result::Result<Parsed, (Generation, FormatError)> {
+        let of = self.of;
+        self.checked().map_err(|rule| (of, rule))
+    }
+
+    fn checked(self) -> std::result::Result<Parsed, FormatError> {
+        if let Some(rule) = self.rule {
+            return Err(rule);
+        }
         let layout = &self.of.layout;
         let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
         let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
@@ -340,9 +370,34 @@ impl Opened {
         if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
             return Err(FormatError::Catalog("its last area is not that of its pieces"));
         }
+        if layout.generation == 1 && catalog.areas.len() > 1 {
+            return Err(FormatError::Catalog("the first generation has several areas"));
+        }
+        let is_lost = |(nth, digest): (u64, &ShortDigest)| (*digest == LOST).then_some(nth);
+        let lost: Vec<u64> = positions_of(&catalog, digests).filter_map(is_lost).collect();
+        if !lost.is_empty() {
+            let covered = Positions::of(&catalog).covered(catalog.positions());
+            if lost.into_iter().any(|position| covered.get(position)) {
+                return Err(FormatError::Catalog("bytes of a file are marked as lost"));
+            }
+        }
         let root = Catalog::root(catalog_bytes);
         Ok(Parsed { catalog, stats, root, digests_at, opened: self })
     }
+}
+
+/// The digests of all positions, with their numbers.
+fn positions_of<'a>(
+    catalog: &'a Catalog,
+    digests: &'a [ShortDigest],
+) -> impl Iterator<Item = (u64, &'a ShortDigest)> {
+    let mut at = 0;
+    let of_group = catalog.groups.iter().flat_map(move |group| {
+        let start = at;
+        at += (group.positions() + group.recovery()) as usize;
+        &digests[start..start + group.positions() as usize]
+    });
+    (0..).zip(of_group)
 }
 
 /// The area that the pieces of a generation stand in; `None` if there is none such.
@@ -354,7 +409,12 @@ fn area_of(of: &Generation) -> Option<Area> {
 }
 
 /// The one that is meant (section 17.6).
-fn choose(read: &mut Vec<Parsed>, wanted: Option<Digest>) -> std::result::Result<Parsed, SidecarError> {
+fn choose(
+    read: &mut Vec<Parsed>,
+    refused: &[(Generation, FormatError)],
+    links: &[Generation],
+    wanted: Option<Digest>,
+) -> std::result::Result<Parsed, SidecarError> {
     if read.is_empty() {
         return Err(SidecarError::TooFewPieces);
     }
@@ -373,15 +433,18 @@ fn choose(read: &mut Vec<Parsed>, wanted: Option<Digest>) -> std::result::Result
             ))),
         };
     }
-    let links: Vec<(Digest, u64)> =
-        read.iter().map(|p| (p.opened.of.layout.before, p.opened.of.layout.generation)).collect();
-    let is_replaced = |parsed: &Parsed| {
-        let Generation { root, layout, .. } = parsed.opened.of;
-        links.iter().any(|(before, generation)| *before == root && *generation > layout.generation)
+    let is_replaced = |of: &Generation| {
+        let by = |other: &Generation| {
+            other.layout.before == of.root && other.layout.generation > of.layout.generation
+        };
+        links.iter().any(by)
     };
-    let (_, mut left): (Vec<_>, Vec<_>) = read.drain(..).partition(is_replaced);
-    match left.len() {
-        1 => Ok(left.swap_remove(0)),
+    let refused = refused.iter().filter(|(of, _)| !is_replaced(of)).count();
+    let (_, mut left): (Vec<_>, Vec<_>) = read.drain(..).partition(|parsed| is_replaced(&parsed.opened.of));
+    match (left.len(), refused) {
+        (1, 0) => Ok(left.swap_remove(0)),
+        // The only one that is left is refused.
+        (0, 1) => Err(SidecarError::TooFewPieces),
         _ => Err(SidecarError::Ambiguous(roots(&left))),
     }
 }
@@ -395,6 +458,8 @@ struct Reader<'a> {
     settings: &'a Settings,
     /// Bytes that were hashed.
     work: Cell<u64>,
+    /// Encodings of which any piece is usable.
+    links: RefCell<Vec<Generation>>,
 }
 
 impl Reader<'_> {
@@ -413,8 +478,9 @@ impl Reader<'_> {
             Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
             Ok(_) => None,
             Err(e) => {
-                if e.is_behind_checksum() {
-                    rule.get_or_insert(e);
+                // Another version is told only where nothing else is found.
+                if e.is_behind_checksum() || (rule.is_none() && matches!(e, FormatError::Version(_))) {
+                    *rule = Some(e);
                 }
                 None
             }
@@ -496,6 +562,7 @@ impl Reader<'_> {
             (std::cmp::Reverse(places.len()), places.values().flatten().min().copied())
         });
         self.work.set(0);
+        self.links.take();
         let restored = order.into_iter().map(|(of, places)| self.restore(*of, places));
         Ok(restored.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
@@ -515,14 +582,13 @@ impl Reader<'_> {
         let shape = *of.geometry.shape();
         let (k, n) = (shape.code.k(), shape.code.n());
         let Some(area) = area_of(&of) else { return Ok(None) };
-        if places.len() < k * shape.sets as usize {
-            return Ok(None);
-        }
         let mut decoder = SetDecoder::for_payload(&shape);
         let mut metadata = vec![0; of.geometry.payload_len() as usize];
         let mut tree = None;
         let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
         let mut body = vec![0; shape.shard_len];
+        let mut rule = None;
+        let is_possible = places.len() >= k * shape.sets as usize;
         for set in 0..shape.sets {
             let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
             let mut intact = 0;
@@ -545,7 +611,13 @@ impl Reader<'_> {
                         None => of.is_proved_by(leads_to),
                     };
                     if let Some(leads_to) = leads_to.filter(is_proved) {
+                        if tree.is_none() {
+                            self.links.borrow_mut().push(of);
+                        }
                         tree = Some(leads_to);
+                        if !is_possible {
+                            return Ok(None);
+                        }
                         is_there |= at == expected;
                         intact += 1;
                         // Recovery shards only as long as they are needed.
@@ -561,7 +633,7 @@ impl Reader<'_> {
             }
             pieces.intact += intact;
             pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
-            let Some(tree) = tree else { return Ok(None) };
+            let Some(tree) = tree else { if is_possible { return Ok(None) } else { continue } };
             if proved.len() < k {
                 return Ok(None);
             }
@@ -569,6 +641,9 @@ impl Reader<'_> {
                 let at = of.geometry.shard_offset(set, index) as usize;
                 let len = of.geometry.shard_payload(set, index);
                 metadata[at.min(of.geometry.payload_len() as usize)..][..len].copy_from_slice(&row[..len]);
+                if row[len..].iter().any(|byte| *byte != 0) {
+                    rule = Some(FormatError::Catalog("what is behind its end is not zero"));
+                }
             };
             if proved.iter().take(k).all(|(index, ..)| (*index as usize) < k) {
                 proved.iter().take(k).for_each(|(index, row, _)| put(*index as usize, row));
@@ -579,27 +654,30 @@ impl Reader<'_> {
                 reading.slot(*index).copy_from_slice(row);
                 reading.check(*index, &[proof], Run::default());
             }
-            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else { return Ok(None) };
+            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else {
+                rule = Some(FormatError::Catalog("it is not a codeword"));
+                continue;
+            };
             (0..k).for_each(|index| put(index, decoded.row(index as u32)));
         }
         let first = places.values().flatten().min().copied().unwrap_or(0);
-        Ok(Some(Opened { of, first, metadata, pieces }))
+        Ok(Some(Opened { of, rule, first, metadata, pieces }))
     }
 
     /// How the surroundings of pieces have moved.
     fn shifts(&self, found: &Found) -> Shifts {
-        let mut shifts = HashMap::new();
+        let mut shifts = BTreeMap::new();
         for (of, places) in found {
             let Some(area) = area_of(of) else { continue };
             for ((set, index), places) in places {
                 let ordinal = of.ordinal(*set, *index);
                 let expected = area.piece(ordinal, of.layout.block.into());
-                if let [at, ..] = places[..]
-                    && !places.contains(&expected)
-                {
-                    shifts.insert((area.start, ordinal), at as i64 - expected as i64);
-                }
+                let at = if places.contains(&expected) { expected } else { places[0] };
+                shifts.insert((area.start, ordinal), at as i64 - expected as i64);
             }
+        }
+        if shifts.values().all(|by| *by == 0) {
+            shifts.clear();
         }
         Shifts(shifts)
     }

@@ -220,9 +220,20 @@ impl<'a> PositionReader<'a> {
             out[filled..start].fill(0);
             filled = start + span.len as usize;
             let piece = &mut out[start..filled];
-            if let Err(e) = self.read(&span, piece) {
-                piece.fill(0);
-                failed(span, e)?;
+            if self.read(&span, piece).is_ok() {
+                continue;
+            }
+            // Block by block: what can be read counts.
+            let mut at = span.at;
+            while at < span.end() {
+                let end = (at / block + 1) * block;
+                let part = span.within(&(at..end));
+                let bytes = &mut piece[(part.at - span.at) as usize..][..part.len as usize];
+                if let Err(e) = self.read(&part, bytes) {
+                    bytes.fill(0);
+                    failed(part, e)?;
+                }
+                at = part.end();
             }
         }
         out[filled..].fill(0);

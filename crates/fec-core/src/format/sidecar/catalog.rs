@@ -257,7 +257,8 @@ fn area(bytes: &[u8], block: u64) -> Result<Area, FormatError> {
         pieces: u32_at(bytes, 16),
         piece_len: u32_at(bytes, 20),
     };
-    let is_possible = area.pieces >= 2 && area.start < 1 << 62 && area.len(block).is_some();
+    let end = area.len(block).and_then(|len| area.start.checked_add(len));
+    let is_possible = area.pieces >= 2 && end.is_some_and(|end| end < 1 << 62);
     if !is_possible || !is_zero(&bytes[24..]) {
         return Err(FormatError::Catalog("an area is not possible"));
     }

@@ -59,6 +59,7 @@ impl Layout {
         let is_possible = (layout.generation == 1) == is_first
             && layout.generation > 0
             && layout.start < 1 << 62
+            && (!is_first || layout.start == 0)
             && layout.blocks < 1 << 50
             && layout.catalog_len <= metadata_len;
         is_possible.then_some(layout).ok_or(FormatError::Catalog("a number of the layout is not possible"))
@@ -172,6 +173,9 @@ impl Piece {
         }
         if index as usize >= shape.code.n() {
             return Err(FormatError::OutOfRange { what: "shard", value: index, count: shape.code.n() });
+        }
+        if shape.code.n() as u64 * u64::from(shape.sets) > u64::from(u32::MAX) {
+            return Err(FormatError::NotCanonical("there are too many pieces"));
         }
         let bytes: [u8; LAYOUT_LEN] = array_at(head, HEADER_LEN);
         if HashKind::Blake3.digest(&bytes) != array_at::<32>(head, 96) {
