@@ -84,7 +84,7 @@ pub(crate) enum Command {
     Encode(Encode),
     /// Restore the payload from shard files, a container or a live stream
     Decode(Decode),
-    /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
+    /// Check shard files, a container, or a sidecar and what it protects: what is intact, damaged or missing
     Verify(Verify),
     /// Mend what a sidecar protects; or make damaged and missing shard files, or a container, anew, bit for bit
     Repair(Repair),
@@ -288,16 +288,16 @@ pub(crate) struct Repair {
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// With a sidecar: also make those files what they were that somebody changed
+    /// With a sidecar: also undo edits, and bring back what was moved
     #[arg(long)]
     pub(crate) revert: bool,
-    /// With a sidecar: mend what can be mended although not all can
+    /// With a sidecar: mend what can be mended, even if not everything can
     #[arg(long)]
     pub(crate) partial: bool,
     /// Only tell what would be mended or made anew
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
-    /// Replace other files that have the names of missing ones
+    /// With shard files: replace other files that have the names of missing ones
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -463,7 +463,7 @@ fn redundancy(text: &str) -> Result<(u16, u16), String> {
 /// Per cent as in `16%` or `12.5%`, of what a sidecar protects.
 fn sidecar_redundancy(text: &str) -> Result<Redundancy, String> {
     let wrong = || "write per cent between 0.01% and 12700%, as in 16%".to_owned();
-    let number = text.strip_suffix('%').ok_or_else(wrong)?;
+    let number = text.strip_suffix('%').ok_or_else(|| format!("write it with %, as in {text}%"))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if fraction.is_empty() || fraction.len() > 2 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong());

@@ -2,6 +2,7 @@
 
 use fecfile::error::{Class, Place};
 use fecfile::names::show;
+use fecfile::sidecar::SidecarError;
 use fecfile::{Error, ErrorKind};
 use std::fmt;
 use std::io::{self, Write};
@@ -108,6 +109,23 @@ impl From<Error> for Failure {
     }
 }
 
+/// What to do about an error of a sidecar.
+fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
+    Some(match cause {
+        SidecarError::NotAFile => "name the file or folder that it leads to",
+        SidecarError::OutsideBase(_) => "name a folder with --base that all of them lie in",
+        SidecarError::NotFound(_) | SidecarError::TooFewPieces => {
+            "if the files are intact, protect them anew: fec protect -f"
+        }
+        SidecarError::Ambiguous(_) => "choose one with --root",
+        SidecarError::OtherRoot(_) => "is it the right root, and the right sidecar?",
+        SidecarError::BaseNeeded(_) => "name it with --base",
+        SidecarError::BeyondRepair(_) => "fec verify lists what is lost; --partial mends what can be mended",
+        SidecarError::Busy => "try again when it has ended",
+        _ => return None,
+    })
+}
+
 /// What to do about an error of the library.
 fn help(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
@@ -117,7 +135,11 @@ fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::FolderNotEmpty => "choose another with -o, or replace the shard files in it with -f",
         ErrorKind::NotAShardFile(_) => "only a folder of shard files is replaced as a whole",
         ErrorKind::NoRoom { .. } => "make room, or choose another place with -o",
+        ErrorKind::Changed if error.action == "repair" => {
+            "run it again when nobody writes to the files; what was mended stays mended"
+        }
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
+        ErrorKind::Sidecar(cause) => return sidecar_help(cause),
         ErrorKind::SetMemory { .. } if error.action == "encode" => {
             "choose a smaller --set-size, or allow more with --max-memory"
         }
@@ -138,7 +160,7 @@ fn help(error: &Error) -> Option<&'static str> {
             "is it the right root, and are these the right files?"
         }
         ErrorKind::NothingFound(_) => {
-            "fec takes shard files, folders of them, or one container; to decode a live stream whose first packet is \
+            "fec takes shard files, folders of them, or one container; a sidecar is for fec verify and fec repair; to decode a live stream whose first packet is \
              damaged, add --stream"
         }
         ErrorKind::Ambiguous(_) => "choose one with --root",

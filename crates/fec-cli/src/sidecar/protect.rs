@@ -1,6 +1,7 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
 use super::ENDING;
+use super::report::count;
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
@@ -122,12 +123,15 @@ impl Report {
     }
 
     fn describe(&self, protected: &Protected) -> String {
-        let (m, n) = (self.recovery, self.data + self.recovery);
-        let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
+        let files = count(self.files, "file", "files");
+        let one_piece = (self.recovery * self.sets as usize) as u64 * u64::from(self.block_bytes);
         let mut out = format!(
-            "{}: protects {files} of {} bytes with {} bytes; any {m} of {n} blocks of a set may be lost\n",
-            self.sidecar, self.payload_bytes, self.sidecar_bytes
+            "{} ({} bytes) protects {files} ({} bytes); about {one_piece} bytes may be lost in one piece\n",
+            self.sidecar, self.sidecar_bytes, self.payload_bytes
         );
+        if !protected.is_beside {
+            out.push_str(&format!("to verify and repair them, name their base: --base {}\n", self.base));
+        }
         if !protected.skipped.is_empty() {
             out.push_str(&format!(
                 "left out, because they are devices, sockets or pipes: {}\n",

@@ -1,6 +1,6 @@
 //! `fec repair` of a sidecar and what it protects.
 
-use super::report::word;
+use super::report::{count, word};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -99,26 +99,29 @@ impl Report {
         let mut out = String::new();
         let mut list = |entries: &[Entry], what: &str| {
             for entry in entries.iter().take(LINES) {
-                out.push_str(&format!("  {what} {} (was {})\n", entry.path, entry.was));
+                out.push_str(&format!("  {what} {} ({})\n", entry.path, entry.was));
             }
             if entries.len() > LINES {
-                out.push_str(&format!("  and {} more {what}\n", entries.len() - LINES));
+                out.push_str(&format!("  {what} {} more\n", entries.len() - LINES));
             }
         };
         let would = if self.written { "" } else { "would be " };
         list(&self.mended, &format!("{would}mended"));
         list(&self.failed, "not mended");
-        list(&self.left, "left as it is");
-        if self.mended.is_empty() && self.failed.is_empty() && self.left.is_empty() && !self.sidecar_mended {
+        list(&self.left, "left");
+        let entries = match self.mended.len() as u64 {
+            0 => None,
+            mended => Some(count(mended, "entry", "entries")),
+        };
+        let sidecar = self.sidecar_mended.then(|| "the sidecar".to_owned());
+        let mended: Vec<String> = entries.into_iter().chain(sidecar).collect();
+        if !mended.is_empty() {
+            out.push_str(&format!("{would}mended: {}\n", mended.join(" and ")));
+        } else if self.failed.is_empty() && self.left.is_empty() {
             out.push_str("all is intact: nothing to repair\n");
-        } else {
-            out.push_str(&format!("{would}mended: {}", self.mended.len()));
-            out.push_str(if self.sidecar_mended { ", and the sidecar\n" } else { "\n" });
         }
         if !self.left.is_empty() {
-            out.push_str(
-                "what was edited since it was protected is left as it is; --revert makes it what it was\n",
-            );
+            out.push_str("what was edited or moved was left so; --revert makes it what it was\n");
         }
         out.push_str(&format!("root {}\n", self.root));
         out

@@ -31,6 +31,8 @@ pub(super) struct Report {
     /// Recovery shards.
     recovery: u64,
     recovery_damaged: u64,
+    /// Intact, and elsewhere than they should be.
+    recovery_displaced: u64,
     sidecar_damage: Vec<String>,
     worst_set: WorstSet,
     /// Bytes of files that cannot be mended.
@@ -102,6 +104,7 @@ impl Report {
             files: examined.entries.iter().map(entry).collect(),
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
+            recovery_displaced: examined.recovery_displaced,
             sidecar_damage: examined.sidecar_damage.clone(),
             worst_set: WorstSet {
                 used: examined.margin.used,
@@ -126,15 +129,13 @@ impl Report {
         if self.files.len() > LINES {
             out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
         }
-        let all = self.entries;
+        let all = count(self.entries, "entry", "entries");
         out.push_str(&match self.files.len() {
             0 if self.scope == "sidecar" => String::new(),
             0 if self.scope == "quick" => {
-                format!(
-                    "all {all} entries are there, with their sizes and times; their contents were not read\n"
-                )
+                format!("{all}: all there, with their sizes and times; their contents were not read\n")
             }
-            0 => format!("all {all} entries are intact\n"),
+            0 => format!("{all}: all intact\n"),
             _ => {
                 let states = [
                     State::Rotten,
@@ -150,31 +151,58 @@ impl Report {
                     .filter(|(count, _)| *count > 0)
                     .map(|(n, word)| format!("{n} {word}"))
                     .collect();
-                format!("of {all} entries: {}\n", counts.join(", "))
+                format!("{all}: {}\n", counts.join(", "))
             }
         });
-        match (self.recovery_damaged, self.recovery) {
-            _ if self.scope == "quick" => {}
-            (0, all) => out.push_str(&format!("the sidecar's {all} recovery blocks are intact\n")),
-            (damaged, all) => {
-                out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n"))
-            }
+        if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
+            out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
+        }
+        if self.scope != "quick" {
+            let blocks = count(self.recovery, "recovery block", "recovery blocks");
+            let damage = match (self.recovery_damaged, self.recovery_displaced) {
+                (0, 0) => "all intact".to_owned(),
+                (damaged, 0) => format!("{damaged} damaged"),
+                (0, moved) => format!("{moved} not where they should be"),
+                (damaged, moved) => format!("{damaged} damaged, {moved} not where they should be"),
+            };
+            out.push_str(&format!("the sidecar's {blocks}: {damage}\n"));
         }
         self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
-        if self.mendable {
-            if !self.intact {
-                out.push_str("all of it can be mended: fec repair\n");
-            }
-            out.push_str(&format!(
-                "worst set: {} of {} used; {} bytes more could be lost in one piece\n",
-                self.worst_set.used, self.worst_set.of, self.worst_set.one_piece_bytes
-            ));
-        } else {
-            out.push_str(&format!("{} bytes of the files cannot be mended\n", self.lost_bytes));
-        }
+        self.describe_what_to_do(examined, &mut out);
         out.push_str(&format!("root {}\n", self.root));
         out
     }
+
+    fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
+        let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
+        let by_users: u64 = by_users.iter().sum();
+        let sidecar = &self.sidecar;
+        if !self.mendable {
+            out.push_str(&format!(
+                "{} bytes of the files cannot be mended; fec repair --partial {sidecar} mends what can be\n",
+                self.lost_bytes
+            ));
+            return;
+        }
+        if examined.entries.len() as u64 > by_users || !examined.sidecar_is_intact() {
+            out.push_str(&format!("what is damaged can be mended: fec repair {sidecar}\n"));
+        }
+        if by_users > 0 {
+            out.push_str(&format!(
+                "what was edited or moved stays so; fec repair --revert {sidecar} makes it what it was\n"
+            ));
+        }
+        let WorstSet { used, of, one_piece_bytes } = self.worst_set;
+        out.push_str(&format!(
+            "about {one_piece_bytes} bytes more may be lost in one piece (the worst set has used {used} of its {of} \
+             recovery blocks)\n"
+        ));
+    }
+}
+
+/// A number of things, in words.
+pub(super) fn count(count: u64, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }
 
 /// What is damaged of a file, in words.

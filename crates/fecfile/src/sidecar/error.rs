@@ -1,7 +1,7 @@
 //! What goes wrong with sidecars only.
 
 use crate::class::{Class, class_of};
-use crate::names::show;
+use crate::names::{show, show_bytes};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub enum SidecarError {
     #[error("nothing to protect was found")]
     Nothing,
     /// Something that was named is neither a file nor a folder.
-    #[error("it is neither a file nor a folder")]
+    #[error("it is neither a file nor a folder, but a link or a device")]
     NotAFile,
     /// Something that was named lies elsewhere.
     #[error("it does not lie in the base, {}", show(.0))]
@@ -35,16 +35,16 @@ pub enum SidecarError {
     #[error("its root is another:{}", listed(.0))]
     OtherRoot(Vec<Digest>),
     /// The files do not lie where the sidecar lies.
-    #[error("the files that it protects do not lie in its folder")]
+    #[error("the files that it protects do not lie in its folder; when it was made, their base was {} from there", show_bytes(.0))]
     BaseNeeded(Vec<u8>),
     /// Damage that the recovery shards cannot mend.
-    #[error("{0} bytes cannot be mended")]
+    #[error("{0} bytes are lost beyond repair; nothing was changed")]
     BeyondRepair(u64),
-    /// Paths that would be one on the file system that holds the base.
-    #[error("{} and another path cannot both be there", show(.0))]
-    SamePath(PathBuf),
+    /// All blocks of a file have their digests, and the file has another.
+    #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
+    Contradiction(Vec<u8>),
     /// Somebody else works on the sidecar.
-    #[error("another run works on it")]
+    #[error("another repair works on it")]
     Busy,
 }
 
@@ -59,13 +59,12 @@ impl SidecarError {
             SidecarError::NotFound(rule) => class_of(rule.as_ref().map(FormatError::class)),
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
-            SidecarError::OtherRoot(_) => Class::Untrue,
+            SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NotAFile
             | SidecarError::OutsideBase(_)
             | SidecarError::Ambiguous(_)
             | SidecarError::BaseNeeded(_)
-            | SidecarError::SamePath(_)
             | SidecarError::Busy => Class::Usage,
         }
     }

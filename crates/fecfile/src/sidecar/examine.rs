@@ -44,16 +44,16 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     let meter = context.meter("verify", Some(total));
     let positions = Positions::of(catalog);
     let mut examined =
-        Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context);
+        Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context)?;
     let (recovery_erased, recovery_displaced) = match scope {
         Scope::Quick => (Bits::new(recovery), Bits::new(recovery)),
         _ => Recovery { sidecar, meter: meter.as_ref() }.look(context),
     };
     meter.finish();
     examined.recovery = recovery;
-    examined.recovery_damaged = recovery_erased.count() + recovery_displaced.count();
+    examined.recovery_damaged = recovery_erased.count();
+    examined.recovery_displaced = recovery_displaced.count();
     examined.recovery_erased = recovery_erased;
-    examined.recovery_displaced = recovery_displaced;
     examined.sidecar_damage = sidecar_damage(sidecar);
     examined.margin = margin(sidecar, &positions, &examined);
     Ok(examined)
@@ -66,11 +66,15 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
     if pieces.intact < pieces.all {
         let lost = pieces.all - pieces.intact;
         damage.push(format!(
-            "{lost} of {} pieces of its index are lost; it could stand {} more",
+            "{lost} of {} pieces of its metadata are lost; {} more may be",
             pieces.all, pieces.spare
         ));
     } else if !pieces.displaced.is_empty() {
-        damage.push(format!("{} of {} pieces of its index have moved", pieces.displaced.len(), pieces.all));
+        damage.push(format!(
+            "{} of {} pieces of its metadata have moved",
+            pieces.displaced.len(),
+            pieces.all
+        ));
     }
     if let Some(newer) = sidecar.newer {
         damage.push(format!(

@@ -75,8 +75,10 @@ pub struct Examined {
     pub touched: u64,
     /// Recovery shards.
     pub recovery: u64,
-    /// Those of them that are not intact, or not in their place.
+    /// Those of them that are not intact.
     pub recovery_damaged: u64,
+    /// Those of them that are intact, and stand elsewhere than they should.
+    pub recovery_displaced: u64,
     /// What can be mended.
     pub margin: Margin,
     /// Damage of the sidecar beside lost recovery shards and pieces.
@@ -87,8 +89,6 @@ pub struct Examined {
     pub(super) moved: Moved,
     /// Recovery shards that are not there or not intact, over all groups.
     pub(super) recovery_erased: Bits,
-    /// Recovery shards that stand elsewhere than they should.
-    pub(super) recovery_displaced: Bits,
 }
 
 impl Examined {
@@ -99,7 +99,7 @@ impl Examined {
 
     /// Whether the sidecar itself is as it was.
     pub fn sidecar_is_intact(&self) -> bool {
-        self.recovery_damaged == 0 && self.sidecar_damage.is_empty()
+        self.recovery_damaged == 0 && self.recovery_displaced == 0 && self.sidecar_damage.is_empty()
     }
 
     /// Whether all that is lost can be computed from what is left.

@@ -2,6 +2,7 @@
 
 use super::Sidecar;
 use super::bits::Bits;
+use super::error::SidecarError;
 use super::findings::{EntryReport, Examined, Margin, Scope, State};
 use super::hashing::{is_whole, plain_digests};
 use super::metadata::{LOST, NOTHING};
@@ -9,6 +10,7 @@ use super::moved::Moved;
 use super::positions::{Any, PositionReader, Positions};
 use super::search::{FoundElsewhere, Search, Wanted};
 use crate::context::{Context, Meter};
+use crate::error::{Error, Result};
 use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
 use crate::ranges::RangeList;
@@ -55,6 +57,8 @@ struct FileReport {
     /// Whether what is behind the whole blocks has to be looked at by its position.
     is_tail_unknown: bool,
     cause: Option<io::ErrorKind>,
+    /// Whether the file has more or fewer bytes than it had.
+    has_other_len: bool,
     /// Whether the file's own digest is right; `None` if it was not computed.
     is_whole: Option<bool>,
 }
@@ -69,7 +73,7 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    pub(super) fn look(&self, context: &Context<'_>) -> Examined {
+    pub(super) fn look(&self, context: &Context<'_>) -> Result<Examined> {
         let catalog = &self.sidecar.catalog;
         let mut states = vec![State::Intact; catalog.entries.len()];
         let mut touched = 0;
@@ -83,6 +87,9 @@ impl Files<'_> {
             if let EntryKind::File(file) = &entry.kind {
                 match state {
                     State::Missing => reports.push((nth, self.all_lost(file))),
+                    State::Edited if !self.is_regular(&entry.path) => {
+                        reports.push((nth, self.all_lost(file)))
+                    }
                     _ if self.scope == Scope::Quick => {}
                     _ => jobs.extend((0..self.chunks(file)).map(|chunk| Job { entry: nth as u32, chunk })),
                 }
@@ -104,6 +111,16 @@ impl Files<'_> {
             _ => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
         };
         self.settle(&mut reports, &found.moved, &mut erased);
+        for (nth, report) in &reports {
+            let is_there = report.bad.is_empty() && !report.is_tail_unknown && report.cause.is_none();
+            let path = &catalog.entries[*nth].path;
+            // Of an empty file nothing is wrong but that it is not there.
+            let has_bytes = matches!(&catalog.entries[*nth].kind, EntryKind::File(file) if file.size > 0);
+            if is_there && has_bytes && !report.has_other_len && report.is_whole == Some(false) {
+                let contradiction = SidecarError::Contradiction(path.to_vec());
+                return Err(Error::at("verify", self.sidecar.path(), contradiction));
+            }
+        }
         for (nth, state) in states.iter_mut().enumerate() {
             *state = match *state {
                 State::Missing if found.renamed.contains_key(&nth) => State::Moved,
@@ -120,18 +137,18 @@ impl Files<'_> {
                 report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
             );
         }
-        Examined {
+        Ok(Examined {
             entries,
             touched,
             recovery: 0,
             recovery_damaged: 0,
+            recovery_displaced: 0,
             margin: Margin::default(),
             sidecar_damage: Vec::new(),
             erased,
             moved: found.moved,
             recovery_erased: Bits::default(),
-            recovery_displaced: Bits::default(),
-        }
+        })
     }
 
     /// Missing files, each with another of its names under which it is whole.
@@ -215,7 +232,7 @@ impl Files<'_> {
     fn all_lost(&self, file: &FileEntry) -> FileReport {
         let blocks = FileEntry::whole_blocks(file.size, self.block());
         let bad = (blocks > 0).then_some(0..blocks).into_iter().collect();
-        FileReport { bad, is_tail_unknown: false, cause: None, is_whole: Some(false) }
+        FileReport { bad, ..FileReport::default() }
     }
 
     /// Looks at chunks on all threads.
@@ -225,7 +242,7 @@ impl Files<'_> {
         let pending: Mutex<std::collections::HashMap<u32, Pending>> = Mutex::default();
         let workers = context.settings.threads.min(jobs.len()).max(1);
         Threads(workers).run(workers, &|_| {
-            let mut looker = Looker { files: self, buffer: Vec::new(), open: None };
+            let mut looker = Looker { files: self, buffer: Vec::new(), open: None, unread: Vec::new() };
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
                     continue;
@@ -247,6 +264,7 @@ impl Files<'_> {
                 of_file.values[job.chunk as usize] = value;
                 of_file.report.bad.extend(report.bad);
                 of_file.report.cause = of_file.report.cause.or(report.cause);
+                of_file.report.has_other_len |= report.has_other_len;
                 of_file.left -= 1;
                 if of_file.left == 0 {
                     let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
@@ -380,6 +398,10 @@ impl Files<'_> {
         Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })
     }
 
+    fn is_regular(&self, path: &[u8]) -> bool {
+        self.base.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::RegularFile)
+    }
+
     fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {
         let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
         stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
@@ -391,6 +413,9 @@ struct Looker<'a> {
     files: &'a Files<'a>,
     buffer: Vec<u8>,
     open: Option<(u32, File)>,
+    /// Bytes of the buffer that could not be read, and are zeros. What is behind the end of a file counts as zeros that
+    /// were read: that there are too few of them shows in its length.
+    unread: Vec<Range<usize>>,
 }
 
 impl Looker<'_> {
@@ -414,7 +439,9 @@ impl Looker<'_> {
             let values = &mut values[first..first + count];
             blocks::values(&self.buffer[..piece as usize], block as usize, start + at, values);
             for (nth, value) in ((start + at) / block..).zip(&*values) {
-                if expected.next() != Some(shortened(value)) {
+                let at = (nth * block - start - at) as usize;
+                let is_read = self.unread.iter().all(|gap| gap.end <= at || at + block as usize <= gap.start);
+                if expected.next() != Some(shortened(value)) || !is_read {
                     match report.bad.last_mut() {
                         Some(last) if last.end == nth => last.end += 1,
                         _ => report.bad.push(nth..nth + 1),
@@ -430,9 +457,10 @@ impl Looker<'_> {
         self.files.meter.add(len);
         let _stage = stages::enter(Stage::Hash, tail_len as u64);
         let tail = &self.buffer[..tail_len];
-        let has_rest = is_longer(self.open.as_ref(), file.size);
+        let has_other_len = has_other_len(self.open.as_ref(), file.size);
         report.cause = cause.map(|e| e.kind());
-        let is_read = report.cause.is_none() && !has_rest;
+        report.has_other_len = has_other_len;
+        let is_read = report.cause.is_none() && !has_other_len;
         let is_small = values.is_empty() && is_all;
         if !tail.is_empty() && !is_small {
             values.push(blocks::tail_value(tail, start + whole));
@@ -453,6 +481,7 @@ impl Looker<'_> {
     /// digests tell.
     fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
         let _stage = stages::enter(Stage::Read, len as u64);
+        self.unread.clear();
         let bytes = &mut self.buffer[..len];
         if self.open.as_ref().is_none_or(|(of, _)| *of != entry) {
             let path = &self.files.sidecar.catalog.entries[entry as usize].path;
@@ -461,6 +490,7 @@ impl Looker<'_> {
                 Err(e) => {
                     self.open = None;
                     bytes.fill(0);
+                    self.unread.push(0..len);
                     return Some(e);
                 }
             }
@@ -479,6 +509,7 @@ impl Looker<'_> {
                     // A sector that cannot be read is lost; what is behind it may not be.
                     let lost = (4096 - (start as usize + filled) % 4096).min(len - filled);
                     bytes[filled..filled + lost].fill(0);
+                    self.unread.push(filled..filled + lost);
                     filled += lost;
                     error.get_or_insert(e);
                 }
@@ -489,7 +520,7 @@ impl Looker<'_> {
     }
 }
 
-/// Whether a file has more bytes than it had.
-fn is_longer(open: Option<&(u32, File)>, size: u64) -> bool {
-    open.is_some_and(|(_, file)| file.metadata().is_ok_and(|meta| meta.len() > size))
+/// Whether a file has more or fewer bytes than it had.
+fn has_other_len(open: Option<&(u32, File)>, size: u64) -> bool {
+    open.is_some_and(|(_, file)| file.metadata().is_ok_and(|meta| meta.len() != size))
 }

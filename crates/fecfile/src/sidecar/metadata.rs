@@ -314,7 +314,7 @@ impl Sidecar {
         let file = File::open(&self.path).map_err(|e| Error::io("read", self.path.as_path(), e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(Error::at("write", self.path.as_path(), SidecarError::Busy))
+                Err(Error::at("repair", self.path.as_path(), SidecarError::Busy))
             }
             // A file system without locks.
             _ => Ok(file),

@@ -149,7 +149,8 @@ impl<'a> PositionReader<'a> {
         PositionReader { base, catalog, positions, open: HashMap::new(), admit, moved: None }
     }
 
-    /// The same, where some bytes are known to stand elsewhere.
+    /// The same, where some bytes are known to stand elsewhere, and what is behind the end of a file counts as zeros: only
+    /// digests tell.
     pub(super) fn with(self, moved: &'a Moved) -> PositionReader<'a> {
         PositionReader { moved: Some(moved), ..self }
     }
@@ -199,7 +200,14 @@ impl<'a> PositionReader<'a> {
         }
         let start = range.start - span.at;
         let part = &mut out[start as usize..(range.end - span.at) as usize];
-        self.file(span.entry)?.read_exact_at(span.offset + start, part)
+        let is_lenient = self.moved.is_some();
+        let file = self.file(span.entry)?;
+        match file.read_exact_at(span.offset + start, part) {
+            Err(e) if is_lenient && e.kind() == io::ErrorKind::UnexpectedEof => {
+                read_as_far_as_it_goes(file, span.offset + start, part)
+            }
+            read => read,
+        }
     }
 
     /// Fills `out` with the positions from `first` on, zeros where nothing is. What cannot be read is told to `failed`,
@@ -239,4 +247,12 @@ impl<'a> PositionReader<'a> {
         out[filled..].fill(0);
         Ok(())
     }
+}
+
+/// Fills `out` with the bytes from `offset` on, and zeros behind the end.
+fn read_as_far_as_it_goes(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let there = file.size()?.saturating_sub(offset).min(out.len() as u64) as usize;
+    let (there, behind) = out.split_at_mut(there);
+    behind.fill(0);
+    file.read_exact_at(offset, there)
 }

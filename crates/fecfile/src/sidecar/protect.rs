@@ -58,6 +58,8 @@ pub struct Protected {
     pub root: Digest,
     /// The folder that names are relative to.
     pub base: PathBuf,
+    /// Whether that is the folder of the sidecar.
+    pub is_beside: bool,
     /// Regular files.
     pub files: u64,
     /// Folders.
@@ -114,6 +116,7 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     }
     let base = Base::open(&base_path).map_err(|e| Error::io("read", base_path.as_path(), e))?;
     let way = way_to(&home, &base_path);
+    let is_beside = way.is_empty();
     let (catalog, geometry) = plan::plan(entries, job.redundancy, &way)?;
     let area = catalog.areas[0];
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
@@ -142,6 +145,7 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     Ok(Protected {
         root,
         base: base_path,
+        is_beside,
         files: count(|kind| matches!(kind, EntryKind::File(_))),
         folders: count(|kind| matches!(kind, EntryKind::Folder)),
         links: count(|kind| matches!(kind, EntryKind::Symlink(_) | EntryKind::HardLink(_))),

@@ -38,6 +38,7 @@ impl Recovery<'_> {
             let area = &catalog.areas[group.area as usize];
             let mut bytes = vec![0; ((range.end - range.start) * block) as usize];
             let stage = stages::enter(Stage::Read, bytes.len() as u64);
+            let mut unread = Vec::new();
             let mut at = range.start;
             while at < range.end {
                 let (place, in_one_go) = area.block(group.first + at, block);
@@ -48,6 +49,7 @@ impl Recovery<'_> {
                     for (nth, part) in part.chunks_exact_mut(block as usize).enumerate() {
                         if self.sidecar.file.read_exact_at(place + nth as u64 * block, part).is_err() {
                             part.fill(0);
+                            unread.push(at + nth as u64);
                         }
                     }
                 }
@@ -58,9 +60,9 @@ impl Recovery<'_> {
             let found = plain_digests(&bytes, block as usize);
             drop(stage);
             self.meter.add(bytes.len() as u64);
-            let wrong = (range.start..)
-                .zip(found)
-                .filter(|(shard, digest)| *digest != self.sidecar.recovery_digest(nth, *shard));
+            let wrong = (range.start..).zip(found).filter(|(shard, digest)| {
+                *digest != self.sidecar.recovery_digest(nth, *shard) || unread.contains(shard)
+            });
             for (shard, _) in wrong {
                 let elsewhere = self.find(nth, shard).is_some();
                 let mut erased = lock(&erased);

@@ -11,9 +11,10 @@ use super::recovery::read_recovery;
 use super::targets::{Action, Targets};
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::base::Base;
+use crate::io::base::{Base, file_type};
 use crate::io::output::{FileOut, Policy};
 use fec_core::format::sidecar::EntryKind;
+use rustix::fs::FileType;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -123,8 +124,22 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.end();
     }
     if !mended.failed.is_empty() && !how.partial {
-        let place = target.place(&sidecar.catalog.entries[mended.failed[0]].path);
-        return Err(Error::at("repair", place.as_path(), ErrorKind::Changed));
+        let failed = mended.failed[0];
+        let path = &sidecar.catalog.entries[failed].path;
+        // All of a missing file was computed, and each block of it is proved.
+        let is_proved = mended
+            .found
+            .entries
+            .iter()
+            .any(|report| report.entry == failed && report.state == State::Missing);
+        let is_folder = || target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
+        return Err(if is_folder() {
+            Error::at("repair", target.place(path).as_path(), ErrorKind::IsFolder)
+        } else if is_proved {
+            Error::at("repair", sidecar.path(), SidecarError::Contradiction(path.to_vec()))
+        } else {
+            Error::at("repair", target.place(path).as_path(), ErrorKind::Changed)
+        });
     }
     Ok(mended)
 }
@@ -190,7 +205,7 @@ impl OwnShards {
         if !mends {
             return Ok(OwnShards::Left);
         }
-        let moved = found.recovery_displaced.count() > 0 || !sidecar.shifts.is_empty();
+        let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
         if moved || sidecar.expected_len() != Some(sidecar.len) {
             let policy = Policy { force: true, sync: context.settings.sync };
             let out = FileOut::create(sidecar.path(), policy)?;

@@ -6,10 +6,10 @@ use super::hashing::is_whole;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, Result};
-use crate::io::base::{self, Base};
+use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::Temporary;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -257,6 +257,11 @@ impl<'a> Targets<'a> {
         let stat = self.sidecar.stats.entries[entry];
         self.make_folders(&of.path).map_err(&fail)?;
         let holder = self.base.holder(&of.path).map_err(&fail)?;
+        let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
+        if of.kind != EntryKind::Folder && is_folder() {
+            // A folder is never removed: there may be anything in it.
+            return Ok(false);
+        }
         match &of.kind {
             EntryKind::Folder => {
                 let mode = stat.mode & 0o777 | 0o700;

@@ -96,7 +96,7 @@ impl Tree {
                 return Err(Error::at("protect", path.as_path(), outside));
             }
             let meta = fs::symlink_metadata(&place).map_err(|e| Error::io("read", path.as_path(), e))?;
-            if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
+            if !(meta.is_file() || meta.is_dir()) {
                 return Err(Error::at("protect", path.as_path(), SidecarError::NotAFile));
             }
             walk.all(place, meta)?;
@@ -105,6 +105,7 @@ impl Tree {
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         found.dedup_by(|a, b| a.0 == b.0);
         skipped.sort_unstable();
+        skipped.dedup();
         let mut tree = Tree { skipped, ..Tree::default() };
         let mut names: HashMap<(u64, u64), u32> = HashMap::new();
         for (path, meta) in found {
