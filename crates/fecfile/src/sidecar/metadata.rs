@@ -182,8 +182,8 @@ impl Sidecar {
         for opened in restored {
             match opened.parse() {
                 Ok(parsed) => read.push(parsed),
-                Err((of, rule)) if rule.class() == FormatClass::Refused => refused.push((of, rule)),
-                Err((_, rule)) => invalid = Some(rule),
+                Err(broken) if broken.1.class() == FormatClass::Refused => refused.push(*broken),
+                Err(broken) => invalid = Some(broken.1),
             }
         }
         let chosen = choose(&mut read, &refused, &links, wanted).map_err(|error| {
@@ -353,9 +353,9 @@ impl Opened {
         Catalog::root(&self.metadata[..self.of.layout.catalog_len as usize])
     }
 
-    fn parse(self) -> std::result::Result<Parsed, (Generation, FormatError)> {
+    fn parse(self) -> std::result::Result<Parsed, Box<(Generation, FormatError)>> {
         let of = self.of;
-        self.checked().map_err(|rule| (of, rule))
+        self.checked().map_err(|rule| Box::new((of, rule)))
     }
 
     fn checked(self) -> std::result::Result<Parsed, FormatError> {
