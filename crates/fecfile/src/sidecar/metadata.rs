@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// Codes metadata of exactly `geometry`'s length, and hands each piece with its place to `put`.
 pub(super) fn write(
-    metadata: &[u8],
+    metadata: Vec<u8>,
     geometry: GroupGeometry,
     layout: Layout,
     area: &Area,
@@ -31,7 +31,7 @@ pub(super) fn write(
     mut put: impl FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<Generation> {
     let shape = *geometry.shape();
-    let mut padded = metadata.to_vec();
+    let mut padded = metadata;
     padded.resize(shape.capacity() as usize, 0);
     let row =
         |set: u32, index: usize| &padded[geometry.shard_offset(set, index) as usize..][..shape.shard_len];
@@ -74,8 +74,10 @@ pub struct Sidecar {
     pub(super) len: u64,
     pub(super) catalog: Catalog,
     pub(super) stats: Stats,
-    metadata: Vec<u8>,
-    digests_at: usize,
+    /// What stands before the digests, where it is not what this writer makes of the same catalog.
+    odd_head: Option<Vec<u8>>,
+    /// All digests and anchors, as they stand in the catalog.
+    digests: Vec<u8>,
     root: Digest,
     pub(super) of: Generation,
     pub(super) pieces: PiecesFound,
@@ -196,7 +198,10 @@ impl Sidecar {
             }
         })?;
         let Parsed { opened, catalog, stats, root, digests_at } = chosen;
-        let Opened { of, metadata, pieces, .. } = opened;
+        let Opened { of, mut metadata, pieces, .. } = opened;
+        metadata.truncate(of.layout.catalog_len as usize);
+        let digests = metadata.split_off(digests_at);
+        let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
         let generation = of.layout.generation;
         let newer = found.keys().map(|of| of.layout.generation).filter(|other| *other > generation).max();
         Ok(Sidecar {
@@ -204,8 +209,8 @@ impl Sidecar {
             path: path.to_path_buf(),
             catalog,
             stats,
-            metadata,
-            digests_at,
+            odd_head,
+            digests,
             root,
             of,
             pieces,
@@ -256,8 +261,8 @@ impl Sidecar {
     }
 
     fn digest(&self, nth: u64) -> ShortDigest {
-        let at = self.digests_at + nth as usize * DIGEST_LEN;
-        *self.metadata[at..].first_chunk().expect("each shard has a digest")
+        let at = nth as usize * DIGEST_LEN;
+        *self.digests[at..].first_chunk().expect("each shard has a digest")
     }
 
     /// The digest of a position, over all groups.
@@ -284,8 +289,8 @@ impl Sidecar {
 
     /// The anchors of all files, in order.
     pub(super) fn anchors(&self) -> impl Iterator<Item = u64> {
-        let at = self.digests_at + self.catalog.digests() as usize * DIGEST_LEN;
-        let anchors = self.metadata[at..self.of.layout.catalog_len as usize].as_chunks().0;
+        let at = self.catalog.digests() as usize * DIGEST_LEN;
+        let anchors = self.digests[at..].as_chunks().0;
         anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
@@ -322,8 +327,9 @@ impl Sidecar {
     }
 
     /// All of the metadata, as it was coded.
-    pub(super) fn metadata(&self) -> &[u8] {
-        &self.metadata
+    pub(super) fn metadata(&self) -> Vec<u8> {
+        let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());
+        [head, self.digests.clone(), self.stats.to_bytes()].concat()
     }
 }
 

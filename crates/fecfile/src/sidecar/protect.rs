@@ -130,7 +130,7 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     }
     check_unchanged(&base, &catalog, &seen)?;
     meter.finish();
-    let (root, _) = write_metadata(
+    let root = write_metadata(
         &catalog,
         (&digests, &anchors),
         Stats { entries: stats, base: way },
@@ -184,7 +184,7 @@ fn write_metadata(
     geometry: GroupGeometry,
     out: &FileOut,
     context: &Context<'_>,
-) -> Result<(Digest, u64)> {
+) -> Result<Digest> {
     let mut bytes = catalog.head_bytes();
     bytes.extend_from_slice(digests.as_flattened());
     anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
@@ -200,8 +200,8 @@ fn write_metadata(
     };
     bytes.extend_from_slice(&stats.to_bytes());
     let _stage = stages::enter(Stage::Write, bytes.len() as u64);
-    metadata::write(&bytes, geometry, layout, &area, &context.settings, |at, piece| out.put(at, piece))?;
-    Ok((root, bytes.len() as u64))
+    metadata::write(bytes, geometry, layout, &area, &context.settings, |at, piece| out.put(at, piece))?;
+    Ok(root)
 }
 
 /// Fails when an entry is not what it was when it was found.

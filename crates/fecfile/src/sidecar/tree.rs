@@ -102,43 +102,69 @@ impl Tree {
             walk.all(place, meta)?;
         }
         let Walk { mut found, mut skipped, .. } = walk;
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        found.dedup_by(|a, b| a.0 == b.0);
+        found.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path));
+        found.dedup_by(|a, b| a.entry.path == b.entry.path);
         skipped.sort_unstable();
         skipped.dedup();
-        let mut tree = Tree { skipped, ..Tree::default() };
         let mut names: HashMap<(u64, u64), u32> = HashMap::new();
-        for (path, meta) in found {
-            let nth = tree.entries.len() as u32;
-            let kind = if meta.is_dir() {
-                EntryKind::Folder
-            } else if meta.is_symlink() {
-                let place = base.join(std::ffi::OsStr::from_bytes(&path));
-                let target = fs::read_link(&place).map_err(|e| Error::io("read", place.as_path(), e))?;
-                EntryKind::Symlink(target.as_os_str().as_bytes().into())
-            } else {
-                match names.get(&(meta.dev(), meta.ino())) {
-                    Some(first) => EntryKind::HardLink(*first),
-                    None => {
-                        if meta.nlink() > 1 {
-                            names.insert((meta.dev(), meta.ino()), nth);
-                        }
-                        EntryKind::File(FileEntry {
-                            size: meta.size(),
-                            blake3: [0; 32],
-                            sha256: None,
-                            is_executable: meta.mode() & 0o100 != 0,
-                            runs: Vec::new(),
-                            tail: 0,
-                        })
-                    }
+        for (nth, found) in (0..).zip(&mut found) {
+            if let Some(names_of) = found.several_names.take() {
+                let first = *names.entry(*names_of).or_insert(nth);
+                if first != nth {
+                    found.entry.kind = EntryKind::HardLink(first);
                 }
-            };
-            tree.entries.push(Entry { path: path.into(), kind });
-            tree.stats.push(stat_of(&meta));
-            tree.seen.push(fingerprint_of(&meta));
+            }
         }
+        let mut tree = Tree { skipped, ..Tree::default() };
+        // From the end, so that what was taken over is given back on the way.
+        while let Some(Found { entry, stat, seen, .. }) = found.pop() {
+            tree.entries.push(entry);
+            tree.stats.push(stat);
+            tree.seen.push(seen);
+            if found.len().is_multiple_of(1 << 16) {
+                found.shrink_to_fit();
+            }
+        }
+        tree.entries.reverse();
+        tree.stats.reverse();
+        tree.seen.reverse();
         Ok(tree)
+    }
+}
+
+/// Something that was found.
+struct Found {
+    entry: Entry,
+    stat: Stat,
+    seen: u64,
+    /// Device and inode of a file with several names.
+    several_names: Option<Box<(u64, u64)>>,
+}
+
+impl Found {
+    fn new(place: &Path, path: &[u8], meta: &Metadata) -> Result<Found> {
+        let kind = if meta.is_dir() {
+            EntryKind::Folder
+        } else if meta.is_symlink() {
+            let target = fs::read_link(place).map_err(|e| Error::io("read", place, e))?;
+            EntryKind::Symlink(target.as_os_str().as_bytes().into())
+        } else {
+            EntryKind::File(FileEntry {
+                size: meta.size(),
+                blake3: [0; 32],
+                sha256: None,
+                is_executable: meta.mode() & 0o100 != 0,
+                runs: Vec::new(),
+                tail: 0,
+            })
+        };
+        let has_several = meta.is_file() && meta.nlink() > 1;
+        Ok(Found {
+            entry: Entry { path: path.into(), kind },
+            stat: stat_of(meta),
+            seen: fingerprint_of(meta),
+            several_names: has_several.then(|| Box::new((meta.dev(), meta.ino()))),
+        })
     }
 }
 
@@ -146,7 +172,7 @@ struct Walk<'a> {
     base: &'a Path,
     selection: &'a Selection<'a>,
     is_own: &'a dyn Fn(&Path) -> bool,
-    found: Vec<(Vec<u8>, Metadata)>,
+    found: Vec<Found>,
     skipped: Vec<PathBuf>,
 }
 
@@ -172,7 +198,7 @@ impl Walk<'_> {
             if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
                 self.skipped.push(place);
             } else if !path.is_empty() {
-                self.found.push((path.to_vec(), meta));
+                self.found.push(Found::new(&place, path, &meta)?);
             }
         }
         Ok(())
