@@ -255,6 +255,14 @@ impl Holder<'_> {
         Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::empty())?)
     }
 
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove_folder(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::REMOVEDIR)?)
+    }
+
     /// What stands there, a link itself if it is one.
     ///
     /// # Errors

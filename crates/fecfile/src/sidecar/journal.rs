@@ -64,6 +64,11 @@ impl Journal {
             && self.written.zip(modified()).is_some_and(|(written, modified)| modified <= written + SLACK)
     }
 
+    /// Whether a repair of this sidecar did not end.
+    pub(super) fn is_there(&self) -> bool {
+        self.written.is_some()
+    }
+
     /// Writes the list, before the files are written to.
     pub(super) fn begin(&self, entries: impl Iterator<Item = usize>) -> Result<()> {
         let all: Vec<usize> = entries.chain(self.begun.iter().copied()).collect();

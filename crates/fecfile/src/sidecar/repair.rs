@@ -73,7 +73,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let mends_sidecar = how.out.is_none() && !found.sidecar_is_intact();
     let mut mended =
         Mended { found, mended: wanted, left, failed: Vec::new(), sidecar: mends_sidecar, written: 0 };
-    if how.dry_run || (mended.mended.is_empty() && !mends_sidecar && how.out.is_none()) {
+    let has_work = actions.iter().any(|action| *action != Action::Leave);
+    if how.dry_run || !(has_work || mends_sidecar) {
         return Ok(mended);
     }
     let out = match how.out {
@@ -120,7 +121,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     meter.finish();
     mended.mended.retain(|entry| !mended.failed.contains(entry));
     own.finish(sidecar, context)?;
-    if is_in_place {
+    if is_in_place || journal.is_there() {
         journal.end();
     }
     if !mended.failed.is_empty() && !how.partial {
@@ -176,6 +177,14 @@ fn actions(
             (_, EntryKind::File(_)) if base.read(&entries[nth].path).is_ok() => Action::Mend,
             _ => Action::Make { replace: true },
         };
+    }
+    // What a repair that did not end has mended, and not yet given its time.
+    for (nth, entry) in entries.iter().enumerate() {
+        let is_intact = actions[nth] == Action::Leave && !left.contains(&nth);
+        if is_intact && matches!(entry.kind, EntryKind::File(_)) && journal.has_begun(nth, base, &entry.path)
+        {
+            actions[nth] = Action::Mend;
+        }
     }
     // Other names of a file that is made anew become names of the new one.
     for (nth, entry) in entries.iter().enumerate() {

@@ -97,6 +97,7 @@ impl<'a> Targets<'a> {
     /// The folder for new files, in the base, so that they can be renamed from there.
     fn room(&mut self) -> Result<&Base> {
         if self.room.is_none() {
+            remove_old_rooms(self.base);
             let fail = |e| Error::io("create", self.base.path(), e);
             let make = |path: &Path| {
                 let name = path.file_name().unwrap_or_default().as_bytes();
@@ -386,4 +387,27 @@ impl Sink for Targets<'_> {
     fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
         (self.recovery)(group, shard, bytes)
     }
+}
+
+/// Removes the rooms of repairs that were killed: folders with such a name, of processes that are gone, in which nothing lies
+/// but files with numbers for names.
+fn remove_old_rooms(base: &Base) {
+    let Ok((_, folders)) = base.list(b"") else { return };
+    for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
+        let Ok((files, folders)) = base.list(folder) else { continue };
+        let is_number = |path: &[u8]| path[folder.len() + 1..].iter().all(u8::is_ascii_digit);
+        if folders.is_empty() && files.iter().all(|file| is_number(file)) {
+            let removed = files.iter().try_for_each(|file| base.holder(file)?.remove());
+            // What cannot be removed stays, and hurts nobody.
+            let _ = removed.and_then(|()| base.holder(folder)?.remove_folder());
+        }
+    }
+}
+
+/// Whether a name is that of a temporary folder of a process that is gone.
+fn is_of_the_dead(name: &[u8]) -> bool {
+    let name = std::str::from_utf8(name).ok();
+    let pid = name.and_then(|name| name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-'));
+    let pid = pid.and_then(|(pid, _)| rustix::process::Pid::from_raw(pid.parse().ok()?));
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
