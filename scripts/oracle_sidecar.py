@@ -1290,6 +1290,17 @@ def error_cases():
         x = seal(draft(change), lie=dict(flags=17) if name == "sealed" else None)
         good("good-" + name, "what a reader accepts", x[0], x[2])
 
+
+    def without_a(d):
+        """a and the link to it are no longer named, as in a further generation; their bytes are still in the codeword"""
+        for number in (E_, A):
+            del d.recs[number], d.attributes[number]
+        d.total -= 100
+        next(r for r in d.recs if r.path == b"b/c").fields = file_fields(3000, c, [(0, 2)], 2148)
+
+    x = seal(draft(without_a))
+    good("good-entry-gone", "§17.1: bytes of a file that no entry names any more", x[0], x[2])
+
     # ---- §17.6
     def second(start, areas, before, **options):
         """A second generation: d has another target, and the first area is kept; no new recovery shards"""
