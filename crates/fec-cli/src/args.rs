@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use fecfile::live::loss::Loss;
 use fecfile::range::PayloadRange;
+use fecfile::sidecar::protect::Redundancy;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Make damaged and missing shard files anew, or a damaged container, bit for bit as they were
     Repair(Repair),
+    /// Protect files and folders where they are: one sidecar beside them finds what changed, and mends it
+    Protect(Protect),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -199,15 +202,47 @@ pub(crate) struct Decode {
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Shard files, folders of shard files, or one container; `-` is standard input
+    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) base: Option<PathBuf>,
     /// Check against this root: 64 hexadecimal digits, or @FILE; one shard alone is then enough
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Protect {
+    /// Files and folders; they are only read
+    #[arg(value_name = "PATH", required_unless_present = "files_from")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The sidecar [default: PATH.fecp, beside PATH]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Recovery data in per cent of the files
+    #[arg(short = 'r', long, value_name = "P%", value_parser = sidecar_redundancy, default_value = "16%")]
+    pub(crate) redundancy: Redundancy,
+    /// The folder that names are relative to [default: that of the sidecar, if all PATHs lie in it]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) base: Option<PathBuf>,
+    /// Leave out what matches this pattern, by its name or its path from the base; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Also protect the files and folders that are listed in this file, a line each or with zero bytes between; `-` is
+    /// standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Leave out file systems that are mounted below PATH
+    #[arg(long)]
+    pub(crate) one_file_system: bool,
+    /// Replace an existing sidecar
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -386,6 +421,19 @@ fn redundancy(text: &str) -> Result<(u16, u16), String> {
         return Err("more than 9900% leaves no original shard among 100; use -k and -m".into());
     }
     Ok((k as u16, (100 - k) as u16))
+}
+
+/// Per cent as in `16%` or `12.5%`, of what a sidecar protects.
+fn sidecar_redundancy(text: &str) -> Result<Redundancy, String> {
+    let wrong = || "write per cent between 0.01% and 12700%, as in 16%".to_owned();
+    let number = text.strip_suffix('%').ok_or_else(wrong)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if fraction.is_empty() || fraction.len() > 2 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let whole: u32 = whole.parse().map_err(|_| wrong())?;
+    let fraction: u32 = format!("{fraction:0<2}").parse().map_err(|_| wrong())?;
+    whole.checked_mul(100).and_then(|parts| Redundancy::new(parts + fraction)).ok_or_else(wrong)
 }
 
 /// 64 hexadecimal digits, or the first line of a file.

@@ -17,6 +17,7 @@ mod progress;
 mod repair;
 mod report;
 mod settings;
+mod sidecar;
 mod signals;
 mod stream;
 mod target;
@@ -60,6 +61,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Decode(args) => decode::run(args, &settings),
         Command::Verify(args) => verify::run(args, &settings),
         Command::Repair(args) => repair::run(args, &settings),
+        Command::Protect(args) => sidecar::protect::run(args, &settings),
         Command::Bench(args) => bench::run(args, &settings),
         Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
         Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),

@@ -54,10 +54,7 @@ impl Report {
         Report {
             schema_version: SCHEMA_VERSION,
             command: "repair",
-            form: match repaired.form {
-                Form::Shards => "shards",
-                Form::Container => "container",
-            },
+            form: repaired.form.name(),
             root: hex(&repaired.root),
             written: repaired.written,
             files: repaired.files.iter().map(show).collect(),

@@ -6,6 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
+use crate::sidecar;
 use fecfile::archive::{Archive, starts_like_stream};
 use fecfile::error::Class;
 use fecfile::live::detect;
@@ -17,6 +18,9 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    if let Some(path) = sidecar::named(&args.inputs)? {
+        return sidecar::verify::run(path, args, settings);
+    }
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };

@@ -67,6 +67,17 @@ pub enum FormatError {
     /// An even meta type that this build does not know: it may change the meaning of the payload.
     #[error("meta entry of type {0} is critical and not known to this build")]
     CriticalMeta(u8),
+    /// A part of a sidecar's catalog that this build does not know: it may change the meaning of the rest.
+    #[error("the catalog has {what} {value}, which is not known to this build")]
+    CriticalCatalog {
+        /// The field.
+        what: &'static str,
+        /// What was read.
+        value: u64,
+    },
+    /// The catalog of a sidecar, or what stands behind it, breaks a rule.
+    #[error("the catalog is not valid: {0}")]
+    Catalog(&'static str),
     /// The meta bytes break a rule.
     #[error("the meta is not valid: {0}")]
     Meta(&'static str),
@@ -89,10 +100,12 @@ impl FormatError {
             | FormatError::Flags(_)
             | FormatError::Limit { .. }
             | FormatError::SmallSet { .. }
-            | FormatError::CriticalMeta(_) => Class::Refused,
-            FormatError::NotCanonical(_) | FormatError::OutOfRange { .. } | FormatError::Meta(_) => {
-                Class::Invalid
-            }
+            | FormatError::CriticalMeta(_)
+            | FormatError::CriticalCatalog { .. } => Class::Refused,
+            FormatError::NotCanonical(_)
+            | FormatError::OutOfRange { .. }
+            | FormatError::Meta(_)
+            | FormatError::Catalog(_) => Class::Invalid,
         }
     }
 }

@@ -26,13 +26,15 @@ const IGNORABLE: u8 = 0xf0;
 /// The ignorable flag of payloads that are ciphertext.
 const SEALED: u8 = 0x10;
 
-/// Which of the two byte layouts an encoding has.
+/// Which of the byte layouts an encoding has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// One file for each shard index.
     Shards,
     /// All shards as records, one after the other, and an index.
     Container,
+    /// Pieces of the metadata of a sidecar, between the recovery shards of files that stay where they are.
+    Sidecar,
 }
 
 impl Form {
@@ -40,6 +42,16 @@ impl Form {
         match self {
             Form::Shards => 1,
             Form::Container => 2,
+            Form::Sidecar => 3,
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Shards => "shards",
+            Form::Container => "container",
+            Form::Sidecar => "sidecar",
         }
     }
 }
@@ -49,7 +61,7 @@ impl Form {
 pub struct Shape {
     /// The hash function of digests and nodes.
     pub hash: HashKind,
-    /// Shard files or container.
+    /// Shard files, container or sidecar.
     pub form: Form,
     /// Flags 4–7, which readers may ignore and the root binds.
     pub flags: u8,
@@ -324,7 +336,7 @@ fn fit_last(shape: Shape, payload_len: u64, number: u32) -> GroupGeometry {
 }
 
 impl GroupGeometry {
-    /// Parses Pg of a shard file or a container's record.
+    /// Parses Pg of a shard file, a container's record or a sidecar's piece.
     ///
     /// # Errors
     /// The first rule of section 4.1 that is broken.
@@ -341,8 +353,8 @@ impl GroupGeometry {
             }
             (true, _) => check_fit(&shape, payload_len)?,
         }
-        if form == Form::Shards && !(last && block.tail == 0) {
-            return Err(FormatError::NotCanonical("shard files have one group"));
+        if form != Form::Container && !(last && block.tail == 0) {
+            return Err(FormatError::NotCanonical("shard files and sidecars have one group"));
         }
         Ok(GroupGeometry { shape, payload_len, number: block.tail as u32, last })
     }

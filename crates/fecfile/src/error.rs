@@ -6,6 +6,7 @@ use crate::live::LiveError;
 use crate::names::show;
 use crate::ranges::RangeList;
 use crate::report::Restored;
+use crate::sidecar::error::SidecarError;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::set::SetError;
@@ -213,6 +214,9 @@ pub enum ErrorKind {
     /// A live stream cannot be sent or received.
     #[error("{0}")]
     Live(#[from] LiveError),
+    /// Files cannot be protected, or a sidecar not be used.
+    #[error("{0}")]
+    Sidecar(#[from] SidecarError),
 }
 
 /// What was found instead.
@@ -306,6 +310,7 @@ impl Error {
             ErrorKind::MetaLost => Class::Lost,
             ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) | ErrorKind::OtherRoot => Class::Untrue,
             ErrorKind::Live(cause) => cause.class(),
+            ErrorKind::Sidecar(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
             | ErrorKind::Exists

@@ -57,6 +57,7 @@ pub mod repair;
 pub mod report;
 pub mod restore;
 pub mod sets;
+pub mod sidecar;
 mod simple;
 pub mod stages;
 pub mod threads;

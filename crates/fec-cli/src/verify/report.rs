@@ -131,10 +131,7 @@ impl Report {
         Report {
             schema_version: SCHEMA_VERSION,
             command: "verify",
-            form: match verified.form {
-                Form::Shards => "shards",
-                Form::Container => "container",
-            },
+            form: verified.form.name(),
             root: verified.root.map(|r| hex(&r)),
             root_was_given,
             k: code.k(),

@@ -15,6 +15,9 @@ pub(super) struct HashEngine {
     /// begin with chunk number `first` of their rows. If `is_whole`, they are all of the rows, and the values
     /// are their digests.
     pub(super) subtrees: fn(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]),
+    /// The values of successive blocks of one message, each 1024 times a power of two bytes, the first of which begins
+    /// with chunk number `first`.
+    pub(super) blocks: fn(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]),
     /// The values of parents, or the digests where the parents are roots.
     pub(super) parents: fn(parents: &[&Parent], are_roots: bool, out: &mut [Digest]),
 }

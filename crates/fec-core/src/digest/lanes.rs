@@ -11,7 +11,7 @@ use super::hash::{Digest, SHA256_IV};
 use blake3::IncrementCounter;
 use blake3::platform::Platform;
 
-pub(super) const ENGINE: HashEngine = HashEngine { subtrees, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
 
 /// The initial chaining value is that of SHA-256 (BLAKE3 specification, section 2.2).
 const IV: [u32; 8] = SHA256_IV;
@@ -48,6 +48,12 @@ fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
         hashing.along(piece, values);
     }
     out.copy_from_slice(&ENGINE.merge(values, count, is_whole));
+}
+
+fn blocks(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]) {
+    let mut values = vec![[0; 32]; bytes.len() / CHUNK];
+    Chunks { platform: Platform::detect(), first, end: CHUNK_END }.along(bytes, &mut values);
+    out.copy_from_slice(&ENGINE.merge(values, block / CHUNK, false));
 }
 
 fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {

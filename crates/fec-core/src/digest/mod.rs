@@ -18,6 +18,7 @@
 //! assert_ne!(node, hash.node(Tag::Node, &hash.leaf(&a, 0, 1), &hash.leaf(&b, 0, 0)));
 //! ```
 
+pub mod blocks;
 mod columns;
 mod digests;
 mod engine;

@@ -7,7 +7,7 @@ use super::hash::Digest;
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-pub(super) const ENGINE: HashEngine = HashEngine { subtrees, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
 
 fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
     for (piece, out) in pieces.iter().zip(out) {
@@ -15,6 +15,14 @@ fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
             true => *blake3::hash(piece).as_bytes(),
             false => Hasher::new().set_input_offset(first * CHUNK as u64).update(piece).finalize_non_root(),
         };
+    }
+}
+
+fn blocks(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]) {
+    let mut offset = first * CHUNK as u64;
+    for (bytes, out) in bytes.chunks_exact(block).zip(out) {
+        *out = Hasher::new().set_input_offset(offset).update(bytes).finalize_non_root();
+        offset += block as u64;
     }
 }
 

@@ -9,6 +9,7 @@
 //! Forms know only these traits. An object that cannot be read in some place is damaged there, and nowhere else.
 
 pub mod bad_blocks;
+pub mod base;
 pub mod folder;
 pub mod memory;
 pub mod output;

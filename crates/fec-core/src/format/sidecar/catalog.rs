@@ -1,0 +1,350 @@
+//! The catalog: what the files were, which of their bytes are which shard, and the digests of all shards
+//! (section 17.2).
+
+use super::area::Area;
+use super::entry::{self, Cursor, Entry, EntryKind, FileEntry};
+use super::piece::check_block;
+use crate::block::Code;
+use crate::digest::Digest;
+use crate::error::FormatError;
+use crate::format::{is_zero, u32_at, u64_at};
+
+/// Bytes before the areas, and of each area and group.
+const HEAD_LEN: usize = 64;
+const RECORD_LEN: usize = 32;
+/// Bytes of a digest of a position or a recovery shard.
+pub const DIGEST_LEN: usize = 16;
+/// The key of the hash that is the root of a sidecar.
+const ROOT_KEY: &[u8; 32] = b"fec/1 sidecar: catalog          ";
+
+/// The first bytes of a digest: what the catalog keeps of each shard.
+pub type ShortDigest = [u8; DIGEST_LEN];
+
+/// What the catalog keeps of a digest.
+pub fn shortened(digest: &Digest) -> ShortDigest {
+    *digest.first_chunk().expect("a digest has 32 bytes")
+}
+
+/// A group: G sets of one code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SidecarGroup {
+    /// k and m.
+    pub code: Code,
+    /// G.
+    pub sets: u32,
+    /// The area of its recovery shards.
+    pub area: u32,
+    /// The block of the area at which they begin.
+    pub first: u64,
+}
+
+impl SidecarGroup {
+    /// Its positions: k·G.
+    pub fn positions(&self) -> u64 {
+        self.code.k() as u64 * u64::from(self.sets)
+    }
+
+    /// Its recovery shards: m·G.
+    pub fn recovery(&self) -> u64 {
+        self.code.m() as u64 * u64::from(self.sets)
+    }
+}
+
+/// All of a catalog but the digests of the shards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalog {
+    /// Bytes of a block.
+    pub block: u32,
+    /// Stretches of the sidecar.
+    pub areas: Vec<Area>,
+    /// Groups, by the order of their positions.
+    pub groups: Vec<SidecarGroup>,
+    /// Entries, by path.
+    pub entries: Vec<Entry>,
+}
+
+impl Catalog {
+    /// The root: the keyed hash of all bytes of a catalog.
+    pub fn root(bytes: &[u8]) -> Digest {
+        *blake3::keyed_hash(ROOT_KEY, bytes).as_bytes()
+    }
+
+    /// Positions of all groups.
+    pub fn positions(&self) -> u64 {
+        self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions()))
+    }
+
+    /// Digests: of all positions and recovery shards.
+    pub fn digests(&self) -> u64 {
+        self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions() + group.recovery()))
+    }
+
+    /// The sum of the sizes of all files.
+    pub fn files_len(&self) -> u64 {
+        self.files().map(|(_, file)| file.size).sum()
+    }
+
+    /// The files, with the numbers of their entries.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &FileEntry)> {
+        self.entries.iter().enumerate().filter_map(|(nth, entry)| match &entry.kind {
+            EntryKind::File(file) => Some((nth, file)),
+            _ => None,
+        })
+    }
+
+    /// All bytes before the digests.
+    pub fn head_bytes(&self) -> Vec<u8> {
+        let mut out = vec![0; HEAD_LEN];
+        for area in &self.areas {
+            out.extend_from_slice(&area.start.to_le_bytes());
+            out.extend_from_slice(&area.blocks.to_le_bytes());
+            out.extend_from_slice(&area.pieces.to_le_bytes());
+            out.extend_from_slice(&area.piece_len.to_le_bytes());
+            out.extend_from_slice(&[0; 8]);
+        }
+        for group in &self.groups {
+            out.extend_from_slice(&(group.code.k() as u16).to_le_bytes());
+            out.extend_from_slice(&(group.code.m() as u16).to_le_bytes());
+            out.extend_from_slice(&group.sets.to_le_bytes());
+            out.extend_from_slice(&group.area.to_le_bytes());
+            out.extend_from_slice(&[0; 4]);
+            out.extend_from_slice(&group.first.to_le_bytes());
+            out.extend_from_slice(&[0; 8]);
+        }
+        let entries_at = out.len();
+        let mut cursor = Cursor::default();
+        self.entries.iter().for_each(|entry| cursor.put(entry, self.block.into(), &mut out));
+        let numbers =
+            [1, 0, self.block, self.areas.len() as u32, self.groups.len() as u32, self.entries.len() as u32];
+        out[..24].as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(out, n)| *out = n.to_le_bytes());
+        let entries_len = (out.len() - entries_at) as u64;
+        out[24..32].copy_from_slice(&entries_len.to_le_bytes());
+        out[32..40].copy_from_slice(&self.files_len().to_le_bytes());
+        out
+    }
+
+    /// Parses a catalog; returns it with its digests: for each group those of its positions, then those of its recovery
+    /// shards.
+    ///
+    /// # Errors
+    /// The rule of section 17.2 that is broken.
+    pub fn parse(bytes: &[u8]) -> Result<(Catalog, &[ShortDigest]), FormatError> {
+        const CUT: FormatError = FormatError::Catalog("it is shorter than it says");
+        let (head, rest) = bytes.split_at_checked(HEAD_LEN).ok_or(CUT)?;
+        let (version, features, block) = (u32_at(head, 0), u32_at(head, 4), u32_at(head, 8));
+        if version != 1 {
+            return Err(FormatError::CriticalCatalog { what: "version", value: version.into() });
+        }
+        if features != 0 {
+            return Err(FormatError::CriticalCatalog { what: "features", value: features.into() });
+        }
+        check_block(block)?;
+        let (areas, groups) = (u32_at(head, 12), u32_at(head, 16));
+        let (entries, entries_len) = (u32_at(head, 20), u64_at(head, 24));
+        if !is_zero(&head[40..]) {
+            return Err(FormatError::Catalog("a zero field is not zero"));
+        }
+        let records_len = (u64::from(areas) + u64::from(groups)) * RECORD_LEN as u64;
+        let (records, rest) = split(rest, records_len).ok_or(CUT)?;
+        let (areas_bytes, groups_bytes) = records.split_at(areas as usize * RECORD_LEN);
+        let block_len = u64::from(block);
+        let areas = areas_bytes.chunks_exact(RECORD_LEN).map(|bytes| area(bytes, block_len));
+        let areas: Vec<Area> = areas.collect::<Result<_, _>>()?;
+        let groups = groups_bytes.chunks_exact(RECORD_LEN).map(|bytes| group(bytes, &areas));
+        let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
+        if areas.is_empty() {
+            return Err(FormatError::Catalog("it has no area"));
+        }
+        let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
+        let (digests, left) = rest.as_chunks();
+        // Each position and recovery shard has a digest that is really there, so their number cannot be a lie.
+        let catalog = Catalog { block, areas, groups, entries: Vec::new() };
+        if !left.is_empty() || digests.len() as u64 != catalog.digests() {
+            return Err(FormatError::Catalog("it has not one digest for each shard"));
+        }
+        let entries = entry::parse(entries_bytes, entries, block_len)?;
+        let catalog = Catalog { entries, ..catalog };
+        let sizes = catalog.files().try_fold(0u64, |sum, (_, file)| sum.checked_add(file.size));
+        if sizes != Some(u64_at(head, 32)) {
+            return Err(FormatError::Catalog("the sum of the sizes is another"));
+        }
+        catalog.check_folders()?;
+        catalog.check_places()?;
+        Ok((catalog, digests))
+    }
+
+    /// Nothing lies in anything but a folder.
+    fn check_folders(&self) -> Result<(), FormatError> {
+        let mut inside = Vec::new();
+        for entry in self.entries.iter().filter(|entry| entry.kind != EntryKind::Folder) {
+            inside.clear();
+            inside.extend_from_slice(&entry.path);
+            inside.push(b'/');
+            let first = self.entries.partition_point(|other| *other.path < *inside);
+            if self.entries.get(first).is_some_and(|other| other.path.starts_with(&inside)) {
+                return Err(FormatError::Catalog("something lies in an entry that is no folder"));
+            }
+        }
+        Ok(())
+    }
+
+    /// All bytes of files lie in positions that are there, and no two in the same.
+    fn check_places(&self) -> Result<(), FormatError> {
+        let (block, positions) = (u64::from(self.block), self.positions());
+        let mut whole: Vec<(u64, u64)> = Vec::new();
+        let mut packed: Vec<(u64, u64)> = Vec::new();
+        for (_, file) in self.files() {
+            whole.extend(file.runs.iter().map(|run| (run.start, run.start + run.count)));
+            let tail = file.tail_len(block);
+            if tail > 0 {
+                packed.push((file.tail, file.tail + tail));
+            }
+        }
+        let is_apart = |ranges: &mut Vec<(u64, u64)>| {
+            ranges.sort_unstable();
+            ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+        };
+        if !is_apart(&mut whole) || !is_apart(&mut packed) {
+            return Err(FormatError::Catalog("two files share a place"));
+        }
+        let ends = [whole.last().map_or(0, |last| last.1), packed.last().map_or(0, |last| last.1.div_ceil(block))];
+        if ends.into_iter().any(|end| end > positions) {
+            return Err(FormatError::Catalog("a file lies behind the last position"));
+        }
+        let mut runs = whole.into_iter().peekable();
+        for (start, end) in packed {
+            let (start, end) = (start / block, end.div_ceil(block));
+            while runs.next_if(|run| run.1 <= start).is_some() {}
+            if runs.peek().is_some_and(|run| run.0 < end) {
+                return Err(FormatError::Catalog("packed bytes lie in a whole block"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn split(bytes: &[u8], len: u64) -> Option<(&[u8], &[u8])> {
+    usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len))
+}
+
+fn area(bytes: &[u8], block: u64) -> Result<Area, FormatError> {
+    let area = Area {
+        start: u64_at(bytes, 0),
+        blocks: u64_at(bytes, 8),
+        pieces: u32_at(bytes, 16),
+        piece_len: u32_at(bytes, 20),
+    };
+    let is_possible = area.pieces >= 2 && area.start < 1 << 62 && area.len(block).is_some();
+    if !is_possible || !is_zero(&bytes[24..]) {
+        return Err(FormatError::Catalog("an area is not possible"));
+    }
+    Ok(area)
+}
+
+fn group(bytes: &[u8], areas: &[Area]) -> Result<SidecarGroup, FormatError> {
+    const WRONG: FormatError = FormatError::Catalog("a group is not possible");
+    let counts = u32_at(bytes, 0);
+    let code = Code::new(counts as usize & 0xffff, counts as usize >> 16).map_err(|_| WRONG)?;
+    let (sets, area, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
+    let group = SidecarGroup { code, sets, area, first };
+    let blocks = areas.get(area as usize).ok_or(WRONG)?.blocks;
+    let is_possible = code.m() > 0
+        && sets > 0
+        && first.checked_add(group.recovery()).is_some_and(|end| end <= blocks)
+        && is_zero(&bytes[12..16])
+        && is_zero(&bytes[24..]);
+    is_possible.then_some(group).ok_or(WRONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Run;
+    use super::*;
+
+    fn sample() -> (Catalog, Vec<u8>) {
+        let file = |size, runs: &[(u64, u64)], tail| {
+            EntryKind::File(FileEntry {
+                size,
+                blake3: [size as u8; 32],
+                sha256: (size % 2 == 1).then(|| Box::new([9; 32])),
+                is_executable: size % 3 == 0,
+                runs: runs.iter().map(|&(start, count)| Run { start, count }).collect(),
+                tail,
+            })
+        };
+        let entries = [
+            ("a", file(3000, &[(0, 2)], 7168)),
+            ("a-b", EntryKind::Symlink((*b"a").into())),
+            ("d", EntryKind::Folder),
+            ("d/e", file(0, &[], 0)),
+            ("d/f", file(5 * 1024, &[(4, 3), (2, 2)], 0)),
+            ("d/g", EntryKind::HardLink(4)),
+            ("d\u{fffd}", file(1000, &[], 8216)),
+        ];
+        let entries = entries.map(|(path, kind)| Entry { path: path.as_bytes().into(), kind });
+        let catalog = Catalog {
+            block: 1024,
+            areas: vec![Area { start: 0, blocks: 8, pieces: 3, piece_len: 512 }],
+            groups: vec![SidecarGroup { code: Code::new(5, 2).unwrap(), sets: 2, area: 0, first: 4 }],
+            entries: entries.to_vec(),
+        };
+        let mut bytes = catalog.head_bytes();
+        bytes.extend((0..catalog.digests() * 16).map(|i| i as u8));
+        (catalog, bytes)
+    }
+
+    #[test]
+    fn catalogs_come_back() {
+        let (catalog, bytes) = sample();
+        let (found, digests) = Catalog::parse(&bytes).unwrap();
+        assert_eq!((&found, digests.len()), (&catalog, 14));
+        assert_eq!((found.positions(), found.files_len()), (10, 3000 + 5 * 1024 + 1000));
+    }
+
+    /// What is cut is refused, and nothing that is changed makes the parser panic.
+    #[test]
+    fn any_bytes_are_read_without_harm() {
+        let (_, bytes) = sample();
+        assert!((0..bytes.len()).all(|cut| Catalog::parse(&bytes[..cut]).is_err()));
+        for at in 0..bytes.len() {
+            for change in [1u8, 0x80, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= change;
+                let _ = Catalog::parse(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_invalid() {
+        type Change = fn(&mut Catalog);
+        fn of(catalog: &mut Catalog, nth: usize) -> &mut FileEntry {
+            match &mut catalog.entries[nth].kind {
+                EntryKind::File(file) => file,
+                _ => panic!("it is a file"),
+            }
+        }
+        let changes: [(&str, Change); 13] = [
+            ("runs overlap", |c| of(c, 4).runs[1].start = 1),
+            ("tails overlap", |c| of(c, 6).tail = 7170),
+            ("a tail in a whole block", |c| of(c, 6).tail = 5 * 1024),
+            ("a tail in two positions", |c| of(c, 6).tail = 8120),
+            ("behind the end", |c| of(c, 6).tail = 10 * 1024),
+            ("a run behind the end", |c| of(c, 4).runs[0].start = 8),
+            ("out of the base", |c| c.entries[0].path = (*b"../a").into()),
+            ("not in order", |c| c.entries.swap(1, 2)),
+            ("in a file", |c| c.entries[2].kind = EntryKind::Symlink((*b"x").into())),
+            ("a link to a folder", |c| c.entries[5].kind = EntryKind::HardLink(2)),
+            ("a link to itself", |c| c.entries[5].kind = EntryKind::HardLink(5)),
+            ("recovery behind the area", |c| c.groups[0].first = 5),
+            ("an area of one piece", |c| c.areas[0].pieces = 1),
+        ];
+        for (what, change) in changes {
+            let (mut catalog, _) = sample();
+            change(&mut catalog);
+            let mut bytes = catalog.head_bytes();
+            bytes.extend(vec![0; catalog.digests() as usize * 16]);
+            assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))), "{what}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Entries of a catalog: files, folders and links, and where the bytes of files are among the positions.
+
+use super::varint::{Bytes, put, put_step};
+use crate::digest::Digest;
+use crate::error::FormatError;
+
+/// The most bytes of a path.
+pub(super) const MAX_PATH: u64 = 4096;
+/// The most bytes of a part of a path.
+const MAX_PART: usize = 255;
+/// The most bytes of the target of a link.
+const MAX_TARGET: u64 = 4095;
+
+/// Bytes of paths, for each byte that they take in a catalog: more than trees of files have, and too few to fill the memory
+/// of whoever reads a small catalog.
+const PATHS_FACTOR: usize = 32;
+/// Bytes of paths that are always allowed.
+const PATHS_LEAST: usize = 1 << 16;
+
+const KIND_MASK: u8 = 0x0f;
+const FLAG_EXECUTABLE: u8 = 0x10;
+const FLAG_SHA256: u8 = 0x20;
+
+/// Something that is protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// From the base, with `/` between its parts; any bytes but NUL.
+    pub path: Box<[u8]>,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File(FileEntry),
+    /// A folder.
+    Folder,
+    /// A symbolic link and its target.
+    Symlink(Box<[u8]>),
+    /// Another name of the file that is this entry.
+    HardLink(u32),
+}
+
+/// A regular file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Its bytes.
+    pub size: u64,
+    /// What `b3sum` prints.
+    pub blake3: Digest,
+    /// What `sha256sum` prints, if it was asked for.
+    pub sha256: Option<Box<Digest>>,
+    /// Whether its owner may execute it.
+    pub is_executable: bool,
+    /// The positions of its whole blocks, in order.
+    pub runs: Vec<Run>,
+    /// Where what is behind the whole blocks starts in the packed space; 0 if nothing is.
+    pub tail: u64,
+}
+
+/// Successive positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// The first.
+    pub start: u64,
+    /// How many, at least 1.
+    pub count: u64,
+}
+
+impl FileEntry {
+    /// How many whole blocks a file of so many bytes has.
+    pub fn whole_blocks(size: u64, block: u64) -> u64 {
+        if size > block { size / block } else { 0 }
+    }
+
+    /// Bytes behind the whole blocks.
+    pub fn tail_len(&self, block: u64) -> u64 {
+        self.size - FileEntry::whole_blocks(self.size, block) * block
+    }
+}
+
+/// Where entries continue those before: the ends of the last run, of the last tail, and of the last path.
+#[derive(Debug, Default)]
+pub(super) struct Cursor<'a> {
+    path: &'a [u8],
+    whole: u64,
+    packed: u64,
+}
+
+/// Where the next run or tail starts that is not read yet.
+struct Cursors<'a>(&'a mut u64, &'a mut u64);
+
+impl<'a> Cursor<'a> {
+    /// Appends an entry.
+    pub(super) fn put(&mut self, entry: &'a Entry, block: u64, out: &mut Vec<u8>) {
+        let shared = self.path.iter().zip(&entry.path).take_while(|(a, b)| a == b).count();
+        self.path = &entry.path;
+        put(out, shared as u64);
+        put(out, (entry.path.len() - shared) as u64);
+        out.extend_from_slice(&entry.path[shared..]);
+        match &entry.kind {
+            EntryKind::File(file) => {
+                let executable = if file.is_executable { FLAG_EXECUTABLE } else { 0 };
+                out.push(executable | if file.sha256.is_some() { FLAG_SHA256 } else { 0 });
+                put(out, file.size);
+                out.extend_from_slice(&file.blake3);
+                file.sha256.iter().for_each(|digest| out.extend_from_slice(digest.as_slice()));
+                if !file.runs.is_empty() {
+                    put(out, file.runs.len() as u64);
+                }
+                for run in &file.runs {
+                    put_step(out, self.whole, run.start);
+                    put(out, run.count);
+                    self.whole = run.start + run.count;
+                }
+                let tail = file.tail_len(block);
+                if tail > 0 {
+                    put_step(out, self.packed, file.tail);
+                    self.packed = file.tail + tail;
+                }
+            }
+            EntryKind::Folder => out.push(1),
+            EntryKind::Symlink(target) => {
+                out.push(2);
+                put(out, target.len() as u64);
+                out.extend_from_slice(target);
+            }
+            EntryKind::HardLink(of) => {
+                out.push(3);
+                put(out, u64::from(*of));
+            }
+        }
+    }
+}
+
+/// Reads all entries, and checks what each says alone.
+pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, FormatError> {
+    // An entry takes at least four bytes: its number says nothing that is not there.
+    if bytes.len() as u64 / 4 < u64::from(count) {
+        return Err(FormatError::Catalog("there are fewer entries than it says"));
+    }
+    let (mut whole, mut packed) = (0, 0);
+    let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
+    let mut rest = Bytes(bytes);
+    let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let before = entries.last().map_or(&[][..], |entry| &entry.path);
+        let path = path(&mut rest, before)?;
+        paths_left = paths_left.checked_sub(path.len()).ok_or(FormatError::CriticalCatalog {
+            what: "paths that take more bytes than",
+            value: (bytes.len() as u64).saturating_mul(PATHS_FACTOR as u64),
+        })?;
+        let [kind] = rest.array()?;
+        let kind = match kind & KIND_MASK {
+            0 if kind & !(KIND_MASK | FLAG_EXECUTABLE | FLAG_SHA256) == 0 => {
+                EntryKind::File(file(&mut rest, kind, Cursors(&mut whole, &mut packed), block)?)
+            }
+            1 if kind == 1 => EntryKind::Folder,
+            2 if kind == 2 => {
+                let len = rest.count(MAX_TARGET)?;
+                let target = rest.take(len)?;
+                if target.is_empty() || target.contains(&0) {
+                    return Err(FormatError::Catalog("the target of a link is none"));
+                }
+                EntryKind::Symlink(target.into())
+            }
+            3 if kind == 3 => {
+                let of = rest.varint()?;
+                let file = usize::try_from(of).ok().and_then(|of| entries.get(of));
+                if !matches!(file, Some(Entry { kind: EntryKind::File(_), .. })) {
+                    return Err(FormatError::Catalog("a hard link leads to no file before it"));
+                }
+                EntryKind::HardLink(of as u32)
+            }
+            _ => return Err(FormatError::CriticalCatalog { what: "an entry of kind", value: kind.into() }),
+        };
+        entries.push(Entry { path, kind });
+    }
+    if !rest.0.is_empty() {
+        return Err(FormatError::Catalog("bytes are left behind the last entry"));
+    }
+    Ok(entries)
+}
+
+/// A path that comes after `before`.
+fn path(rest: &mut Bytes<'_>, before: &[u8]) -> Result<Box<[u8]>, FormatError> {
+    let shared = rest.count(before.len() as u64)?;
+    let len = rest.count(MAX_PATH - shared as u64)?;
+    let path = [&before[..shared], rest.take(len)?].concat();
+    let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && part.len() <= MAX_PART;
+    if path.contains(&0) || !path.split(|b| *b == b'/').all(is_part) {
+        return Err(FormatError::Catalog("a path is not one of names within the base"));
+    }
+    if *path <= *before {
+        return Err(FormatError::Catalog("the paths are not in order"));
+    }
+    Ok(path.into())
+}
+
+fn file(rest: &mut Bytes<'_>, kind: u8, cursors: Cursors<'_>, block: u64) -> Result<FileEntry, FormatError> {
+    let Cursors(whole, packed) = cursors;
+    let size = rest.varint()?;
+    let blake3 = rest.array()?;
+    let sha256 = if kind & FLAG_SHA256 != 0 { Some(Box::new(rest.array()?)) } else { None };
+    let is_executable = kind & FLAG_EXECUTABLE != 0;
+    let blocks = FileEntry::whole_blocks(size, block);
+    let mut file = FileEntry { size, blake3, sha256, is_executable, runs: Vec::new(), tail: 0 };
+    if blocks > 0 {
+        // A run takes at least two bytes.
+        let count = rest.count((rest.0.len() as u64 / 2).min(blocks))?;
+        let mut left = blocks;
+        file.runs.reserve_exact(count);
+        for _ in 0..count {
+            let run = Run { start: rest.step(*whole)?, count: rest.varint()? };
+            *whole = run.start.checked_add(run.count).filter(|end| *end < 1 << 62).ok_or(RUNS)?;
+            left = left.checked_sub(run.count).filter(|_| run.count > 0).ok_or(RUNS)?;
+            file.runs.push(run);
+        }
+        if left > 0 {
+            return Err(RUNS);
+        }
+    }
+    let tail = file.tail_len(block);
+    if tail > 0 {
+        file.tail = rest.step(*packed)?;
+        *packed = file.tail.checked_add(tail).filter(|end| *end < 1 << 62).ok_or(RUNS)?;
+        if file.tail / block != (*packed - 1) / block {
+            return Err(FormatError::Catalog("a tail lies in two positions"));
+        }
+    }
+    Ok(file)
+}
+
+const RUNS: FormatError = FormatError::Catalog("the runs of a file are not its blocks");

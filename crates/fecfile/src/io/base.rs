@@ -1,0 +1,323 @@
+//! A folder, and what lies in it: nothing is reached through a symbolic link, and nothing outside.
+//!
+//! Paths are bytes from the base, with `/` between their parts. Every operation opens the way anew from the base's own
+//! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and
+//! RESOLVE_NO_SYMLINKS); where it has no such call, each part is opened by itself, and must not be a link.
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A folder whose entries are reached by paths within it.
+#[derive(Debug)]
+pub struct Base {
+    folder: OwnedFd,
+    path: PathBuf,
+    /// The system has no `openat2`.
+    is_old: AtomicBool,
+}
+
+/// The folder that holds an entry, and the entry's name in it.
+#[derive(Debug)]
+pub struct Holder<'a> {
+    folder: OwnedFd,
+    name: &'a OsStr,
+}
+
+impl Base {
+    /// Opens a folder; the way to it may lead through links.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: &Path) -> io::Result<Base> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What to call an entry when something goes wrong.
+    pub fn place(&self, path: &[u8]) -> PathBuf {
+        self.path.join(OsStr::from_bytes(path))
+    }
+
+    fn open_within(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        if path.is_empty() {
+            return rustix::fs::openat(&self.folder, ".", flags | OFlags::CLOEXEC, mode);
+        }
+        #[cfg(target_os = "linux")]
+        if !self.is_old.load(Ordering::Relaxed) {
+            match open_beneath(&self.folder, path, flags, mode) {
+                Err(Errno::NOSYS | Errno::PERM) if self.lacks_openat2() => {
+                    self.is_old.store(true, Ordering::Relaxed);
+                }
+                opened => return opened,
+            }
+        }
+        self.open_by_parts(path, flags, mode)
+    }
+
+    /// Whether even the base itself cannot be opened in that way: then the call is not there, or not allowed.
+    #[cfg(target_os = "linux")]
+    fn lacks_openat2(&self) -> bool {
+        open_beneath(&self.folder, b".", OFlags::PATH, Mode::empty()).is_err()
+    }
+
+    /// Part by part: a link is no folder, and is not followed at the end.
+    fn open_by_parts(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        let (folders, name) = match path.iter().rposition(|b| *b == b'/') {
+            Some(slash) => (Some(&path[..slash]), &path[slash + 1..]),
+            None => (None, path),
+        };
+        let mut folder = None;
+        for part in folders.into_iter().flat_map(|folders| folders.split(|b| *b == b'/')) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let at = folder.as_ref().unwrap_or(&self.folder);
+            folder = Some(rustix::fs::openat(at, checked(part)?, flags, Mode::empty())?);
+        }
+        let at = folder.as_ref().unwrap_or(&self.folder);
+        rustix::fs::openat(at, checked(name)?, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidInput` for anything that is not a regular file.
+    pub fn read(&self, path: &[u8]) -> io::Result<File> {
+        // Without waiting: it could have become a FIFO.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        regular(self.open_within(path, flags, Mode::empty())?)
+    }
+
+    /// Opens a regular file that is there for reading and writing.
+    ///
+    /// # Errors
+    /// As [`Base::read`].
+    pub fn write(&self, path: &[u8]) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        regular(self.open_within(path, flags, Mode::empty())?)
+    }
+
+    /// What stands at a path, a link itself if it is one.
+    ///
+    /// # Errors
+    /// Those of the system: `NotFound` if nothing does.
+    pub fn stat(&self, path: &[u8]) -> io::Result<Stat> {
+        let entry = self.open_within(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(rustix::fs::fstat(entry)?)
+    }
+
+    /// The folder that holds an entry, whether the entry is there or not.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn holder<'a>(&self, path: &'a [u8]) -> io::Result<Holder<'a>> {
+        let (folders, name) = match path.iter().rposition(|b| *b == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&b""[..], path),
+        };
+        let folder = self.open_within(folders, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+        Ok(Holder { folder, name: checked(name)? })
+    }
+
+    /// The target of a symbolic link.
+    ///
+    /// # Errors
+    /// Those of the system: `InvalidInput` if it is none.
+    pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
+        let holder = self.holder(path)?;
+        Ok(rustix::fs::readlinkat(&holder.folder, holder.name, Vec::new())?.into_bytes())
+    }
+}
+
+/// A part of a path that is the name of an entry.
+fn checked(part: &[u8]) -> rustix::io::Result<&OsStr> {
+    match part {
+        b"" | b"." | b".." => Err(Errno::INVAL),
+        part => Ok(OsStr::from_bytes(part)),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: &OwnedFd, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    loop {
+        match openat2(folder, OsStr::from_bytes(path), flags | OFlags::CLOEXEC, mode, resolve) {
+            // Something was renamed meanwhile.
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            opened => return opened,
+        }
+    }
+}
+
+fn regular(fd: OwnedFd) -> io::Result<File> {
+    let file = File::from(fd);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    Ok(file)
+}
+
+impl Holder<'_> {
+    /// Makes a new file of this name; fails if anything is there.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create_file(&self, mode: u16) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(u32::from(mode));
+        Ok(File::from(rustix::fs::openat(&self.folder, self.name, flags, mode)?))
+    }
+
+    /// Makes a folder.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create_folder(&self, mode: u16) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.folder, self.name, Mode::from_raw_mode(u32::from(mode)))?)
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create_link(&self, target: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(OsStr::from_bytes(target), &self.folder, self.name)?)
+    }
+
+    /// Makes another name of the file that stands elsewhere.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create_hard_link(&self, of: &Holder<'_>) -> io::Result<()> {
+        Ok(rustix::fs::linkat(&of.folder, of.name, &self.folder, self.name, AtFlags::empty())?)
+    }
+
+    /// Gives this entry another name; without `replace` only if nothing has it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn rename(&self, to: &Holder<'_>, replace: bool) -> io::Result<()> {
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        match rustix::fs::renameat_with(&self.folder, self.name, &to.folder, to.name, flags) {
+            Err(Errno::INVAL | Errno::NOSYS) if !replace => {
+                // A file system without that call: a link never replaces anything either.
+                rustix::fs::linkat(&self.folder, self.name, &to.folder, to.name, AtFlags::empty())?;
+                self.remove()
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// Removes a file or link.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::empty())?)
+    }
+
+    /// What stands there, a link itself if it is one.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets the time of modification of what stands there, a link itself if it is one.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_modified(&self, seconds: i64, nanos: u32) -> io::Result<()> {
+        Ok(rustix::fs::utimensat(
+            &self.folder,
+            self.name,
+            &modified(seconds, nanos),
+            AtFlags::SYMLINK_NOFOLLOW,
+        )?)
+    }
+
+    /// Puts the folder itself on the disk.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn sync(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
+        match rustix::fs::fsync(folder) {
+            // Some file systems cannot sync a folder; the files in it are safe.
+            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// The same folder with another name in it.
+    pub fn sibling<'a>(&self, name: &'a OsStr) -> io::Result<Holder<'a>> {
+        Ok(Holder { folder: self.folder.try_clone()?, name })
+    }
+}
+
+/// Times for `utimensat`, of which only that of modification is set.
+fn modified(seconds: i64, nanos: u32) -> Timestamps {
+    let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    Timestamps { last_access: keep, last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos.into() } }
+}
+
+/// Sets the time of modification of an open file.
+///
+/// # Errors
+/// Those of the system.
+pub fn set_modified(file: impl AsFd, seconds: i64, nanos: u32) -> io::Result<()> {
+    Ok(rustix::fs::futimens(file, &modified(seconds, nanos))?)
+}
+
+/// What kind of thing a stat is of.
+pub fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn nothing_is_reached_through_links_or_outside() {
+        let place = tempfile::tempdir().unwrap();
+        let (inside, outside) = (place.path().join("base"), place.path().join("outside"));
+        fs::create_dir_all(inside.join("d")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("secret"), b"secret").unwrap();
+        fs::write(inside.join("d/file"), b"file").unwrap();
+        symlink("../outside", inside.join("out")).unwrap();
+        symlink("d", inside.join("alias")).unwrap();
+        symlink("d/file", inside.join("link")).unwrap();
+        let base = Base::open(&inside).unwrap();
+        for is_old in [false, true] {
+            base.is_old.store(is_old, Ordering::Relaxed);
+            assert_eq!(io::read_to_string(base.read(b"d/file").unwrap()).unwrap(), "file");
+            for path in [&b"out/secret"[..], b"alias/file", b"link", b"../outside/secret", b"d/../d/file", b"d", b"d/none"] {
+                assert!(base.read(path).is_err(), "{is_old}: {path:?}");
+                assert!(base.write(path).is_err(), "{is_old}: {path:?}");
+            }
+            assert!(base.holder(b"out/new").is_err() && base.holder(b"d/..").is_err());
+            assert!(base.holder(b"d/new").unwrap().create_file(0o600).is_ok());
+            base.holder(b"d/new").unwrap().remove().unwrap();
+            assert_eq!(file_type(&base.stat(b"link").unwrap()), FileType::Symlink);
+            assert_eq!(base.link_target(b"link").unwrap(), b"d/file");
+        }
+    }
+}

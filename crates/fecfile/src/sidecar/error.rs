@@ -1,0 +1,72 @@
+//! What goes wrong with sidecars only.
+
+use crate::class::{Class, class_of};
+use crate::names::show;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use std::path::PathBuf;
+
+/// Why files cannot be protected, or a sidecar not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SidecarError {
+    /// None of what was named is there to protect.
+    #[error("nothing to protect was found")]
+    Nothing,
+    /// Something that was named is neither a file nor a folder.
+    #[error("it is neither a file nor a folder")]
+    NotAFile,
+    /// Something that was named lies elsewhere.
+    #[error("it does not lie in the base, {}", show(.0))]
+    OutsideBase(PathBuf),
+    /// No piece of a sidecar.
+    #[error("no piece of a sidecar was found{}", .0.as_ref().map(|rule| format!(" that is not rejected: {rule}")).unwrap_or_default())]
+    NotFound(Option<FormatError>),
+    /// Pieces, but too few.
+    #[error("too few of its pieces are left to know what it protects")]
+    TooFewPieces,
+    /// The metadata breaks a rule.
+    #[error("{0}")]
+    Invalid(FormatError),
+    /// Sidecars of which none replaces the other.
+    #[error("it holds {} sidecars, and none was asked for:{}", .0.len(), listed(.0))]
+    Ambiguous(Vec<Digest>),
+    /// The root is another.
+    #[error("its root is another:{}", listed(.0))]
+    OtherRoot(Vec<Digest>),
+    /// The files do not lie where the sidecar lies.
+    #[error("the files that it protects do not lie in its folder")]
+    BaseNeeded(Vec<u8>),
+    /// Damage that the recovery shards cannot mend.
+    #[error("{0} bytes cannot be mended")]
+    BeyondRepair(u64),
+    /// Paths that would be one on the file system that holds the base.
+    #[error("{} and another path cannot both be there", show(.0))]
+    SamePath(PathBuf),
+    /// Somebody else works on the sidecar.
+    #[error("another run works on it")]
+    Busy,
+}
+
+fn listed(roots: &[Digest]) -> String {
+    roots.iter().map(|root| format!("\n  found: root {}", crate::names::hex(root))).collect()
+}
+
+impl SidecarError {
+    /// What it means for the caller.
+    pub fn class(&self) -> Class {
+        match self {
+            SidecarError::NotFound(rule) => class_of(rule.as_ref().map(FormatError::class)),
+            SidecarError::Invalid(rule) => class_of(Some(rule.class())),
+            SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
+            SidecarError::OtherRoot(_) => Class::Untrue,
+            SidecarError::Nothing
+            | SidecarError::NotAFile
+            | SidecarError::OutsideBase(_)
+            | SidecarError::Ambiguous(_)
+            | SidecarError::BaseNeeded(_)
+            | SidecarError::SamePath(_)
+            | SidecarError::Busy => Class::Usage,
+        }
+    }
+}

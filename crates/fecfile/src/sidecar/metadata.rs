@@ -1,0 +1,510 @@
+//! The metadata of a sidecar: written as pieces between recovery shards, and read back from those that are left
+//! (docs/FORMAT.md, sections 17.4 to 17.6).
+
+use super::error::SidecarError;
+use crate::context::Settings;
+use crate::error::{Error, Result};
+use crate::io::ReadAt;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
+use fec_core::format::sidecar::stat::Stats;
+use fec_core::merkle::Tree;
+use fec_core::params::GroupGeometry;
+use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Codes metadata of exactly `geometry`'s length, and hands each piece with its place to `put`.
+pub(super) fn write(
+    metadata: &[u8],
+    geometry: GroupGeometry,
+    layout: Layout,
+    area: &Area,
+    settings: &Settings,
+    mut put: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<Generation> {
+    let shape = *geometry.shape();
+    let mut padded = metadata.to_vec();
+    padded.resize(shape.capacity() as usize, 0);
+    let row = |set: u32, index: usize| &padded[geometry.shard_offset(set, index) as usize..][..shape.shard_len];
+    let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
+    let (mut roots, mut encoded) = (Vec::new(), Vec::new());
+    for set in 0..shape.sets {
+        let originals: Vec<&[u8]> = (0..shape.code.k()).map(|index| row(set, index)).collect();
+        let mut recovery = EncodedSet::new(&shape);
+        roots.push(encoder.encode(set, &originals, &mut recovery, Run::default()));
+        encoded.push(recovery);
+    }
+    let mut tree = Tree::new();
+    tree.leaves_mut().extend(roots);
+    let of = Generation::new(geometry, layout, &tree.build(shape.hash));
+    let mut bytes = vec![0; of.piece_len() as usize];
+    for index in 0..shape.code.n() {
+        for set in 0..shape.sets {
+            let piece = Piece { set, index: index as u32, of };
+            let (head, body) = bytes.split_at_mut(of.head_len());
+            let (set_path, group_path) = piece.proof_mut(head).split_at_mut(shape.set_path_len());
+            encoded[set as usize].write_path(index, set_path);
+            tree.write_path(set as usize, group_path);
+            piece.seal(head);
+            body.copy_from_slice(match index.checked_sub(shape.code.k()) {
+                None => row(set, index),
+                Some(recovery) => encoded[set as usize].recovery().row(recovery),
+            });
+            put(area.piece(of.ordinal(set, index as u32), layout.block.into()), &bytes)?;
+        }
+    }
+    Ok(of)
+}
+
+/// A sidecar that was opened: what it says of the files, and how well it is itself.
+#[derive(Debug)]
+pub struct Sidecar {
+    pub(super) file: File,
+    path: PathBuf,
+    /// Bytes of the file.
+    pub(super) len: u64,
+    pub(super) catalog: Catalog,
+    pub(super) stats: Stats,
+    metadata: Vec<u8>,
+    digests_at: usize,
+    root: Digest,
+    pub(super) of: Generation,
+    pub(super) pieces: PiecesFound,
+    pub(super) shifts: Shifts,
+}
+
+/// Which pieces of the metadata are left.
+#[derive(Clone, Debug, Default)]
+pub struct PiecesFound {
+    /// Pieces that should be there.
+    pub all: u64,
+    /// Those that are intact, wherever they stand.
+    pub intact: u64,
+    /// The least number of pieces that a set has beyond those that it needs.
+    pub spare: u64,
+    /// Those that do not stand in their places.
+    pub(super) displaced: Vec<u64>,
+}
+
+/// By how many bytes the surroundings of pieces have moved: by the start of their area and their number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shifts(HashMap<(u64, u64), i64>);
+
+impl Shifts {
+    /// Where a block of an area may stand, most likely first.
+    pub(super) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
+        let at = area.block(nth, block).0;
+        let mut places = vec![at];
+        for neighbour in area.neighbours(nth) {
+            let moved = self.0.get(&(area.start, neighbour)).and_then(|by| at.checked_add_signed(*by));
+            places.extend(moved.filter(|place| !places.contains(place)));
+        }
+        places
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
+type Found = HashMap<Generation, HashMap<(u32, u32), Vec<u64>>>;
+
+/// Encodings that are told apart in one file: each takes no more memory than its piece takes of the file.
+const MOST_ENCODINGS: usize = 1 << 16;
+/// Places that are tried for one piece.
+const MOST_COPIES: usize = 4;
+
+impl Sidecar {
+    /// Opens the sidecar at `path`: the one with the root `wanted`, or else the newest.
+    ///
+    /// # Errors
+    /// [`SidecarError`], and those of the file.
+    pub fn open(path: &Path, wanted: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
+        let fail = |e| Error::io("read", path, e);
+        let file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        if !meta.is_file() {
+            return Err(Error::at("read", path, SidecarError::NotFound(None)));
+        }
+        let reader = Reader {
+            len: meta.len(),
+            // More than the file holds can only be holes.
+            most: meta.blocks().saturating_mul(512).saturating_mul(4).max(1 << 20).min(meta.len()),
+            file: &file,
+            plans: PlanCache::new(settings.backend),
+            settings,
+        };
+        let at = |e: SidecarError| Error::at("read", path, e);
+        let mut rule = None;
+        let (mut found, is_tidy) = reader.by_place(&mut rule);
+        let mut restored = reader.restore_all(&found).map_err(fail)?;
+        let is_whole = |opened: &Opened| opened.pieces.intact == opened.pieces.all;
+        if !is_tidy || restored.is_empty() || !restored.iter().all(is_whole) {
+            found = reader.scan(&mut rule).map_err(fail)?;
+            restored = reader.restore_all(&found).map_err(fail)?;
+        }
+        if found.is_empty() {
+            return Err(at(SidecarError::NotFound(rule)));
+        }
+        let shifts = reader.shifts(&found);
+        let mut invalid = None;
+        let mut read = Vec::new();
+        for opened in restored {
+            match opened.parse() {
+                Ok(parsed) => read.push(parsed),
+                Err(rule) => invalid = Some(rule),
+            }
+        }
+        let chosen = choose(&mut read, wanted).map_err(|error| match (error, invalid) {
+            (SidecarError::TooFewPieces, Some(rule)) => at(SidecarError::Invalid(rule)),
+            (error, _) => at(error),
+        })?;
+        let Parsed { opened, catalog, stats, root, digests_at } = chosen;
+        let Opened { of, metadata, pieces } = opened;
+        Ok(Sidecar {
+            len: reader.len,
+            path: path.to_path_buf(),
+            catalog,
+            stats,
+            metadata,
+            digests_at,
+            root,
+            of,
+            pieces,
+            shifts,
+            file,
+        })
+    }
+
+    /// Whether a file starts as a sidecar does.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn starts(path: &Path) -> Result<bool> {
+        let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
+        let mut magic = [0; PIECE_MAGIC.len()];
+        Ok(file.read_exact_at(0, &mut magic).is_ok() && magic == PIECE_MAGIC)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its root: the hash of all that it says of the files.
+    pub fn root(&self) -> Digest {
+        self.root
+    }
+
+    /// What it protects.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Times and permissions, and where the base was.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Which pieces of its metadata are left.
+    pub fn pieces(&self) -> &PiecesFound {
+        &self.pieces
+    }
+
+    /// From 1: how often it was updated, and once more.
+    pub fn generation(&self) -> u64 {
+        self.of.layout.generation
+    }
+
+    fn digest(&self, nth: u64) -> ShortDigest {
+        let digests = self.metadata[self.digests_at..].as_chunks::<DIGEST_LEN>().0;
+        digests[nth as usize]
+    }
+
+    /// The digest of a position of group `group`, counted in the group.
+    pub(super) fn position_digest(&self, group: usize, nth: u64) -> ShortDigest {
+        self.digest(self.digests_before(group) + nth)
+    }
+
+    /// The digest of a recovery shard of group `group`, counted in the group.
+    pub(super) fn recovery_digest(&self, group: usize, nth: u64) -> ShortDigest {
+        self.digest(self.digests_before(group) + self.catalog.groups[group].positions() + nth)
+    }
+
+    fn digests_before(&self, group: usize) -> u64 {
+        self.catalog.groups[..group].iter().map(|group| group.positions() + group.recovery()).sum()
+    }
+
+    /// All of the metadata, as it was coded.
+    pub(super) fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+}
+
+/// Metadata that was restored.
+struct Opened {
+    of: Generation,
+    metadata: Vec<u8>,
+    pieces: PiecesFound,
+}
+
+/// Metadata that breaks no rule.
+struct Parsed {
+    opened: Opened,
+    catalog: Catalog,
+    stats: Stats,
+    root: Digest,
+    digests_at: usize,
+}
+
+impl Opened {
+    fn parse(self) -> std::result::Result<Parsed, FormatError> {
+        let layout = &self.of.layout;
+        let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
+        let (catalog, digests) = Catalog::parse(catalog_bytes)?;
+        let digests_at = catalog_bytes.len() - size_of_val(digests);
+        let stats = Stats::parse(stats, catalog.entries.len())?;
+        if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
+            return Err(FormatError::Catalog("its last area is not that of its pieces"));
+        }
+        let root = Catalog::root(catalog_bytes);
+        Ok(Parsed { catalog, stats, root, digests_at, opened: self })
+    }
+}
+
+/// The area that the pieces of a generation stand in; `None` if there is none such.
+fn area_of(of: &Generation) -> Option<Area> {
+    let (pieces, piece_len) = (u32::try_from(of.pieces()).ok()?, u32::try_from(of.piece_len()).ok()?);
+    let Layout { start, blocks, block, .. } = of.layout;
+    let area = Area { start, blocks, pieces, piece_len };
+    (pieces >= 2 && area.len(block.into()).is_some()).then_some(area)
+}
+
+/// The one that is meant (section 17.6).
+fn choose(read: &mut Vec<Parsed>, wanted: Option<Digest>) -> std::result::Result<Parsed, SidecarError> {
+    if read.is_empty() {
+        return Err(SidecarError::TooFewPieces);
+    }
+    let roots = |read: &[Parsed]| read.iter().map(|parsed| parsed.root).collect();
+    if let Some(root) = wanted {
+        // Of several with one root, which say the same of the files, the newest.
+        read.sort_by_key(|parsed| (parsed.root == root, parsed.opened.of.layout.generation));
+        return match read.pop() {
+            Some(last) if last.root == root => Ok(last),
+            last => Err(SidecarError::OtherRoot(roots(&last.into_iter().chain(read.drain(..)).collect::<Vec<_>>()))),
+        };
+    }
+    let links: Vec<(Digest, u64)> =
+        read.iter().map(|p| (p.opened.of.layout.before, p.opened.of.layout.generation)).collect();
+    let is_replaced = |parsed: &Parsed| {
+        let Generation { root, layout, .. } = parsed.opened.of;
+        links.iter().any(|(before, generation)| *before == root && *generation > layout.generation)
+    };
+    let (_, mut left): (Vec<_>, Vec<_>) = read.drain(..).partition(is_replaced);
+    match left.len() {
+        1 => Ok(left.swap_remove(0)),
+        _ => Err(SidecarError::Ambiguous(roots(&left))),
+    }
+}
+
+struct Reader<'a> {
+    file: &'a File,
+    len: u64,
+    /// The most bytes of metadata that are believed.
+    most: u64,
+    plans: PlanCache,
+    settings: &'a Settings,
+}
+
+impl Reader<'_> {
+    /// The piece that stands at a place.
+    fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
+        let mut head = vec![0; HEADER_LEN];
+        self.file.read_exact_at(at, &mut head).ok()?;
+        let header = head.first_chunk().expect("it has that many bytes");
+        if !header.starts_with(&PIECE_MAGIC) {
+            return None;
+        }
+        let head_len = piece_head_len(header);
+        head.resize(head_len, 0);
+        self.file.read_exact_at(at + HEADER_LEN as u64, &mut head[HEADER_LEN..]).ok()?;
+        match Piece::parse(&head) {
+            Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
+            Ok(_) => None,
+            Err(e) => {
+                if e.is_behind_checksum() {
+                    rule.get_or_insert(e);
+                }
+                None
+            }
+        }
+    }
+
+    fn is_possible(&self, of: &Generation) -> bool {
+        let shape = of.geometry.shape();
+        area_of(of).is_some() && shape.capacity() <= self.most && shape.set_bytes() <= self.settings.max_memory
+    }
+
+    /// The encodings whose pieces stand in their places, area behind area; and whether that is all of the file.
+    fn by_place(&self, rule: &mut Option<FormatError>) -> (Found, bool) {
+        let mut found = Found::new();
+        let mut at = 0;
+        while at < self.len {
+            let Some((piece, _)) = self.head_at(at, rule) else { return (found, false) };
+            let Some(area) = area_of(&piece.of) else { return (found, false) };
+            let block = u64::from(piece.of.layout.block);
+            let end = area.len(block).and_then(|len| at.checked_add(len));
+            let is_next = area.start == at && found.len() < MOST_ENCODINGS;
+            let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
+            let shape = piece.of.geometry.shape();
+            let places = (0..shape.code.n() as u32).flat_map(|index| (0..shape.sets).map(move |set| (set, index)));
+            let places =
+                places.map(|key| (key, vec![area.piece(piece.of.ordinal(key.0, key.1), block)])).collect();
+            found.insert(piece.of, places);
+            at = end;
+        }
+        (found, true)
+    }
+
+    /// The encodings of all pieces, wherever they stand.
+    fn scan(&self, rule: &mut Option<FormatError>) -> std::io::Result<Found> {
+        const WINDOW: usize = 1 << 20;
+        let finder = memchr::memmem::Finder::new(&PIECE_MAGIC);
+        let mut found = Found::new();
+        let mut window = vec![0; WINDOW + PIECE_MAGIC.len() - 1];
+        let mut at = 0;
+        while at < self.len {
+            let mut filled = 0;
+            while filled < window.len() {
+                match self.file.read_at(at + filled as u64, &mut window[filled..]) {
+                    Ok(0) => break,
+                    Ok(n) => filled += n,
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    // What cannot be read is lost, and what is behind it is read.
+                    Err(_) => {
+                        let lost = (window.len() - filled).min(4096);
+                        window[filled..filled + lost].fill(0);
+                        filled += lost;
+                    }
+                }
+            }
+            for hit in finder.find_iter(&window[..filled]) {
+                let place = at + hit as u64;
+                if let Some((piece, _)) = self.head_at(place, rule)
+                    && (found.len() < MOST_ENCODINGS || found.contains_key(&piece.of))
+                {
+                    let copies = found.entry(piece.of).or_default().entry((piece.set, piece.index)).or_default();
+                    if copies.len() < MOST_COPIES && copies.last() != Some(&place) {
+                        copies.push(place);
+                    }
+                }
+            }
+            at += WINDOW as u64;
+        }
+        Ok(found)
+    }
+
+    fn restore_all(&self, found: &Found) -> std::io::Result<Vec<Opened>> {
+        let restored = found.iter().map(|(of, places)| self.restore(*of, places));
+        Ok(restored.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The metadata of an encoding, if enough of its pieces are intact.
+    fn restore(&self, of: Generation, places: &HashMap<(u32, u32), Vec<u64>>) -> std::io::Result<Option<Opened>> {
+        let shape = *of.geometry.shape();
+        let (k, n) = (shape.code.k(), shape.code.n());
+        let Some(area) = area_of(&of) else { return Ok(None) };
+        if places.len() < k * shape.sets as usize {
+            return Ok(None);
+        }
+        let mut decoder = SetDecoder::for_payload(&shape);
+        let mut metadata = vec![0; of.geometry.payload_len() as usize];
+        let mut tree = None;
+        let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
+        let mut body = vec![0; shape.shard_len];
+        for set in 0..shape.sets {
+            let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
+            let mut intact = 0;
+            for index in 0..n as u32 {
+                let expected = area.piece(of.ordinal(set, index), of.layout.block.into());
+                let mut is_there = false;
+                for &at in places.get(&(set, index)).map_or(&[][..], Vec::as_slice) {
+                    let Some((piece, head)) = self.head_at(at, &mut None) else { continue };
+                    let body_at = at + of.head_len() as u64;
+                    if piece.of != of
+                        || (piece.set, piece.index) != (set, index)
+                        || self.file.read_exact_at(body_at, &mut body).is_err()
+                    {
+                        continue;
+                    }
+                    let leads_to = tree_of_shard(&of.geometry, set, index, &body, piece.proof(&head));
+                    let is_proved = |leads_to: &Digest| match &tree {
+                        Some(tree) => tree == leads_to,
+                        None => of.is_proved_by(leads_to),
+                    };
+                    if let Some(leads_to) = leads_to.filter(is_proved) {
+                        tree = Some(leads_to);
+                        is_there |= at == expected;
+                        intact += 1;
+                        // Recovery shards only as long as they are needed.
+                        if (index as usize) < k || proved.len() < k {
+                            proved.push((index, body.clone(), piece.proof(&head).to_vec()));
+                        }
+                        break;
+                    }
+                }
+                if !is_there {
+                    pieces.displaced.push(of.ordinal(set, index));
+                }
+            }
+            pieces.intact += intact;
+            pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
+            let Some(tree) = tree else { return Ok(None) };
+            if proved.len() < k {
+                return Ok(None);
+            }
+            let mut put = |index: usize, row: &[u8]| {
+                let at = of.geometry.shard_offset(set, index) as usize;
+                let len = of.geometry.shard_payload(set, index);
+                metadata[at.min(of.geometry.payload_len() as usize)..][..len].copy_from_slice(&row[..len]);
+            };
+            if proved.iter().take(k).all(|(index, ..)| (*index as usize) < k) {
+                proved.iter().take(k).for_each(|(index, row, _)| put(*index as usize, row));
+                continue;
+            }
+            let mut reading = decoder.begin(&of.geometry, &tree, set);
+            for (index, row, proof) in &proved {
+                reading.slot(*index).copy_from_slice(row);
+                reading.check(*index, &[proof], Run::default());
+            }
+            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else { return Ok(None) };
+            (0..k).for_each(|index| put(index, decoded.row(index as u32)));
+        }
+        Ok(Some(Opened { of, metadata, pieces }))
+    }
+
+    /// How the surroundings of pieces have moved.
+    fn shifts(&self, found: &Found) -> Shifts {
+        let mut shifts = HashMap::new();
+        for (of, places) in found {
+            let Some(area) = area_of(of) else { continue };
+            for ((set, index), places) in places {
+                let ordinal = of.ordinal(*set, *index);
+                let expected = area.piece(ordinal, of.layout.block.into());
+                if let [at, ..] = places[..]
+                    && !places.contains(&expected)
+                {
+                    shifts.insert((area.start, ordinal), at as i64 - expected as i64);
+                }
+            }
+        }
+        Shifts(shifts)
+    }
+}

@@ -1,0 +1,24 @@
+//! Protecting files where they are: a sidecar beside them finds what changed, and mends it (docs/FORMAT.md, section 17).
+//!
+//! ```text
+//! tree: what is there ─▶ plan: which byte is which shard ─▶ protect: one pass hashes, codes and writes
+//!                                                            │
+//! metadata: names and digests, in pieces with a code of their own ◀─▶ Sidecar
+//!                                                            │
+//!                        examine: what is intact ◀───────────┴─▶ repair: what is not is computed
+//! ```
+
+mod bits;
+pub mod error;
+pub mod examine;
+mod hashing;
+pub mod manifest;
+mod metadata;
+mod plan;
+mod positions;
+pub mod protect;
+pub mod repair;
+mod tree;
+
+pub use error::SidecarError;
+pub use metadata::Sidecar;

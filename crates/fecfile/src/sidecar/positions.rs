@@ -1,0 +1,185 @@
+//! From positions to the bytes of files, and back.
+
+use crate::io::ReadAt;
+use crate::io::base::Base;
+use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::catalog::Catalog;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+/// A piece of a file: `len` bytes from `offset` on, at address `at` (position · block, and the byte in the block).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) at: u64,
+    pub(super) len: u64,
+    /// The number of the entry.
+    pub(super) entry: u32,
+    pub(super) offset: u64,
+    /// Whether it is packed: bytes behind the whole blocks of its file.
+    pub(super) is_packed: bool,
+}
+
+impl Span {
+    fn end(&self) -> u64 {
+        self.at + self.len
+    }
+
+    /// The part of it that lies in these addresses.
+    pub(super) fn within(&self, range: &Range<u64>) -> Span {
+        let (start, end) = (self.at.max(range.start), self.end().min(range.end));
+        Span { at: start, len: end - start, offset: self.offset + (start - self.at), ..*self }
+    }
+}
+
+/// All bytes of all files, by address. No two pieces overlap.
+#[derive(Debug)]
+pub(super) struct Positions {
+    spans: Vec<Span>,
+    block: u64,
+}
+
+impl Positions {
+    pub(super) fn of(catalog: &Catalog) -> Positions {
+        let block = u64::from(catalog.block);
+        let mut spans = Vec::new();
+        for (nth, file) in catalog.files() {
+            let entry = nth as u32;
+            let mut offset = 0;
+            for run in &file.runs {
+                let (at, len) = (run.start * block, run.count * block);
+                spans.push(Span { at, len, entry, offset, is_packed: false });
+                offset += len;
+            }
+            let len = file.tail_len(block);
+            if len > 0 {
+                spans.push(Span { at: file.tail, len, entry, offset, is_packed: true });
+            }
+        }
+        spans.sort_unstable_by_key(|span| span.at);
+        Positions { spans, block }
+    }
+
+    /// The pieces that lie in these positions, cut to them.
+    pub(super) fn within(&self, positions: Range<u64>) -> impl Iterator<Item = Span> {
+        let range = positions.start * self.block..positions.end * self.block;
+        let first = self.spans.partition_point(|span| span.end() <= range.start);
+        let end = range.end;
+        let spans = self.spans[first..].iter().take_while(move |span| span.at < end);
+        spans.map(move |span| span.within(&range))
+    }
+
+    /// What the digest of a position is of: the offset in its file for a whole block, `None` for anything else.
+    pub(super) fn whole_block(&self, position: u64) -> Option<u64> {
+        let span = self.within(position..position + 1).next()?;
+        (!span.is_packed).then_some(span.offset)
+    }
+
+    /// The positions of a file's bytes.
+    pub(super) fn of_bytes(&self, catalog: &Catalog, entry: usize, bytes: Range<u64>) -> Vec<Range<u64>> {
+        let EntryKind::File(file) = &catalog.entries[entry].kind else { return Vec::new() };
+        let mut found = Vec::new();
+        let mut offset = 0;
+        for run in &file.runs {
+            let end = offset + run.count * self.block;
+            let (start, stop) = (bytes.start.max(offset), bytes.end.min(end));
+            if start < stop {
+                let position = |at: u64| run.start + (at - offset) / self.block;
+                found.push(position(start)..position(stop - 1) + 1);
+            }
+            offset = end;
+        }
+        if bytes.end.min(file.size) > offset.max(bytes.start) {
+            let start = file.tail + (bytes.start.max(offset) - offset);
+            let end = file.tail + (bytes.end.min(file.size) - offset);
+            found.push(start / self.block..end.div_ceil(self.block));
+        }
+        found
+    }
+}
+
+/// Most files that a reader keeps open: a few more than a set has shards.
+const OPEN: usize = 300;
+
+/// Reads positions from the files at a base.
+pub(super) struct PositionReader<'a> {
+    base: &'a Base,
+    catalog: &'a Catalog,
+    positions: &'a Positions,
+    open: HashMap<u32, File>,
+    admit: &'a dyn Admit,
+}
+
+/// Says of a file that was opened whether it may be read.
+pub(super) trait Admit: Sync {
+    fn admit(&self, entry: u32, file: &File) -> io::Result<()>;
+}
+
+/// Admits every file.
+pub(super) struct Any;
+
+impl Admit for Any {
+    fn admit(&self, _entry: u32, _file: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> PositionReader<'a> {
+    pub(super) fn new(
+        base: &'a Base,
+        catalog: &'a Catalog,
+        positions: &'a Positions,
+        admit: &'a dyn Admit,
+    ) -> PositionReader<'a> {
+        PositionReader { base, catalog, positions, open: HashMap::new(), admit }
+    }
+
+    pub(super) fn file(&mut self, entry: u32) -> io::Result<&File> {
+        if !self.open.contains_key(&entry) {
+            if self.open.len() >= OPEN {
+                self.open.clear();
+            }
+            let path = &self.catalog.entries[entry as usize].path;
+            let file = match self.base.read(path) {
+                // The system, or somebody else, allows fewer.
+                Err(e) if e.raw_os_error() == Some(libc::EMFILE) && !self.open.is_empty() => {
+                    self.open.clear();
+                    self.base.read(path)?
+                }
+                opened => opened?,
+            };
+            self.admit.admit(entry, &file)?;
+            self.open.insert(entry, file);
+        }
+        Ok(&self.open[&entry])
+    }
+
+    /// Fills `out` with the positions from `first` on, zeros where nothing is. What cannot be read is told to `failed`,
+    /// and is zeros; an error of `failed` ends the reading.
+    pub(super) fn fill<E>(
+        &mut self,
+        first: u64,
+        out: &mut [u8],
+        mut failed: impl FnMut(Span, io::Error) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let block = self.positions.block;
+        let base = first * block;
+        let end = first + (out.len() as u64).div_ceil(block);
+        let mut filled = 0;
+        let positions = self.positions;
+        for span in positions.within(first..end) {
+            let start = (span.at - base) as usize;
+            out[filled..start].fill(0);
+            filled = start + span.len as usize;
+            let piece = &mut out[start..filled];
+            let read = self.file(span.entry).and_then(|file| file.read_exact_at(span.offset, piece));
+            if let Err(e) = read {
+                out[start..filled].fill(0);
+                failed(span, e)?;
+            }
+        }
+        out[filled..].fill(0);
+        Ok(())
+    }
+}

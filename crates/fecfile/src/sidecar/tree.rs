@@ -1,0 +1,188 @@
+//! What is there to protect: files, folders and links below a base, in the order of their paths.
+
+use super::error::SidecarError;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::temporary::parent;
+use fec_core::format::sidecar::stat::Stat;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What to protect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection<'a> {
+    /// Files and folders.
+    pub(super) paths: &'a [PathBuf],
+    /// Patterns of paths from the base, or of names, that are left out.
+    pub(super) exclude: &'a [String],
+    /// Other file systems that are mounted below are left out.
+    pub(super) one_file_system: bool,
+}
+
+/// What was found, by path.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Files have no digests and no places yet.
+    pub(super) entries: Vec<Entry>,
+    /// One for each entry.
+    pub(super) stats: Vec<Stat>,
+    /// What an entry looked like, to see whether it is still the same.
+    pub(super) seen: Vec<u64>,
+    /// Devices, sockets and FIFOs, which hold nothing to protect.
+    pub(super) skipped: Vec<PathBuf>,
+}
+
+/// What tells whether a file is the one that was seen, and as it was then.
+pub(super) fn fingerprint(of: (u64, u64, u64), modified: (i64, i64), changed: (i64, i64)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (of, modified, changed).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The fingerprint of a file by its metadata.
+pub(super) fn fingerprint_of(meta: &Metadata) -> u64 {
+    let modified = (meta.mtime(), meta.mtime_nsec());
+    fingerprint((meta.dev(), meta.ino(), meta.size()), modified, (meta.ctime(), meta.ctime_nsec()))
+}
+
+/// The times and permissions that a catalog keeps.
+pub(super) fn stat_of(meta: &Metadata) -> Stat {
+    Stat { seconds: meta.mtime(), nanos: meta.mtime_nsec() as u32, mode: (meta.mode() & 0o7777) as u16 }
+}
+
+/// Where a path stands, without links on the way to its last part.
+pub(super) fn resolved(path: &Path) -> Result<PathBuf> {
+    let fail = |e| Error::io("read", path, e);
+    match path.file_name() {
+        Some(name) => Ok(fs::canonicalize(parent(path)).map_err(fail)?.join(name)),
+        // It ends in `.` or `..`, or is the root.
+        None => fs::canonicalize(path).map_err(fail),
+    }
+}
+
+/// The base of paths: the folder of the sidecar if all of them lie in it, else the one that holds all of them.
+pub(super) fn base_of(paths: &[PathBuf], output: &Path) -> Result<PathBuf> {
+    let home = resolved(output)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    let paths: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect::<Result<_>>()?;
+    if paths.iter().all(|path| path.starts_with(&home)) {
+        return Ok(home);
+    }
+    let mut base = paths[0].parent().map_or_else(|| paths[0].clone(), Path::to_path_buf);
+    while !paths.iter().all(|path| path.starts_with(&base) && (*path != base || path.is_dir())) {
+        if !base.pop() {
+            break;
+        }
+    }
+    Ok(base)
+}
+
+impl Tree {
+    /// Finds all that is selected below `base`, which has no links in it. `is_own` says what belongs to the sidecar
+    /// itself.
+    pub(super) fn find(
+        base: &Path,
+        selection: &Selection<'_>,
+        is_own: &dyn Fn(&Path) -> bool,
+    ) -> Result<Tree> {
+        let mut walk = Walk { base, selection, is_own, found: Vec::new(), skipped: Vec::new() };
+        for path in selection.paths {
+            let place = resolved(path)?;
+            if !place.starts_with(base) {
+                let outside = SidecarError::OutsideBase(base.to_path_buf());
+                return Err(Error::at("protect", path.as_path(), ErrorKind::Sidecar(outside)));
+            }
+            let meta = fs::symlink_metadata(&place).map_err(|e| Error::io("read", path.as_path(), e))?;
+            if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
+                return Err(Error::at("protect", path.as_path(), SidecarError::NotAFile));
+            }
+            walk.all(place, meta)?;
+        }
+        let Walk { mut found, mut skipped, .. } = walk;
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        found.dedup_by(|a, b| a.0 == b.0);
+        skipped.sort_unstable();
+        let mut tree = Tree { skipped, ..Tree::default() };
+        let mut names: HashMap<(u64, u64), u32> = HashMap::new();
+        for (path, meta) in found {
+            let nth = tree.entries.len() as u32;
+            let kind = if meta.is_dir() {
+                EntryKind::Folder
+            } else if meta.is_symlink() {
+                let place = base.join(std::ffi::OsStr::from_bytes(&path));
+                let target = fs::read_link(&place).map_err(|e| Error::io("read", place.as_path(), e))?;
+                EntryKind::Symlink(target.as_os_str().as_bytes().into())
+            } else {
+                match names.get(&(meta.dev(), meta.ino())) {
+                    Some(first) => EntryKind::HardLink(*first),
+                    None => {
+                        if meta.nlink() > 1 {
+                            names.insert((meta.dev(), meta.ino()), nth);
+                        }
+                        EntryKind::File(FileEntry {
+                            size: meta.size(),
+                            blake3: [0; 32],
+                            sha256: None,
+                            is_executable: meta.mode() & 0o100 != 0,
+                            runs: Vec::new(),
+                            tail: 0,
+                        })
+                    }
+                }
+            };
+            tree.entries.push(Entry { path: path.into(), kind });
+            tree.stats.push(stat_of(&meta));
+            tree.seen.push(fingerprint_of(&meta));
+        }
+        Ok(tree)
+    }
+}
+
+struct Walk<'a> {
+    base: &'a Path,
+    selection: &'a Selection<'a>,
+    is_own: &'a dyn Fn(&Path) -> bool,
+    found: Vec<(Vec<u8>, Metadata)>,
+    skipped: Vec<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// Takes a place, and what lies in it.
+    fn all(&mut self, place: PathBuf, meta: Metadata) -> Result<()> {
+        let device = meta.dev();
+        let mut left = vec![(place, meta)];
+        while let Some((place, meta)) = left.pop() {
+            let path = place.strip_prefix(self.base).unwrap_or(&place).as_os_str().as_bytes();
+            if (self.is_own)(&place) || self.is_excluded(path) {
+                continue;
+            }
+            if meta.is_dir() && !(self.selection.one_file_system && meta.dev() != device) {
+                let fail = |e| Error::io("read", place.as_path(), e);
+                for entry in fs::read_dir(&place).map_err(fail)? {
+                    let inner = entry.map_err(fail)?.path();
+                    let meta = fs::symlink_metadata(&inner).map_err(|e| Error::io("read", inner.as_path(), e))?;
+                    left.push((inner, meta));
+                }
+            }
+            if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
+                self.skipped.push(place);
+            } else if !path.is_empty() {
+                self.found.push((path.to_vec(), meta));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_excluded(&self, path: &[u8]) -> bool {
+        let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+        let matches = |pattern: &String| {
+            let pattern = pattern.trim_end_matches('/');
+            fast_glob::glob_match(pattern, path)
+                || !pattern.contains('/') && fast_glob::glob_match(pattern, name)
+        };
+        !path.is_empty() && self.selection.exclude.iter().any(matches)
+    }
+}
