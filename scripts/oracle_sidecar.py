@@ -5,7 +5,7 @@
     oracle_sidecar.py protect -o SIDECAR --base BASE [-r PERCENT] PATH…      paths are relative to BASE
     oracle_sidecar.py verify SIDECAR [--base BASE] [--root HEX]
     oracle_sidecar.py repair SIDECAR --base BASE [--root HEX] -o DIR         a mended copy of all files
-    oracle_sidecar.py golden DIR                             writes the test vectors (the same bytes on each run)
+    oracle_sidecar.py golden DIR                             writes DIR/sidecar.json and DIR/sidecar-errors/ (the same bytes on each run)
     oracle_sidecar.py check DIR                              reads them all again
 
 Exit codes: 0 ok, 1 something is wrong but can be mended, 2 usage or ambiguous, 3 cannot be mended, 4 I/O, 5 invalid or wrong root, 6 refused.
@@ -35,7 +35,8 @@ EXECUTABLE, WITH_SHA256 = 16, 32                        # §17.2 flags of a kind
 KINDS = (FILE, FILE | EXECUTABLE, FILE | WITH_SHA256, FILE | EXECUTABLE | WITH_SHA256, FOLDER, SYMLINK, HARDLINK)
 HEADER, LAYOUT = 128, 96                                # §17.4
 KEY = b"fec/1 sidecar: catalog".ljust(32)               # §17.2
-NOTHING = bytes(16)                                     # §17.1: the digest of nothing
+NOTHING, GONE = bytes(16), b"\xff" * 16                 # §17.1: the digests of nothing and of bytes that are lost
+LAST_PACKED = 16                                        # §17.7
 
 
 def common(a, b):
@@ -107,7 +108,7 @@ def file_fields(size, content, runs=None, tail=None, sha256=b""):
 
 
 class Rec:
-    """An entry as it is written; shared: what it says in place of the longest that serves (choice: the writer takes the longest)."""
+    """An entry as it is written; shared: what it says in place of the longest that serves (§17.7)"""
 
     def __init__(self, path, kind, fields=b"", shared=None):
         self.path, self.kind, self.fields, self.shared = path, kind, fields, shared
@@ -164,7 +165,7 @@ def pick_code(b, r):
         return ceil_div(k * r.numerator, r.denominator)
 
     K = max((k for k in range(1, 256) if k + recovery(k) <= 256), default=None)
-    if K is None or r <= 0:
+    if K is None or not 0 < r <= 127:
         raise Fault("refused", "§17.7: no code has this redundancy")
     G = max(1, ceil_div(b, K))
     k = max(1, ceil_div(b, G))
@@ -173,7 +174,7 @@ def pick_code(b, r):
 
 def metadata_geometry(k, m, b):
     """§17.7: Pg"""
-    m1 = min(127, max(32, ceil_div(128 * m, k + m)))    # choice: the text gives m' = 128, k' = 0 for k = 1, m > 127
+    m1 = min(127, max(32, ceil_div(128 * m, k + m)))
     k1 = 128 - m1
     shape = k1, m1
     if b < 4096 * k1:
@@ -191,7 +192,7 @@ class Draft:
         self.total = sum(len(x.content) for x in files)
         self.block = block = pick_block(self.total)
         whole = {x.path: len(x.content) // block if len(x.content) > block else 0 for x in files}
-        positions, packed, place = [], bytearray(), block * sum(whole.values())
+        positions, packed, first = [], [], sum(whole.values())      # packed: of each position that was begun, its bytes
         cursor, self.recs, self.attributes = 0, [], []
         numbers = {x.path: n for n, x in enumerate(items)}
         self.digests = []
@@ -200,21 +201,25 @@ class Draft:
             if x.kind == FILE:
                 cut = whole[x.path] * block
                 tail = x.content[cut:]
-                fields = file_fields(len(x.content), x.content, [(0, whole[x.path])] if cut else None, place - cursor if tail else None)
+                place = None
                 if tail:
-                    place = cursor = place + len(tail)
+                    j = next((j for j in range(max(0, len(packed) - LAST_PACKED), len(packed)) if len(packed[j]) + len(tail) <= block), len(packed))
+                    if j == len(packed):
+                        packed.append(b"")
+                    place = (first + j) * block + len(packed[j])
+                    packed[j] += tail
+                fields = file_fields(len(x.content), x.content, [(0, whole[x.path])] if cut else None, place - cursor if tail else None)
+                cursor = place + len(tail) if tail else cursor
                 kind |= EXECUTABLE if x.mode & 0o100 else 0
                 positions += [x.content[o:o + block] for o in range(0, cut, block)]
                 self.digests += whole_digests(x.content, block, whole[x.path])
-                packed += tail
             elif x.kind == SYMLINK:
                 fields = varint(len(x.target)) + x.target
             elif x.kind == HARDLINK:
                 fields = varint(numbers[x.target])
             self.recs.append(Rec(x.path, kind, fields))
             self.attributes.append(struct.pack("<qIHH", x.seconds, x.nanos, x.mode & 0o7777, 0))
-        packed = padded(packed, block)
-        tails = [packed[o:o + block] for o in range(0, len(packed), block)]
+        tails = [padded(x, block) for x in packed]
         self.digests += plain_digests(tails)
         positions += tails
         k, m, G = pick_code(len(positions), r)
@@ -256,6 +261,18 @@ class Draft:
         return catalog + b"".join(self.attributes) + struct.pack("<H", size) + self.hint + self.behind, len(catalog)
 
 
+def path_limit(entry_bytes):
+    """§17.2"""
+    return 65536 + 32 * entry_bytes
+
+
+def check_paths(draft):
+    """A writer leaves a tree alone that no reader would take (choice: §17.7 does not say so)"""
+    if sum(len(x.path) for x in draft.recs) > path_limit(len(write_entries(draft.recs))):
+        raise Fault("refused", "§17.2: the bytes of all paths")
+    return draft
+
+
 def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=()):
     """§17.4, §17.5: (the bytes of an area, E, root). late changes the draft when its area is known; layout and piece are hooks on what is written;
     geometry changes Pg (and L with it) before anything is built, lie what Pg says; drop: pieces that are overwritten with zeros."""
@@ -265,7 +282,7 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
     if geometry:
         pg = pg._replace(**geometry)
         pg = pg._replace(L=64 * ceil_div(size, 64 * pg.k * pg.G))
-    n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)         # choice: the body starts at a multiple of 64 of the piece
+    n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
     area = [start, len(draft.recovery), n * pg.G, front + pg.L]
     draft.areas[-1] = list(area)
     if late:
@@ -355,25 +372,24 @@ class Catalog:
         data = metadata[:size]
         self.root = catalog_root(data)
         version, features, self.block, areas, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
-        if version != 1 or features:                    # choice: the text does not name the class of another version
+        if version != 1 or features:
             raise Fault("refused", "§17.2: version or features")
-        if self.block not in [1 << j for j in range(10, 21)] or areas < 1 or any(data[40:64]):
-            raise Fault("invalid", "§17.2: the block, no areas, or bytes that are not zero")
+        if self.block not in [1 << j for j in range(10, 21)] or areas < 1 or groups < 1 or any(data[40:64]):
+            raise Fault("invalid", "§17.2: the block, no areas, no groups, or bytes that are not zero")
         at = 64 + 32 * areas + 32 * groups
         if at + entry_bytes > size:
             raise Fault("invalid", "§17.2: the catalog is too short for what it says")
         self.areas, self.groups = [], []
         for j in range(areas):
             *area, zero = struct.unpack_from("<QQIIQ", data, 64 + 32 * j)
-            if zero or area[2] < 2 or area[0] + area_size(area, self.block) >= 1 << 63:
+            if zero or area[2] < 2 or area[0] + area_size(area, self.block) >= 1 << 62:
                 raise Fault("invalid", "§17.2: an area")
-            if self.areas and area[0] < self.areas[-1][0] + area_size(self.areas[-1], self.block):      # choice
-                raise Fault("invalid", "§17.5: areas overlap or do not ascend")
+            if self.areas and area[0] < self.areas[-1][0] + area_size(self.areas[-1], self.block):
+                raise Fault("invalid", "§17.2: areas overlap or do not ascend")
             self.areas.append(area)
-        # choice: the text does not say that what the layout repeats has to agree, nor that it is the last area
         n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
         if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
-            raise Fault("invalid", "§17.4: the layout and the catalog do not agree")
+            raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
         positions = shards = 0
         taken = []
         for j in range(groups):
@@ -383,7 +399,7 @@ class Catalog:
             self.groups.append((k, m, G, area, first, positions, shards))     # its first position and its first digest
             taken.append(((area, first), (area, first + m * G)))
             positions, shards = positions + k * G, shards + (k + m) * G
-        check_disjoint(taken, "the recovery shards of groups")                # choice
+        check_disjoint(taken, "the recovery shards of groups")
         self.positions = positions
         if at + entry_bytes + 16 * shards != size:
             raise Fault("invalid", "§17.2: the catalog does not have the bytes that it says")
@@ -395,19 +411,22 @@ class Catalog:
         if sum(x.size for x in self.entries) != total:
             raise Fault("invalid", "§17.2: the sum of the sizes")
         self.hint = attributes[16 * entries + 2:]
-        if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0]:
-            raise Fault("invalid", "§17.3: the metadata do not end behind the base")
+        if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0] or b"\0" in self.hint:
+            raise Fault("invalid", "§17.3: the metadata do not end behind the base, or it has a NUL")
 
     def read_entries(self, data, count, attributes):
-        block, kinds, path, whole_at, packed_at = self.block, {}, None, 0, 0
+        block, kinds, path, whole_at, packed_at, paths = self.block, {}, None, 0, 0, 0
         self.entries, self.whole, self.packed = [], [], []      # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
         for number in range(count):
             shared = data.varint()
             if shared > len(path or b""):
                 raise Fault("invalid", "§17.2: more is shared than there is")
             before, path = path, (path or b"")[:shared] + data.take(data.varint())
+            paths += len(path)
+            if paths > path_limit(len(data.data)):
+                raise Fault("refused", "§17.2: the bytes of all paths")
             kind = data.take(1)[0]
-            if kind not in KINDS:                       # choice: flags on what is not a file are "not named", too
+            if kind not in KINDS:
                 raise Fault("refused", "§17.2: kind %d" % kind)
             check_path(path, before, shared, kinds)
             kinds[path] = kind & 15
@@ -430,8 +449,8 @@ class Catalog:
                 rest = size % block if size > block else size
                 if rest:
                     packed_at += data.step()
-                    if packed_at < 0 or packed_at + rest > self.positions * block:
-                        raise Fault("invalid", "§17.2: a tail is outside")
+                    if packed_at < 0 or packed_at + rest > self.positions * block or packed_at // block != (packed_at + rest - 1) // block:
+                        raise Fault("invalid", "§17.2: a tail is outside, or not within one position")
                     tail = packed_at
                     self.packed.append((packed_at, packed_at + rest, number, size - rest))
                     packed_at += rest
@@ -447,19 +466,15 @@ class Catalog:
                 if link >= number or self.entries[link].kind & 15 != FILE:
                     raise Fault("invalid", "§17.2: a hard link to what is not a file before it")
             seconds, nanos, mode, zero = struct.unpack_from("<qIHH", attributes, 16 * number)
-            if zero or mode > 0o7777:                   # choice: the upper bits of the mode
-                raise Fault("invalid", "§17.3: bytes that are not zero")
+            if zero or mode > 0o7777 or nanos >= 10 ** 9:
+                raise Fault("invalid", "§17.3: bytes that are not zero, permissions or nanoseconds")
             self.entries.append(Entry(path, kind, size, content, sha256, runs, tail, target, link, seconds, nanos, mode))
         if data.pos != len(data.data):
             raise Fault("invalid", "§17.2: bytes of the entries are left over")
         check_disjoint([x[:2] for x in self.whole], "runs")
         check_disjoint([x[:2] for x in self.packed], "pieces of packed bytes")
-        used, end = [], 0                               # the positions that have packed bytes
-        for start, stop, _, _ in sorted(self.packed):
-            start = max(end, start // block)
-            end = ceil_div(stop, block)
-            used.append((start, end))
-        check_disjoint([x[:2] for x in self.whole] + [x for x in used if x[0] < x[1]], "a run and packed bytes")
+        used = {start // block for start, _, _, _ in self.packed}
+        check_disjoint([x[:2] for x in self.whole] + [(p, p + 1) for p in used], "a run and packed bytes")
 
 
 # ---------------------------------------------------------------- the reader: pieces
@@ -468,7 +483,7 @@ Piece = namedtuple("Piece", "pos end shift t s i pg E M layout body sr O")
 
 
 def read_piece(data, pos, notes):
-    """§17.4; a fault, or the piece. The classes are those of §9 (choice: the text names none)."""
+    """§17.4; a fault, or the piece. The classes are those of §9."""
     check_version(data, pos)
     if pos + HEADER + LAYOUT > len(data):
         raise Fault("damaged", "a piece is cut short")
@@ -487,13 +502,19 @@ def read_piece(data, pos, notes):
     if pg.nr or not pg.flags & LAST:
         raise Fault("invalid", "§17.4: a sidecar has one group")
     if pg.hash != BLAKE3:
-        raise Fault("refused", "§17.4: the hash")        # choice
+        raise Fault("refused", "§17.4: the hash")        # choice: SHA-256 is a hash that a reader knows, but not here
     s, i = struct.unpack_from("<II", head, 16)
     if s >= pg.G or i >= pg.k + pg.m:
         raise Fault("invalid", "§17.4: set or index out of range")
     E, M = head[64:96], head[96:]
     if digest(BLAKE3, layout) != M:
         raise Fault("damaged", "§17.4: M is not the hash of the layout")
+    size, block = struct.unpack_from("<QI", layout, 56)
+    if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
+        raise Fault("invalid", "§17.4: the layout")
+    before, generation = struct.unpack_from("<32sQ", layout)
+    if (generation == 1) != (before == ZERO32) or not generation:
+        raise Fault("invalid", "§17.4: the generation")
     body = data[pos + front:pos + front + pg.L]
     notes.work, notes.end = notes.work + len(body), max(notes.end, pos + front + len(body))
     if len(body) < pg.L:
@@ -516,8 +537,8 @@ def layout_block(layout):
 
 
 def walk(data, notes):
-    """§17.5: the pieces at their places, area by area; and whether all of the file is areas (choice: the text does not say how the newest generation is found)"""
-    pieces, pos = [], 0
+    """§17.5: the pieces at their places, area by area; and whether all of the file is areas that have all their pieces"""
+    pieces, pos, complete = [], 0, True
     while pos < len(data):
         if data[pos:pos + 8] != MAGIC_P:
             return pieces, False
@@ -532,12 +553,16 @@ def walk(data, notes):
         for t in range(area[2]):
             at = pos + piece_place(t, area, block)
             try:
-                if data[at:at + 8] == MAGIC_P:
-                    pieces.append(read_piece(data, at, notes))
+                piece = read_piece(data, at, notes) if data[at:at + 8] == MAGIC_P else None
+                if piece and piece.E == first.E and piece.t == t:
+                    pieces.append(piece)
+                else:
+                    complete = False
             except Fault as fault:
+                complete = False
                 notes.faults.append(fault)
         pos += area_size(area, block)
-    return pieces, True
+    return pieces, complete
 
 
 def scan(data, notes):
@@ -573,7 +598,7 @@ class Encoding:
             self.fault = fault
 
     def counts(self):
-        """§17.6 (choice: what is refused counts, so that an older generation is not taken for the newest)"""
+        """§17.6"""
         return self.catalog or self.root and self.fault.cls == "refused"
 
 
@@ -590,15 +615,17 @@ def choose(found, root, notes):
     """§17.6"""
     counted = {E: x for E, x in found.items() if x.counts()}
     faults = notes.faults + [x.fault for x in found.values() if x.fault]
+    best = {}                                           # of several with one root: the greatest generation, then the first in the file
+    for x in sorted(counted.values(), key=lambda x: (-x.generation, x.first.pos)):
+        best.setdefault(x.root, x)
     if root is not None:
-        left = [x for x in counted.values() if x.root == root]
-        # choice: several encodings of one catalog: the greatest generation, then the first in the file
-        left = sorted(left, key=lambda x: (-x.generation, x.first.pos))[:1]
+        left = [best[root]] if root in best else []
         if counted and not left:
             faults.append(Fault("wrong-root", "§17.6: no catalog has this root"))
     else:
+        # choice: those that are left for another one of the same root name one as well
         named = {x.before for x in counted.values() if x.before in counted and counted[x.before].generation < x.generation}
-        left = [x for E, x in counted.items() if E not in named]
+        left = [x for x in best.values() if x.first.E not in named]
         if len(left) > 1:
             raise Fault("ambiguous", "§17.6: %d generations could be meant: %s" % (len(left), ", ".join(x.root.hex() for x in left)))
     if not left:
@@ -607,7 +634,7 @@ def choose(found, root, notes):
         raise Fault("damaged", "no sidecar was found")
     if left[0].fault:
         raise left[0].fault
-    return left[0].catalog
+    return left[0]
 
 
 class Reader:
@@ -616,14 +643,21 @@ class Reader:
     def __init__(self, data, root=None):
         notes = Notes()
         notes.work = notes.end = 0
-        self.pieces, complete = walk(data, notes)
-        found = encodings(self.pieces)
-        if not complete or any(not x.counts() for x in found.values()) or root is not None and all(x.root != root for x in found.values()):
+        pieces, complete = walk(data, notes)
+        found = encodings(pieces)
+        if not complete or root is not None and all(x.root != root for x in found.values()):
             notes.faults, notes.work, notes.end = [], 0, 0
-            self.pieces = scan(data, notes)
-            found = encodings(self.pieces)
-        self.data, self.catalog = data, choose(found, root, notes)
-        self.recovery = []                              # of each group its m·G shards, None for an erasure
+            pieces = scan(data, notes)
+            found = encodings(pieces)
+        meant = choose(found, root, notes)
+        self.data, self.catalog = data, meant.catalog
+        self.pieces, E = [], meant.first.E              # those of the generation that is meant, and of the ones before
+        while E in found and len(self.pieces) < len(pieces):
+            self.pieces += [p for p in pieces if p.E == E]
+            E = found[E].before
+        self.mine = [p for p in pieces if p.E == meant.first.E]
+        self.newer = max((x.generation for x in found.values() if x.generation > self.catalog.generation and not x.root), default=None)
+        self.recovery, self.displaced = [], 0           # of each group its m·G shards, None for an erasure
         for group in self.catalog.groups:
             k, m, G, area, first, _, digest_at = group
             area = self.catalog.areas[area]
@@ -637,12 +671,20 @@ class Reader:
         shifts = [0] + [p.shift for p in (max(before, key=lambda p: p.pos - p.shift, default=None), min(behind, key=lambda p: p.pos - p.shift, default=None)) if p]
         for at in dict.fromkeys(place + x for x in shifts):
             data = self.data[at:at + block] if at >= 0 else b""
-            if len(data) == block and plain_digests([data])[0] == wanted:
+            if len(data) == block and GONE != wanted == plain_digests([data])[0]:
+                self.displaced += at != place
                 return data
         return None
 
     def count(self):
         return sum(x is not None for row in self.recovery for x in row), sum(len(row) for row in self.recovery)
+
+    def whole(self):
+        """Whether the sidecar is as it was written (choice: what stands behind the last area is wrong, be it a generation that is not meant)"""
+        placed = {p.t for p in self.mine if not p.shift}
+        intact, count = self.count()
+        end = self.catalog.areas[-1][0] + area_size(self.catalog.areas[-1], self.catalog.block)
+        return intact == count and not self.displaced and len(placed) == self.catalog.areas[-1][2] and len(self.data) == end
 
 
 # ---------------------------------------------------------------- the reader: files
@@ -673,18 +715,7 @@ def read_file(base, path):
 
 
 def check_entry(catalog, base, x, contents, number):
-    """intact, rotten, edited or missing (choice: §17 does not define the words). Rotten: other bytes, though size and time are as they were."""
-    if x.kind & 15 == FILE:
-        info, data = read_file(base, x.path)
-        contents[number] = data
-        if info is None:
-            return "missing"
-        if data is None:
-            return "edited"
-        if len(data) == x.size and digest(BLAKE3, data) == x.blake3:
-            return "intact"
-        same = info.st_size == x.size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos
-        return "rotten" if same else "edited"
+    """intact, rotten (other bytes, though size and time are as they were), edited or missing (choice: §17 does not define the words)"""
     info = look(base, x.path)
     if info is None:
         return "missing"
@@ -693,7 +724,16 @@ def check_entry(catalog, base, x, contents, number):
     if x.kind == SYMLINK:
         return "intact" if stat.S_ISLNK(info.st_mode) and os.readlink(os.path.join(base, x.path)) == x.target else "edited"
     info, data = read_file(base, x.path)
-    return "intact" if data is not None and digest(BLAKE3, data) == catalog.entries[x.link].blake3 else "edited"
+    of = x
+    if x.kind == HARDLINK:
+        of = catalog.entries[x.link]
+    else:
+        contents[number] = data
+    if data is None:
+        return "edited"
+    if len(data) == of.size and digest(BLAKE3, data) == of.blake3:
+        return "intact"
+    return "rotten" if info.st_size == of.size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos else "edited"
 
 
 class Originals:
@@ -705,7 +745,7 @@ class Originals:
         digest_of = {p: catalog.digests[d] for p, d in starts}
         self.rows, self.named = [None] * count, [False] * count
         for start, end, number, first in catalog.whole:
-            data = contents[number] or b""
+            data = contents.get(number) or b""
             held = [p for p in range(start, end) if (first + p - start + 1) * block <= len(data)]
             at = [(first + p - start) * block for p in held]
             for p, o, value in zip(held, at, chaining_values([data[o:o + block] for o in at], at)):
@@ -714,23 +754,20 @@ class Originals:
             self.named[start:end] = [True] * (end - start)
         blocks, lost = {}, set()
         for start, end, number, offset in catalog.packed:
-            data = (contents[number] or b"")[offset:offset + end - start]
-            for p in range(start // block, ceil_div(end, block)):
-                row = blocks.setdefault(p, bytearray(block))        # bytes that no entry names are taken for zero
-                a, b = max(start, p * block), min(end, (p + 1) * block)
-                part = data[a - start:b - start]
-                if len(part) < b - a:
-                    lost.add(p)
-                else:
-                    row[a - p * block:b - p * block] = part
-        for p, row in blocks.items():
+            part, p = (contents.get(number) or b"")[offset:offset + end - start], start // block
             self.named[p] = True
+            if len(part) < end - start:
+                lost.add(p)
+            else:
+                blocks.setdefault(p, bytearray(block))[start - p * block:end - p * block] = part        # bytes that no entry names are zero
+        for p, row in blocks.items():
             if p not in lost and plain_digests([bytes(row)])[0] == digest_of[p]:
                 self.rows[p] = bytes(row)
         for p in range(count):
             if not self.named[p] and digest_of[p] == NOTHING:
                 self.rows[p] = bytes(block)
         self.digest_of = digest_of
+        self.rows = [None if digest_of[p] == GONE else row for p, row in enumerate(self.rows)]
 
 
 def sets_of(catalog, originals, recovery):
@@ -740,13 +777,28 @@ def sets_of(catalog, originals, recovery):
             yield k, m, [a + i * G + s for i in range(k)], [recovery[number][j * G + s] for j in range(m)]
 
 
-def mendable(catalog, originals, recovery):
-    """Every set that lacks an original which an entry names has enough"""
-    for k, m, places, shards in sets_of(catalog, originals, recovery):
-        gone = [p for p in places if originals.rows[p] is None]
-        if any(originals.named[p] for p in gone) and len(gone) > sum(x is not None for x in shards):
-            return False
-    return True
+def places_of(catalog, x):
+    """The positions that the bytes of a file stand at, in order"""
+    return [p for start, length in x.runs for p in range(start, start + length)] + ([x.tail // catalog.block] if x.tail is not None else [])
+
+
+def assemble(catalog, x, rows):
+    """The content that a file has by its blocks, or None when one of them is lacking (§17.1: whole, or the catalog contradicts itself)"""
+    held, whole = [rows[p] for p in places_of(catalog, x)], sum(n for _, n in x.runs)
+    if None in held:
+        return None
+    tail = held[whole][x.tail % catalog.block:][:x.size - whole * catalog.block] if x.tail is not None else b""
+    content = b"".join(held[:whole]) + tail
+    if digest(BLAKE3, content) != x.blake3:
+        raise Fault("invalid", "§17.1: all blocks of a file have their digests and it is not whole: " + shown(x.path))
+    return content
+
+
+def mendable(catalog, originals, recovery, states):
+    """Every position that a file needs which is not whole can be had; what stands at others need not be (choice)"""
+    able = {p for k, m, places, shards in sets_of(catalog, originals, recovery) for p in places
+            if originals.rows[p] is not None or originals.digest_of[p] != GONE and sum(originals.rows[q] is None for q in places) <= sum(x is not None for x in shards)}
+    return all(able.issuperset(places_of(catalog, x)) for x, state in zip(catalog.entries, states) if state != "intact" and x.kind & 15 == FILE)
 
 
 def shown(path):
@@ -754,19 +806,35 @@ def shown(path):
     return "".join(c if c.isprintable() and c != "\\" else "".join("\\x%02x" % x for x in os.fsencode(c)) for c in path.decode("utf-8", "surrogateescape"))
 
 
-def verify(data, base, root=None):
+def inspect(reader, base):
+    """(states, whether all can be mended)"""
+    catalog, contents = reader.catalog, {}
+    states = [check_entry(catalog, base, x, contents, number) for number, x in enumerate(catalog.entries)]
+    originals = Originals(catalog, contents)
+    for x, state in zip(catalog.entries, states):
+        if state != "intact" and x.kind & 15 == FILE:
+            assemble(catalog, x, originals.rows)
+    return states, mendable(catalog, originals, reader.recovery, states)
+
+
+def check_base(reader, named):
+    """§17.3: another folder than that of the sidecar has to be named"""
+    if not named and reader.catalog.hint:
+        raise Fault("ambiguous", "§17.3: the base is another folder than that of the sidecar: name it with --base; it may be " + shown(reader.catalog.hint))
+
+
+def verify(data, base, root=None, named=True):
     """(lines, exit code)"""
     reader = Reader(data, root)
-    catalog, contents, lines, right = reader.catalog, {}, [], True
-    for number, x in enumerate(catalog.entries):
-        state = check_entry(catalog, base, x, contents, number)
-        right = right and state == "intact"
-        if x.kind & 15 in (FILE, HARDLINK) or state != "intact":        # folders and symbolic links only when they are wrong
-            lines.append("%s %s" % (state, shown(x.path)))
-    intact, count = reader.count()
-    able = mendable(catalog, Originals(catalog, contents), reader.recovery)
-    lines += ["recovery %d of %d blocks intact" % (intact, count), "root " + catalog.root.hex(), "mendable " + ("yes" if able else "no")]
-    return lines, 0 if right and intact == count else 1 if able else 3
+    check_base(reader, named)
+    catalog, (intact, count) = reader.catalog, reader.count()
+    states, able = inspect(reader, base)
+    # folders and symbolic links only when they are wrong
+    lines = ["%s %s" % (state, shown(x.path)) for x, state in zip(catalog.entries, states) if x.kind & 15 in (FILE, HARDLINK) or state != "intact"]
+    lines += ["recovery %d of %d blocks intact, %d displaced" % (intact, count, reader.displaced), "root " + catalog.root.hex(), "mendable " + ("yes" if able else "no")]
+    if reader.newer:
+        lines.append("generation %d cannot be restored; this is %d" % (reader.newer, catalog.generation))
+    return lines, 3 if not able else 0 if set(states) <= {"intact"} and reader.whole() else 1
 
 
 def mend(catalog, originals, recovery):
@@ -782,7 +850,7 @@ def mend(catalog, originals, recovery):
         for i, row in zip(gone, evaluate(points, [have[x] if x in have else more[x] for x in points], gone)):
             whole = [(first + places[i] - start) * catalog.block for start, end, _, first in catalog.whole if start <= places[i] < end]
             value = chaining_values([row], whole)[0][:16] if whole else plain_digests([row])[0]
-            if value == originals.digest_of[places[i]]:
+            if value == originals.digest_of[places[i]] != GONE:
                 rows[places[i]] = row
             elif originals.named[places[i]]:
                 wrong += 1
@@ -792,10 +860,9 @@ def mend(catalog, originals, recovery):
 def repair(data, base, out, root=None):
     """(lines, exit code): the files that are proved, in a new folder"""
     reader = Reader(data, root)
-    catalog, contents, lines, block = reader.catalog, {}, [], reader.catalog.block
+    catalog, contents, lines = reader.catalog, {}, []
     states = [check_entry(catalog, base, x, contents, number) for number, x in enumerate(catalog.entries)]
     rows, wrong = mend(catalog, Originals(catalog, contents), reader.recovery)
-    packed = {number: (start, end) for start, end, number, _ in catalog.packed}
     os.makedirs(out)
     lost = 0
     made = {}
@@ -808,20 +875,13 @@ def repair(data, base, out, root=None):
         if x.kind == FOLDER:
             os.makedirs(os.path.join(out, x.path), exist_ok=True)
         elif x.kind & 15 == FILE:
-            if states[number] == "intact":
-                content = contents[number]
-            else:
-                parts = [rows[p] for start, length in x.runs for p in range(start, start + length)]
-                if number in packed:
-                    start, end = packed[number]
-                    held = [rows[p] for p in range(start // block, ceil_div(end, block))]
-                    parts.append(b"".join(held)[start % block:][:end - start] if None not in held else None)
-                content = b"".join(parts) if None not in parts else None
-            if content is None or digest(BLAKE3, content) != x.blake3 or x.sha256 and hashlib.sha256(content).digest() != x.sha256:
+            try:
+                content = contents[number] if states[number] == "intact" else assemble(catalog, x, rows)
+            except Fault:
+                content, wrong = None, wrong + 1
+            if content is None:
                 lost += 1
                 lines.append("lost " + shown(x.path))
-                if content is not None:
-                    wrong += 1                          # the blocks have their digests and the file has not: the catalog contradicts itself
                 continue
             with open(place(x.path), "wb") as f:
                 f.write(content)
@@ -870,8 +930,8 @@ def collect(base, paths, not_this):
             items.append(Item(path, FOLDER, None, None, *more))
         elif stat.S_ISLNK(info.st_mode):
             items.append(Item(path, SYMLINK, None, os.readlink(full), *more))
-        elif not stat.S_ISREG(info.st_mode):
-            raise Fault("refused", "neither file nor folder nor link: " + shown(path))
+        elif not stat.S_ISREG(info.st_mode):            # §17.7: devices, sockets, pipes
+            continue
         elif (info.st_dev, info.st_ino) in inodes:
             items.append(Item(path, HARDLINK, None, inodes[info.st_dev, info.st_ino], *more))
         else:
@@ -980,6 +1040,7 @@ def protect_cases():
     for size in (1 << 18, (1 << 18) + 1):
         yield case("total-%d" % size, [file(b"a", 200000), file(b"b", size - 200000)], 200)
         yield case("total-%d-1" % size, [file(b"a", 200000), file(b"b", size - 200000)], 1)
+    yield case("small", SMALL, 50)
     yield case("many-small", [many(300, b".txt", 333), file(b"1", 1000)], 5)
     yield case("many-packed", [file(b"f%03d" % j, (j * 37) % 3000, j + 1) for j in range(150)], 16, b"..")
     yield case("many-long-names", [many(1700, b"x" * 190)], 16)                # metadata above 4096·k'
@@ -988,7 +1049,7 @@ def protect_cases():
 
 def protect_vector(case):
     """The whole vector, and the sidecar"""
-    data, E, root = seal(Draft(items_of(case["tree"]), Fraction(case["redundancy"], 100), bytes.fromhex(case["base"])))
+    data, E, root = seal(check_paths(Draft(items_of(case["tree"]), Fraction(case["redundancy"], 100), bytes.fromhex(case["base"]))))
     return dict(case, root=root.hex(), blake3=digest(BLAKE3, data).hex(), len=len(data)), data
 
 
@@ -996,8 +1057,9 @@ def protect_vector(case):
 
 SMALL = [file(b"a", 100), folder(b"b"), file(b"b/c", 3000), symlink(b"d", b"a"), hardlink(b"e", b"a", file(b"a", 100))]
 HOLLOW = [file(b"a", 0)]                                # no positions but one of nothing: k = 1, m = 1, G = 1
+MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "first-area-not-0": 2}    # recovery shards that were found elsewhere
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
-# SMALL: block 1024, positions 0 and 1 are b/c, then a (100 bytes) and what is left of b/c (952) are packed in 2 and 3; k = 4, m = 2, G = 1
+# SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4, m = 2, G = 1
 
 
 def error_cases():
@@ -1058,8 +1120,8 @@ def error_cases():
         return change
 
     # ---- §17.2, the head of the catalog
-    bad("catalog-version-0", "§17.2: version is not 1", "refused", put(version=0), choice=True)
-    bad("catalog-version-2", "§17.2: version is not 1", "refused", put(version=2), choice=True)
+    bad("catalog-version-0", "§17.2: version is not 1", "refused", put(version=0))
+    bad("catalog-version-2", "§17.2: version is not 1", "refused", put(version=2))
     bad("catalog-features", "§17.2: features are not zero", "refused", put(features=1))
     bad("catalog-features-high", "§17.2: features are not zero", "refused", put(features=1 << 31))
     for block in (0, 1, 512, 1536, 1025, 1 << 21, 1 << 31):
@@ -1067,6 +1129,7 @@ def error_cases():
         bad("block-%d" % block, "§17.2: the block is not a power of two from 2^10 to 2^20", "invalid", lie(block=block),
             layout=lambda lay, x=block: lay.__setitem__(slice(64, 68), struct.pack("<I", x)), tree=HOLLOW)
     bad("areas-none", "§17.2: no areas", "invalid", late=lambda d: (d.areas.clear(), d.lie.update(areas=0), setattr(d, "behind", bytes(32))), tree=[])
+    bad("groups-none", "§17.2: no groups", "invalid", lambda d: (d.groups.clear(), d.digests.clear()), tree=HOLLOW)
     bad("areas-too-many", "§17.2: more areas than the catalog has bytes", "invalid", lie(areas=0xFFFFFFFF))
     bad("groups-too-many", "§17.2: more groups than the catalog has bytes", "invalid", lie(groups=0xFFFFFFFF))
     bad("groups-one-more", "§17.2: the groups do not agree with the bytes of the catalog", "invalid", lie(groups=2))
@@ -1088,10 +1151,10 @@ def error_cases():
     bad("area-start-huge", "§17.2: an area behind 2^64", "invalid", late=area(start=(1 << 64) - 1))
     bad("area-blocks-huge", "§17.2: an area whose size is above 2^64", "invalid", late=area(blocks=(1 << 64) - 1))
     bad("area-blocks-wraps", "§17.2: an area whose size is 0 modulo 2^64", "invalid", late=area(blocks=1 << 54))
-    bad("area-start", "§17.4: the start is not that of the layout", "invalid", late=area(start=1), choice=True)
-    bad("area-blocks", "§17.4: the blocks are not those of the layout", "invalid", late=area(blocks=3), choice=True)
-    bad("area-pieces", "§17.4: the pieces are not those of Pg", "invalid", late=area(pieces=4), choice=True)
-    bad("area-piece-bytes", "§17.4: the bytes of a piece are not those of Pg", "invalid", late=area(bytes=64), choice=True)
+    bad("area-start", "§17.4: the start is not that of the layout", "invalid", late=area(start=1))
+    bad("area-blocks", "§17.4: the blocks are not those of the layout", "invalid", late=area(blocks=3))
+    bad("area-pieces", "§17.4: the pieces are not those of Pg", "invalid", late=area(pieces=4))
+    bad("area-piece-bytes", "§17.4: the bytes of a piece are not those of Pg", "invalid", late=area(bytes=64))
     bad("group-k-0", "§17.1: k ≥ 1", "invalid", both(group(k=0), lambda d: d.digests.pop(0)), tree=HOLLOW)
     bad("group-m-0", "§17.1: m ≥ 1", "invalid", both(group(m=0), lambda d: (d.digests.pop(), d.recovery.clear())), tree=HOLLOW)
     bad("group-G-0", "§17.1: G ≥ 1", "invalid", both(group(G=0), lambda d: (d.digests.clear(), d.recovery.clear())), tree=HOLLOW)
@@ -1107,7 +1170,17 @@ def error_cases():
         d.groups.append(list(d.groups[0]))
         d.digests += d.digests
 
-    bad("groups-overlap", "§17.2: two groups have the same recovery shards", "invalid", two_groups, tree=HOLLOW, choice=True)
+    bad("groups-overlap", "§17.2: two groups have the same recovery shards", "invalid", two_groups, tree=HOLLOW)
+
+    def four_groups(d, *firsts):
+        d.groups[0][4] = firsts[0]
+        d.groups += [[1, 1, 1, 0, x] for x in firsts[1:]]
+        d.recovery = [bytes(1024)] * 4
+        d.digests = d.digests * len(firsts)
+
+    bad("groups-overlap-far", "§17.2: two groups have the same recovery shards, with another between", "invalid", lambda d: four_groups(d, 2, 1, 2), tree=HOLLOW)
+    bad("groups-overlap-part", "§17.2: two groups have one recovery shard in common", "invalid",
+        lambda d: (d.groups.append([1, 2, 1, 0, 1]), d.digests.extend([NOTHING] + plain_digests([bytes(1024)] * 2)), d.recovery.extend([bytes(1024)])))
 
     # ---- varints
     def first_size(data):
@@ -1149,12 +1222,30 @@ def error_cases():
     bad("below-symlink", "§17.2: below a symbolic link", "invalid", recs(lambda r: r.__setitem__(E_, Rec(b"d/e", FOLDER))))
     bad("below-hard-link", "§17.2: below a hard link", "invalid", more(Rec(b"e/f", FOLDER)))
 
+    # ---- all paths together: 20 bytes of the entries stand for 16,000 of paths
+    def long_paths(last):
+        """d without its entries, then paths of 4000 bytes and more, the last as long as the limit allows, and `last` bytes more"""
+        def change(d):
+            deep = b"/".join([b"x" * 199] * 20)
+            d.recs = [Rec(deep, FOLDER)] + [Rec(deep + b"/%02d" % j, FOLDER) for j in range(49)]
+            d.attributes, d.total = [d.attributes[0]] * (len(d.recs) + 1), 0
+            paths, entries = sum(len(x.path) for x in d.recs), len(write_entries(d.recs))
+            for size in range(200, 3990):
+                if paths + size + 1 == path_limit(entries + 5) + last:      # two bytes for size, one each for a count, y and the kind
+                    d.recs.append(Rec(deep[:size] + b"y", FOLDER))
+                    return
+            assert False
+        return change
+
+    bad("path-bytes", "§17.2: all paths together have one byte more than 65,536 and 32 for each byte of the entries", "refused", long_paths(1))
+    bad("path-bytes-many", "§17.2: two thousand entries of a few bytes stand for 8 MB of paths", "refused", lambda d: (d.add(Rec(b"f" + deep[1:3998], FOLDER)), [d.add(Rec(b"f" + deep[1:3998] + b"%04x" % j, FOLDER)) for j in range(2000)]))
+
     # ---- kinds
     for kind in (4, 5, 15, 64, 128, 255):
         bad("kind-%d" % kind, "§17.2: a kind that is not named", "refused", more(Rec(b"f", kind)))
     bad("kind-64-file", "§17.2: a flag of a file that is not named", "refused", recs(lambda r: setattr(r[A], "kind", 64)))
     for kind in (FOLDER | 16, SYMLINK | 16, HARDLINK | 16, FOLDER | 32, SYMLINK | 32, HARDLINK | 32):
-        bad("kind-%d" % kind, "§17.2: a flag of what is not a file", "refused", more(Rec(b"f", kind, {SYMLINK: b"\x01a", HARDLINK: b"\x00"}.get(kind & 15, b""))), choice=True)
+        bad("kind-%d" % kind, "§17.2: a flag of what is not a file", "refused", more(Rec(b"f", kind, {SYMLINK: b"\x01a", HARDLINK: b"\x00"}.get(kind & 15, b""))))
     bad("target-empty", "§17.2: a target has 1 to 4095 bytes", "invalid", fields(D_, b"\x00"))
     bad("target-4096", "§17.2: a target has 1 to 4095 bytes", "invalid", fields(D_, varint(4096) + b"x" * 4096))
     bad("target-nul", "§17.2: a target has no NUL", "invalid", fields(D_, b"\x02a\0"))
@@ -1163,7 +1254,7 @@ def error_cases():
     bad("hard-link-hard-link", "§17.2: a hard link to a hard link", "invalid", more(Rec(b"f", HARDLINK, varint(E_))))
 
     # ---- runs and tails; the file is b/c: two whole blocks, a tail of 952 bytes
-    def runs(*pairs, tail=0):
+    def runs(*pairs, tail=3072 - 2148):
         return fields(BC, file_fields(3000, c, pairs, tail))
 
     bad("runs-none", "§17.2: no runs of a file that has whole blocks", "invalid", runs())
@@ -1187,16 +1278,23 @@ def error_cases():
     bad("tail-before", "§17.2: a tail before byte 0", "invalid", runs((0, 2), tail=-2149))
     bad("tail-behind", "§17.2: a tail across the end of the positions", "invalid", runs((0, 2), tail=4096 - 952 + 1 - 2148))
     bad("tail-far-behind", "§17.2: a tail behind the positions", "invalid", runs((0, 2), tail=(1 << 62) - 1))
-    bad("tails-overlap", "§17.2: two pieces of packed bytes overlap", "invalid", runs((0, 2), tail=-1))
+    bad("tails-overlap", "§17.2: two pieces of packed bytes overlap", "invalid", both(fields(A, file_fields(100, a, None, 3072)), runs((0, 2), tail=4096 - 952 - 3172)))
+    bad("tail-across", "§17.2: a tail lies within one position", "invalid", runs((0, 2), tail=0))
+    bad("tail-across-last-byte", "§17.2: a tail lies within one position", "invalid", runs((0, 2), tail=3072 - 951 - 2148))
+    bad("tail-across-small", "§17.2: a tail lies within one position", "invalid", both(fields(A, file_fields(100, a, None, 3072 - 1)), runs((0, 2), tail=4096 - 952 - 3171)))
     bad("tails-overlap-all", "§17.2: two pieces of packed bytes overlap", "invalid", runs((0, 2), tail=-100))
-    bad("tail-on-run", "§17.2: a run and a position that has packed bytes", "invalid", fields(A, file_fields(100, a, None, 2047)))
+    bad("tail-on-run", "§17.2: a run and a position that has packed bytes", "invalid", both(fields(A, file_fields(100, a, None, 1948)), runs((0, 2), tail=3072 - 2048)))
     bad("tail-missing", "§17.2: a file without its tail", "invalid", runs((0, 2), tail=None))
     bad("empty-with-tail", "§17.2: an empty file has no tail", "invalid", more(Rec(b"f", FILE, file_fields(0, b"", None, 0))))
     bad("block-with-runs", "§17.2: a file that is not longer than a block has no runs", "invalid", more(Rec(b"f", FILE, file_fields(1024, bytes(1024), [(0, 1)], 0)), size=1024))
 
     # ---- §17.3
     bad("attributes-zero", "§17.3: bytes that are not zero", "invalid", lambda d: d.attributes.__setitem__(0, d.attributes[0][:14] + b"\1\0"))
-    bad("attributes-mode", "§17.3: more than the lower 12 bits of the mode", "invalid", lambda d: d.attributes.__setitem__(0, d.attributes[0][:12] + b"\xa4\x81\0\0"), choice=True)
+    bad("attributes-mode", "§17.3: more than the lower 12 bits of the mode", "invalid", lambda d: d.attributes.__setitem__(0, d.attributes[0][:12] + b"\xa4\x81\0\0"))
+    bad("attributes-nanoseconds", "§17.3: nanoseconds are below 10^9", "invalid", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", 0, 10 ** 9, 0o644, 0)))
+    bad("attributes-mode-13", "§17.3: permissions are below 2^12", "invalid", lambda d: d.attributes.__setitem__(E_, struct.pack("<qIHH", 0, 0, 0o10644, 0)))
+    bad("base-nul", "§17.3: the base has no NUL", "invalid", put(hint=b"..\0"))
+    bad("base-nul-empty", "§17.3: the base has no NUL", "invalid", put(hint=b"\0"))
     bad("attributes-cut", "§17.3: the metadata are too short", "invalid", lambda d: d.attributes.pop())
     bad("base-cut", "§17.3: the base is longer than what is there", "invalid", put(hint=b"x", hint_size=2))
     bad("base-huge", "§17.3: the base is longer than what is there", "invalid", put(hint_size=65535))
@@ -1244,21 +1342,30 @@ def error_cases():
     bad("layout-catalog-huge", "§17.4: the catalog is longer than the metadata", "invalid", layout=layout_number(56, (1 << 64) - 1))
     bad("layout-catalog-short", "§17.4: the catalog is shorter than its head", "invalid", layout=layout_number(56, 63))
     bad("layout-catalog-fewer", "§17.4: the catalog does not end where it says", "invalid", layout=lambda lay: layout_number(56, struct.unpack_from("<Q", lay, 56)[0] - 16)(lay))
-    bad("layout-block", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 2048, "<I"), choice=True)
-    bad("layout-block-0", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 0, "<I"), choice=True)
-    bad("layout-start", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, 4096), choice=True)
-    bad("layout-start-huge", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, (1 << 64) - 1), choice=True)
-    bad("layout-blocks-huge", "§17.4: the blocks are not those of the area", "invalid", layout=layout_number(48, (1 << 64) - 1), choice=True)
-    bad("layout-generation-0", "§17.4: generations count from 1", "invalid", layout=layout_number(32, 0), choice=True)
-    bad("layout-before-1", "§17.4: the first generation names one before", "invalid", before=digest(BLAKE3, b""), choice=True)
-    bad("layout-before-2", "§17.4: the second generation names none", "invalid", layout=layout_number(32, 2), choice=True)
+    bad("layout-block", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 2048, "<I"))
+    bad("layout-block-0", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 0, "<I"))
+    bad("layout-start", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, 4096))
+    bad("layout-start-huge", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, (1 << 64) - 1))
+    bad("layout-blocks-huge", "§17.4: the blocks are not those of the area", "invalid", layout=layout_number(48, (1 << 64) - 1))
+    bad("layout-generation-0", "§17.4: generations count from 1", "invalid", layout=layout_number(32, 0))
+    bad("layout-generation-0-before", "§17.4: a generation that names one before has a number above 1", "invalid", layout=layout_number(32, 0), before=digest(BLAKE3, b""))
+    large = Geo(1, BLAKE3, SIDECAR, LAST, 1, 255, 4096, 1 << 24, 1 << 36, 0)
+    for name, G, cls in (("", 1 << 24, "invalid"), ("-below", (1 << 24) - 1, "damaged")):
+        wide = large._replace(G=G, payload=G << 12)
+        lay = bytes(32) + struct.pack("<QQQQI", 1, 0, 1, 64, 1024) + bytes(28)
+        head = MAGIC_P + bytes(8) + struct.pack("<IIQ", 0, 0, 0) + pack(wide) + bytes(32) + digest(BLAKE3, lay)
+        rest = lay + bytes(align(HEADER + LAYOUT + proof_size(wide), 64) - HEADER - LAYOUT)
+        add("layout-pieces%s" % name, "§17.4: n·G is below 2^32 (if it is, the piece is damaged)", cls, put_crc(bytearray(head), bytearray(rest)) + bytes(4096))
+    bad("layout-before-1", "§17.4: the first generation names one before", "invalid", before=digest(BLAKE3, b""))
+    bad("layout-before-2", "§17.4: the second generation names none", "invalid", layout=layout_number(32, 2))
 
     # ---- what is accepted all the same; recovery: the blocks that a reader finds
     data, E, root = seal(draft())
     q = (len(data) - 2048) // 3                         # bytes of a piece
 
     def good(name, rule, data=data, root_=root, recovery=(2, 2), given=None, **more):
-        add(name, rule, None, data, given, more.pop("choice", False), found=root_.hex(), recovery=list(recovery), **more)
+        moved = MOVED.get(name, 0)
+        add(name, rule, None, data, given, more.pop("choice", False), found=root_.hex(), recovery=list(recovery), **dict(more, displaced=moved) if moved else more)
 
     places = [piece_place(t, (0, 2, 3, q), 1024) for t in range(3)]
     good("good", "a sidecar that breaks no rule")
@@ -1282,24 +1389,46 @@ def error_cases():
     good("deleted-in-block", "§17.5: 10 bytes of the second block are gone", data[:places[2] - 500] + data[places[2] - 490:], recovery=(1, 2))
     good("block-rotten", "§17.1: a recovery shard is not intact", flipped(data, q), recovery=(1, 2))
     good("block-zero-digest", "§17.1: a recovery shard whose digest is zeros is never intact", *(lambda x: (x[0], x[2]))(seal(draft(lambda d: d.digests.__setitem__(-1, NOTHING)))), recovery=(1, 2))
+    good("block-lost-digest", "§17.1: a recovery shard whose digest is sixteen times FF is never intact", *(lambda x: (x[0], x[2]))(seal(draft(lambda d: d.digests.__setitem__(-2, GONE)))), recovery=(1, 2))
     for name, change in (("shared-less", recs(lambda r: setattr(r[BC], "shared", 0))), ("sealed", None), ("path-4096", more(Rec(deep + b"z", FOLDER))), ("part-255", more(Rec(b"f" * 255, FOLDER))),
                          ("target-4095", fields(D_, varint(4095) + b"x" * 4095)), ("base", put(hint=b"../x")), ("hard-link-name", more(Rec(b"f", HARDLINK, varint(BC)))),
                          ("runs-two", runs((1, 1), (-2, 1))), ("tail-elsewhere", runs((0, 2), tail=1024 - 76)), ("folder-not-named", recs(lambda r: r.__setitem__(B_, Rec(b"aa", FOLDER)))),
                          ("sha256", recs(lambda r: (setattr(r[A], "kind", WITH_SHA256), setattr(r[A], "fields", file_fields(100, a, None, 2048, hashlib.sha256(a).digest()))))),
+                         ("position-lost", lambda d: d.digests.__setitem__(0, GONE)), ("path-bytes", long_paths(0)), ("tail-zero", both(fields(A, file_fields(100, a, None, 2048 + 924)), runs((0, 2), tail=0))),
+                         ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
                          ("backslash", more(Rec(b"f\\..\\g", FOLDER))), ("time-before-1970", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -(1 << 40), 1, 0o7777, 0)))):
         x = seal(draft(change), lie=dict(flags=17) if name == "sealed" else None)
         good("good-" + name, "what a reader accepts", x[0], x[2])
 
 
+    x = seal(draft(lambda d: four_groups(d, 3, 0, 2), HOLLOW))
+    good("good-groups-out-of-order", "§17.2: the recovery shards of groups in any order, and one that is of no group", x[0], x[2], recovery=(3, 3))
+
+    def together(d):
+        """a and f, a new file, stand in position 2 together"""
+        f = generate(50, 51)
+        d.add(Rec(b"f", FILE, file_fields(50, f, None, 2048 + 500 - 4024)), 50)
+        row = bytearray(padded(a, 1024))
+        row[500:550] = f
+        d.digests[2] = plain_digests([bytes(row)])[0]
+        rows = [c[:1024], c[1024:2048], bytes(row), padded(c[2048:], 1024)]
+        d.recovery = evaluate([0, 1, 2, 3], rows, range(4, 6))
+        d.digests[4:] = plain_digests(d.recovery)
+
+    x = seal(draft(together))
+    good("good-tails-together", "§17.1: two tails in one position, with zeros between them", x[0], x[2])
+
     def without_a(d):
-        """a and the link to it are no longer named, as in a further generation; their bytes are still in the codeword"""
+        """a and the link to it are no longer named, as in a further generation; their position is an erasure"""
         for number in (E_, A):
             del d.recs[number], d.attributes[number]
         d.total -= 100
-        next(r for r in d.recs if r.path == b"b/c").fields = file_fields(3000, c, [(0, 2)], 2148)
+        next(r for r in d.recs if r.path == b"b/c").fields = file_fields(3000, c, [(0, 2)], 3072)
 
     x = seal(draft(without_a))
-    good("good-entry-gone", "§17.1: bytes of a file that no entry names any more", x[0], x[2])
+    good("good-entry-gone", "§17.1: a position that no entry names and whose digest is not zeros", x[0], x[2])
+    x = seal(draft(both(without_a, lambda d: d.digests.__setitem__(2, GONE))))
+    good("good-entry-lost", "§17.1: the same, and its bytes are lost", x[0], x[2])
 
     # ---- §17.6
     def second(start, areas, before, **options):
@@ -1312,14 +1441,53 @@ def error_cases():
         return seal(draft(fields(D_, b"\x03b/c")), len(data) if start is None else start, before, generation)
 
     first_areas = [[0, 2, 3, q]]
+
+    def same_catalog():
+        d = draft(fields(D_, b"\x03b/c"))
+        d.areas, d.recovery = [list(x) for x in first_areas], []
+        return d
+
     more_data, E2, root2 = second(len(data), first_areas, E)
     good("generations-two", "§17.6: the second of two generations is meant", data + more_data, root2, generation=2)
     good("generations-two-root-1", "§17.6: the root of the first is given", data + more_data, root, given=root, generation=1)
     good("generations-two-first-lost", "§17.6: the pieces of the first are lost", flipped(data, *[p + 20 for p in places]) + more_data, root2, generation=2)
     good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1)
-    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0], choice=True)
+    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0])
     good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0], root, given=root, generation=1)
-    add("areas-overlap", "§17.5: the second area overlaps the first", "invalid", second(len(data) - 64, first_areas, E, late=None)[0], choice=True)
+    good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=1)))), generation=2)
+    x = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
+    good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2)
+    x = second(len(data), first_areas, E)
+    good("generations-two-no-piece", "§17.6: of the second nothing is left", data + bytes(len(x[0])), root, generation=1)
+
+    def third(start, areas, before, number=3, **options):
+        d = draft(fields(D_, b"\x02b/"))
+        d.areas, d.recovery = [list(x) for x in areas], []
+        return seal(d, start, before, number, **options)
+
+    second_areas = first_areas + [[len(data), 0, 3, len(more_data) // 3]]
+    third_data, _, root3 = third(len(data + more_data), second_areas, E2)
+    good("generations-three", "§17.6: the third of three", data + more_data + third_data, root3, generation=3)
+    good("generations-three-root-2", "§17.6: the third of three, with the root of the second given", data + more_data + third_data, root2, given=root2, generation=2)
+    add("generations-three-second-lost", "§17.6: of the second nothing is left, so that nothing leads from the third to the first", "ambiguous", data + bytes(len(more_data)) + third_data)
+    # one root, two encodings: the same catalog, which stands elsewhere
+    twice = second(len(data), first_areas, E)
+    again, same_E, _ = seal(same_catalog(), len(data), E, 3)
+    good("one-root-greater", "§17.6: two encodings of one catalog: the one of generation 3 is meant", data + twice[0] + again, root2, generation=3)
+    good("one-root-greater-first", "§17.6: the same, the other way round", data + again + twice[0], root2, generation=3)
+    good("one-root-chain", "§17.6: the same, and the third names the second as before", data + twice[0] + seal(same_catalog(), len(data), E2, 3)[0], root2, generation=3, choice=True)
+    good("one-root-same-generation", "§17.6: two copies of a sidecar with other times: the first is meant", data + seal(draft(lambda d: d.attributes.__setitem__(0, bytes(16))))[0], root)
+    add("areas-descend", "§17.2: the second area stands before the first", "invalid", second(0, [[1 << 40, 2, 3, q]], E)[0])
+    add("areas-equal", "§17.2: an area twice", "invalid", second(0, [[0, 0, 3, len(more_data) // 3]], E)[0])
+    add("areas-overlap-byte", "§17.2: the second area overlaps the first by one byte", "invalid", second(len(data) - 1, first_areas, E)[0])
+    good("areas-apart", "§17.2: a gap between two areas", second(1 << 40, [[7, 2, 3, q]], E)[0], second(1 << 40, [[7, 2, 3, q]], E)[2], recovery=(0, 2), generation=2)
+    far = (1 << 62) - len(seal(draft(), 1 << 61, E, 2)[0])
+    add("area-end-2-62", "§17.2: an area ends below 2^62", "invalid", seal(draft(), far, E, 2)[0])
+    x = seal(draft(), far - 1, E, 2)
+    good("area-end-2-62-1", "§17.2: an area that ends just below 2^62; all of it has moved", x[0], x[2], generation=2)
+    x = seal(draft(), 1)
+    good("first-area-not-0", "§17.5: the area of the first generation does not start at byte 0", x[0], x[2], choice=True)
+    add("areas-overlap", "§17.5: the second area overlaps the first", "invalid", second(len(data) - 64, first_areas, E, late=None)[0])
     other = draft(fields(D_, b"\x03b/c"))
     twin, _, twin_root = seal(other)
     add("two-sidecars", "§17.6: two sidecars one after the other", "ambiguous", data + twin)
@@ -1336,23 +1504,131 @@ def error_cases():
     nest = Draft([Item(b"nest", FILE, inner[:(len(inner) - 1024) // 3], None, 0o644, 0, 0)], Fraction(2))
     outer, _, outer_root = seal(nest)
     assert nest.groups == [[1, 2, 1, 0, 0]] and nest.recovery[0] == padded(nest.recovery[0][:nest.total], 1024) and outer.count(MAGIC_P) == nest.areas[0][2] + 2
-    good("nested", "§17.5, §17.6: pieces of another sidecar in recovery shards are not looked for while all is at its place", outer, outer_root, choice=True)
+    good("nested", "§17.5, §17.6: pieces of another sidecar in recovery shards are not looked for while all is at its place", outer, outer_root)
     broken = bytes(8) + outer[8:]
-    add("nested-first-lost", "§17.6: the first piece is lost, so that the pieces in recovery shards are found", "ambiguous", broken, choice=True)
+    add("nested-first-lost", "§17.6: the first piece is lost, so that the pieces in recovery shards are found", "ambiguous", broken)
     good("nested-first-lost-root", "§17.6: the same, with the root given", broken, outer_root, given=outer_root)
     return out
+
+
+# ---------------------------------------------------------------- golden vectors: damaged trees
+
+def tree_cases():
+    """(name, protect case, sidecar file or None, damages, states, mendable). Damages are done in this order; at each path the time of modification is put back
+    afterwards, but by "edit", which makes it a second later, and what is made anew has none. The numbers of recovery shards are what this reader finds."""
+    def on(do, path, **more):
+        return dict(do=do, path=path.hex(), **more)
+
+    def side(do, **more):
+        return dict(do="sidecar-" + do, **more)
+
+    flip_deep = on("zero", b"one/two/three/deep", at=4000, len=5000)
+    yield "intact", "mixed-16", None, [], {}, True
+    yield "flips", "every-size", None, [on("flip", b"size-300000", at=0), on("flip", b"size-300000", at=299999), on("flip", b"size-1", at=0), on("flip", b"size-4097", at=4095)], \
+        dict.fromkeys((b"size-300000", b"size-1", b"size-4097"), "rotten"), True
+    yield "every-state", "mixed-larger-100", None, [flip_deep, on("edit", b"one.txt", at=5), on("delete", b"one/run.sh"), on("delete", b"one/link"), on("truncate", b"one/shared", len=1024 * 33 + 5), on("delete", b"one/empty"),
+        on("folder", b"old"), on("edit", b"\x01\xff\n\\", at=2047)], \
+        {b"one/two/three/deep": "rotten", b"one.txt": "edited", b"one/run.sh": "missing", b"one/link": "missing", b"one/shared": "edited", b"one/two/same": "edited", b"one/two/three/same": "edited",
+         b"one/empty": "missing", b"old": "edited", b"\x01\xff\n\\": "edited"}, True
+    yield "swapped", "mixed-larger-100", None, [on("swap", b"one.txt", other=b"one-".hex())], {b"one.txt": "edited", b"one-": "edited"}, True
+    yield "swapped-same-size", "many-small", None, [on("swap", b"000000.txt", other=b"1".hex()), on("swap", b"000000.txt", other=b"1".hex()), on("flip", b"000001.txt", at=332), on("swap", b"000001.txt", other=b"000002.txt".hex())], \
+        {b"000002.txt": "rotten"}, True
+    yield "touched", "every-size", None, [on("edit", b"size-1025", at=0), on("edit", b"size-1025", at=0)], {}, True
+    yield "grown", "every-size", None, [on("append", b"size-1024", len=10, seed=1), on("append", b"size-0", len=1, seed=1), on("truncate", b"size-4096", len=4095)], dict.fromkeys((b"size-1024", b"size-0", b"size-4096"), "edited"), True
+    yield "folder-is-file", "mixed-larger-16", None, [on("delete", b"one/two"), on("file", b"one/two", len=5, seed=1)], {b"one/two": "edited", b"one/two/three": "missing", b"one/two/three/deep": "missing", b"one/two/same": "missing", b"one/two/three/same": "missing"}, False
+    yield "all-gone", "mixed-200", None, [on("delete", x) for x in (b"one", b"one.txt", b"one-", b"caf\xe9", b"\x01\xff\n\\", "ü€😀".encode(), b"-\xc3", b"old", b"zz")], None, True
+    yield "as-many-as-can-be", "one-300000", None, [on("zero", b"file", at=4096 * 20, len=4096 * 12)], {b"file": "rotten"}, True
+    yield "one-more", "one-300000", None, [on("zero", b"file", at=4096 * 20 - 1, len=4096 * 12 + 1)], {b"file": "rotten"}, False
+    yield "sidecar-hole", "mixed-larger-100", None, [flip_deep, side("zero", at=30000, len=20000)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-cut-first", "mixed-larger-100", None, [flip_deep, side("cut-first", len=30001)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-cut-last", "mixed-larger-100", None, [flip_deep, side("cut-last", len=30001)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-inserted", "mixed-larger-16", None, [on("flip", b"one/two/three/deep", at=7), side("insert", at=20000, len=777, seed=5)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-deleted", "mixed-larger-16", None, [on("flip", b"one/two/three/deep", at=7), side("delete", at=20000, len=777)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-thrice", "mixed-larger-200", None, [flip_deep, side("insert", at=100000, len=3, seed=5), side("delete", at=200000, len=5000), side("flip", at=300000), side("cut-first", len=1)], {b"one/two/three/deep": "rotten"}, True
+    yield "sidecar-little-left", "mixed-larger-16", None, [on("zero", b"one/two/three/deep", at=0, len=50000), side("zero", at=20000, len=30000)], {b"one/two/three/deep": "rotten"}, False
+    yield "lost-needed", "small", "good-position-lost", [on("flip", b"b/c", at=0)], {b"b/c": "rotten"}, False
+    yield "lost", "small", "good-entry-lost", [on("delete", b"a"), on("flip", b"b/c", at=1024)], {b"b/c": "rotten"}, True
+    yield "lost-too-many", "small", "good-entry-lost", [on("flip", b"b/c", at=1024), on("flip", b"b/c", at=2999)], {b"b/c": "rotten"}, False
+    yield "position-of-nobody", "small", "good-entry-gone", [on("delete", b"a"), on("delete", b"e"), on("flip", b"b/c", at=0)], {b"b/c": "rotten"}, True
+    yield "position-of-nobody-too-many", "small", "good-entry-gone", [on("flip", b"b/c", at=0), on("flip", b"b/c", at=2999)], {b"b/c": "rotten"}, False
+    yield "two-tails-one-position", "small", "good-tails-together", [on("flip", b"a", at=0), on("flip", b"b/c", at=0)], {b"a": "rotten", b"e": "rotten", b"b/c": "rotten", b"f": "missing"}, True
+
+
+def damage(x, base, data):
+    """The sidecar afterwards"""
+    do = x["do"]
+    if do.startswith("sidecar-"):
+        at, size = x.get("at", 0), x.get("len", 0)
+        return {"zero": lambda: data[:at] + bytes(size) + data[at + size:], "cut-first": lambda: data[size:], "cut-last": lambda: data[:-size], "insert": lambda: data[:at] + generate(size, x["seed"]) + data[at:],
+                "delete": lambda: data[:at] + data[at + size:], "flip": lambda: flipped(data, at)}[do[8:]]()
+    path = os.path.join(base, bytes.fromhex(x["path"]))
+    info = os.lstat(path) if os.path.lexists(path) else None
+    later = 10 ** 9 if do == "edit" else 0
+
+    def rewrite(path, change, later=0):
+        info = os.lstat(path)
+        with open(path, "rb") as f:
+            old = f.read()
+        os.chmod(path, info.st_mode | 0o600)
+        with open(path, "wb") as f:
+            f.write(change(old))
+        os.chmod(path, info.st_mode & 0o7777)
+        os.utime(path, ns=(0, info.st_mtime_ns + later))
+
+    if do in ("flip", "edit"):
+        rewrite(path, lambda old: flipped(old, x["at"]), later)
+    elif do == "zero":
+        rewrite(path, lambda old: old[:x["at"]] + bytes(x["len"]) + old[x["at"] + x["len"]:])
+    elif do == "truncate":
+        rewrite(path, lambda old: old[:x["len"]])
+    elif do == "append":
+        rewrite(path, lambda old: old + generate(x["len"], x["seed"]))
+    elif do == "swap":
+        other = os.path.join(base, bytes.fromhex(x["other"]))
+        with open(path, "rb") as f, open(other, "rb") as g:
+            one, two = f.read(), g.read()
+        rewrite(path, lambda old: two)
+        rewrite(other, lambda old: one)
+    elif do == "file":
+        with open(path, "wb") as f:
+            f.write(generate(x["len"], x["seed"]))
+    elif info and stat.S_ISDIR(info.st_mode):
+        shutil.rmtree(path)
+    else:
+        os.remove(path)
+    if do == "folder":
+        os.mkdir(path)
+    return data
+
+
+def tree_vector(name, tree, data, damages):
+    """What a reader finds: states by path, recovery, displaced, mendable, exit"""
+    with tempfile.TemporaryDirectory() as home:
+        base = os.path.join(os.fsencode(home), b"base")
+        os.mkdir(base)
+        write_tree(items_of(tree), base)
+        for x in damages:
+            data = damage(x, base, data)
+        reader = Reader(data)
+        states, able = inspect(reader, base)
+        code = verify(data, base)[1]
+        intact, count = reader.count()
+        bad = {x.path.hex(): state for x, state in zip(reader.catalog.entries, states) if state != "intact"}
+        out = os.path.join(os.fsencode(home), b"out")
+        assert (repair(data, base, out)[1] == 0) == able, name
+        return dict(states=bad, recovery=[intact, count], displaced=reader.displaced, mendable=able, exit=code)
 
 
 EXITS = dict(EXIT, **{"wrong-root": 5})
 
 
 def read_class(data, root):
-    """(class, catalog, text, recovery)"""
+    """(class, catalog, text, what was found)"""
     try:
         reader = Reader(data, root)
     except Fault as fault:
         return fault.cls, None, fault.text, None
-    return None, reader.catalog, "", reader.count()
+    return None, reader.catalog, "", dict(recovery=list(reader.count()), displaced=reader.displaced, generation=reader.catalog.generation, newer=reader.newer)
 
 
 def golden(place):
@@ -1365,12 +1641,23 @@ def golden(place):
         store(os.path.join(place, where), data)
         errors.append({"name": name, "rule": rule, "path": where, "root": root.hex() if root else None, "class": cls, "exit": EXITS[cls], **more})
     assert len({v["name"] for v in errors}) == len(errors)
+    cases, trees = {v["name"]: v for v in protects}, []
+    for name, of, sidecar, damages, states, able in tree_cases():
+        tree = cases[of]["tree"]
+        data = protect_vector({x: cases[of][x] for x in ("name", "redundancy", "base", "tree")})[1]
+        where = None
+        if sidecar:
+            where = "sidecar-errors/%s.fecp" % sidecar
+            data = next(x for x, y in places.items() if y == where)
+        found = tree_vector(name, tree, data, damages)
+        assert (states is None or found["states"] == {x.hex(): y for x, y in states.items()}) and found["mendable"] == able, (name, found)
+        trees.append(dict(name=name, protect=of, sidecar=where, damages=damages, **found))
 
     def rows(items):
         return "[\n" + ",\n".join(json.dumps(x, ensure_ascii=False) for x in items) + "\n]"
 
-    store(os.path.join(place, "sidecar.json"), ('{"protect": %s,\n"errors": %s}\n' % (rows(protects), rows(errors))).encode())
-    print("%d sidecars, %d errors" % (len(protects), len(errors)))
+    store(os.path.join(place, "sidecar.json"), ('{"protect": %s,\n"errors": %s,\n"trees": %s}\n' % (rows(protects), rows(errors), rows(trees))).encode())
+    print("%d sidecars, %d errors, %d trees" % (len(protects), len(errors), len(trees)))
 
 
 def check(place):
@@ -1392,8 +1679,8 @@ def check(place):
             continue
         items = sorted(items_of(v["tree"]))
         for root in (None, bytes.fromhex(v["root"])):
-            cls, catalog, text, recovery = read_class(data, root)
-            if cls or recovery[0] != recovery[1] or catalog.hint.hex() != v["base"]:
+            cls, catalog, text, found = read_class(data, root)
+            if cls or found["recovery"][0] != found["recovery"][1] or found["displaced"] or catalog.hint.hex() != v["base"]:
                 complain("%s: %s %s" % (v["name"], cls, text))
                 break
             if [(x.path, x.kind & 15, x.mode, x.seconds, x.nanos) for x in catalog.entries] != [(x.path, x.kind, x.mode, x.seconds, x.nanos) for x in items]:
@@ -1417,12 +1704,22 @@ def check(place):
     for v in stored["errors"]:
         with open(os.path.join(place, v["path"]), "rb") as f:
             data = f.read()
-        cls, catalog, text, recovery = read_class(data, bytes.fromhex(v["root"]) if v["root"] else None)
+        cls, catalog, text, found = read_class(data, bytes.fromhex(v["root"]) if v["root"] else None)
         if cls != v["class"] or EXITS[cls] != v["exit"]:
             complain("%s: class %s instead of %s: %s" % (v["name"], cls, v["class"], text))
-        elif not cls and (catalog.root.hex() != v["found"] or list(recovery) != v["recovery"] or catalog.generation != v.get("generation", 1)):
-            complain("%s: root %s, recovery %s, generation %d" % (v["name"], catalog.root.hex(), recovery, catalog.generation))
-    print("%d sidecars, %d errors; %s" % (len(stored["protect"]), len(stored["errors"]), "%d BAD" % bad if bad else "all good"))
+        elif not cls and (catalog.root.hex() != v["found"] or any(v.get(x, {"generation": 1, "newer": None, "displaced": 0}.get(x)) != y for x, y in found.items())):
+            complain("%s: root %s, %s" % (v["name"], catalog.root.hex(), found))
+    cases = {case["name"]: case for case in protect_cases()}
+    for v in stored["trees"]:
+        if v["sidecar"]:
+            with open(os.path.join(place, v["sidecar"]), "rb") as f:
+                data = f.read()
+        else:
+            data = protect_vector(cases[v["protect"]])[1]
+        found = tree_vector(v["name"], cases[v["protect"]]["tree"], data, v["damages"])
+        if any(v[x] != y for x, y in found.items()):
+            complain("%s: %s" % (v["name"], found))
+    print("%d sidecars, %d errors, %d trees; %s" % (len(stored["protect"]), len(stored["errors"]), len(stored["trees"]), "%d BAD" % bad if bad else "all good"))
     return 1 if bad else 0
 
 
@@ -1526,7 +1823,7 @@ def main():
             out = os.lstat(args.o) if os.path.lexists(args.o) else None
             hint = os.path.relpath(os.path.realpath(base), here)
             items = collect(base, [os.fsencode(x) for x in args.paths], out and (out.st_dev, out.st_ino))
-            data, _, root = seal(Draft(items, args.r / 100, b"" if hint == b"." else hint))
+            data, _, root = seal(check_paths(Draft(items, args.r / 100, b"" if hint == b"." else hint)))
             store(args.o, data)
             print(root.hex())
             return 0
@@ -1536,7 +1833,7 @@ def main():
             data = f.read()
         base = os.fsencode(args.base) if args.base is not None else os.path.dirname(os.fsencode(args.sidecar)) or b"."
         if args.command == "verify":
-            lines, code = verify(data, base, args.root)
+            lines, code = verify(data, base, args.root, args.base is not None)
         else:
             lines, code = repair(data, base, os.fsencode(args.o), args.root)
         print("\n".join(lines))
