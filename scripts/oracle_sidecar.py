@@ -1061,7 +1061,7 @@ def protect_vector(case):
 
 SMALL = [file(b"a", 100), folder(b"b"), file(b"b/c", 3000), symlink(b"d", b"a"), hardlink(b"e", b"a", file(b"a", 100))]
 HOLLOW = [file(b"a", 0)]                                # no positions but one of nothing: k = 1, m = 1, G = 1
-MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "first-area-not-0": 2}    # recovery shards that were found elsewhere
+MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "first-area-not-0": 2, "moved-one-piece": 2}    # recovery shards that were found elsewhere
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
 # SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4, m = 2, G = 1
 
@@ -1405,6 +1405,8 @@ def error_cases():
         good("good-" + name, "what a reader accepts", x[0], x[2])
 
 
+    x = bytes(7) + data
+    good("moved-one-piece", "§17.5: all has moved, and the pieces on both sides of the second recovery shard are lost: it is where the nearest one that was found says", x[:7 + places[1]] + bytes(q) + x[7 + places[1] + q:-q] + bytes(q), choice=True)
     x = seal(draft(lambda d: four_groups(d, 3, 0, 2), HOLLOW))
     good("good-groups-out-of-order", "§17.2: the recovery shards of groups in any order, and one that is of no group", x[0], x[2], recovery=(3, 3))
 
@@ -1461,6 +1463,8 @@ def error_cases():
     good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=1)))), generation=2)
     x = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
     good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2)
+    good("generations-two-moved", "§17.5: a byte inside the first piece of the second, whose header is right, and one less at the end: the others are looked for, although the file has its length",
+         data + more_data[:500] + b"\0" + more_data[500:-1], root2, generation=2)
     x = second(len(data), first_areas, E)
     good("generations-two-no-piece", "§17.6: of the second nothing is left", data + bytes(len(x[0])), root, generation=1)
 
