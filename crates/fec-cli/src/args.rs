@@ -86,10 +86,12 @@ pub(crate) enum Command {
     Decode(Decode),
     /// Check shard files or a container: what is intact, damaged or missing, and what it can stand
     Verify(Verify),
-    /// Make damaged and missing shard files anew, or a damaged container, bit for bit as they were
+    /// Mend what a sidecar protects; or make damaged and missing shard files, or a container, anew, bit for bit
     Repair(Repair),
     /// Protect files and folders where they are: one sidecar beside them finds what changed, and mends it
     Protect(Protect),
+    /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
+    Manifest(Manifest),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -120,6 +122,7 @@ impl Command {
                 let reads_pipe = || args.inputs.is_empty() || args.inputs.iter().any(is_pipe);
                 args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
+            Command::Manifest(_) => true,
             _ => false,
         }
     }
@@ -214,6 +217,12 @@ pub(crate) struct Verify {
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
+    /// With a sidecar: only see whether files are there, with their sizes and times
+    #[arg(long, conflicts_with_all = ["deep", "sidecar_only"])]
+    pub(crate) quick: bool,
+    /// With a sidecar: check the sidecar alone, and none of the files
+    #[arg(long, conflicts_with = "deep")]
+    pub(crate) sidecar_only: bool,
 }
 
 #[derive(Debug, Args)]
@@ -240,24 +249,52 @@ pub(crate) struct Protect {
     /// Leave out file systems that are mounted below PATH
     #[arg(long)]
     pub(crate) one_file_system: bool,
+    /// Also record SHA-256 of each file, for `fec manifest --sha256`; reads the files once more
+    #[arg(long)]
+    pub(crate) sha256: bool,
     /// Replace an existing sidecar
     #[arg(short, long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Manifest {
+    /// The sidecar
+    #[arg(value_name = "FILE")]
+    pub(crate) sidecar: PathBuf,
+    /// SHA-256, for `sha256sum --check` in the base folder
+    #[arg(long, conflicts_with = "b3")]
+    pub(crate) sha256: bool,
+    /// BLAKE3, for `b3sum --check` in the base folder [default]
+    #[arg(long)]
+    pub(crate) b3: bool,
+    /// Accept this root only: 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Repair {
-    /// Shard files, folders of shard files, or one container
+    /// Shard files, folders of shard files, one container, or one sidecar
     #[arg(required = true, value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Write what is made anew here, and change nothing that is there: a folder for shard files, a file for a container
-    /// [default: damaged files are replaced, missing ones stand beside the others]
+    /// Write what is made anew here, and change nothing that is there: a folder for shard files
+    /// and for all files that a sidecar protects, a file for a container [default: what is damaged is mended where it is]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Repair the encoding with this root only: 64 hexadecimal digits, or @FILE
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
-    /// Only tell what would be made anew
+    /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) base: Option<PathBuf>,
+    /// With a sidecar: also make those files what they were that somebody changed
+    #[arg(long)]
+    pub(crate) revert: bool,
+    /// With a sidecar: mend what can be mended although not all can
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Only tell what would be mended or made anew
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// Replace other files that have the names of missing ones

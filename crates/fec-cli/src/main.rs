@@ -62,6 +62,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Verify(args) => verify::run(args, &settings),
         Command::Repair(args) => repair::run(args, &settings),
         Command::Protect(args) => sidecar::protect::run(args, &settings),
+        Command::Manifest(args) => sidecar::manifest::run(args, &settings),
         Command::Bench(args) => bench::run(args, &settings),
         Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
         Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),

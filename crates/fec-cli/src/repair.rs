@@ -4,8 +4,8 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::sidecar;
 use crate::target::is_dash;
-use fec_core::params::Form;
 use fecfile::Context;
 use fecfile::archive::Archive;
 use fecfile::names::{hex, show};
@@ -14,6 +14,9 @@ use serde::Serialize;
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
+    if let Some(path) = sidecar::named(&args.inputs)? {
+        return sidecar::repair::run(path, args, settings);
+    }
     let started = Instant::now();
     let needs_files =
         || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");

@@ -216,7 +216,13 @@ pub enum ErrorKind {
     Live(#[from] LiveError),
     /// Files cannot be protected, or a sidecar not be used.
     #[error("{0}")]
-    Sidecar(#[from] SidecarError),
+    Sidecar(#[source] Box<SidecarError>),
+}
+
+impl From<SidecarError> for ErrorKind {
+    fn from(error: SidecarError) -> ErrorKind {
+        ErrorKind::Sidecar(Box::new(error))
+    }
 }
 
 /// What was found instead.

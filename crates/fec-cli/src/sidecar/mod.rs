@@ -1,6 +1,8 @@
 //! Files that stay where they are: `fec protect`, and what `verify`, `repair` and `manifest` do with a sidecar.
 
+pub(crate) mod manifest;
 pub(crate) mod protect;
+pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod verify;
 

@@ -30,6 +30,7 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         redundancy: args.redundancy,
         exclude: &args.exclude,
         one_file_system: args.one_file_system,
+        sha256: args.sha256,
         policy: settings.policy(args.force),
     };
     let protected = protect(&job, &context)?;

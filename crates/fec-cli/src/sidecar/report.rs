@@ -4,7 +4,7 @@ use crate::settings::SCHEMA_VERSION;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::examine::{Examined, State};
+use fecfile::sidecar::examine::{Examined, Scope, State};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -19,6 +19,8 @@ pub(super) struct Report {
     schema_version: u32,
     command: &'static str,
     form: &'static str,
+    /// What was looked at.
+    scope: &'static str,
     sidecar: String,
     root: String,
     generation: u64,
@@ -54,6 +56,9 @@ struct Entry {
     damage: Vec<(u64, u64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
+    /// Where it is, if it was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<String>,
 }
 
 /// The word for a state.
@@ -62,24 +67,32 @@ pub(super) fn word(state: State) -> &'static str {
         State::Intact => "intact",
         State::Rotten => "rotten",
         State::Edited => "edited",
+        State::Shifted => "shifted",
+        State::Moved => "moved",
         State::Missing => "missing",
         State::Unreadable => "unreadable",
     }
 }
 
 impl Report {
-    pub(super) fn new(sidecar: &Sidecar, examined: &Examined, started: Instant) -> Report {
+    pub(super) fn new(sidecar: &Sidecar, examined: &Examined, scope: Scope, started: Instant) -> Report {
         let entry = |report: &fecfile::sidecar::examine::EntryReport| Entry {
             path: show_bytes(&sidecar.catalog().entries[report.entry].path),
             state: word(report.state),
             damaged_bytes: report.damage.bytes(),
             damage: report.damage.list().iter().map(|range| (range.start, range.end)).collect(),
             cause: report.cause.map(|cause| cause.to_string()),
+            moved_to: report.moved_to.as_ref().map(|path| show_bytes(path)),
         };
         Report {
             schema_version: SCHEMA_VERSION,
             command: "verify",
             form: "sidecar",
+            scope: match scope {
+                Scope::All => "all",
+                Scope::Quick => "quick",
+                Scope::Sidecar => "sidecar",
+            },
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
             generation: sidecar.generation(),
@@ -103,9 +116,10 @@ impl Report {
     pub(super) fn describe(&self, examined: &Examined) -> String {
         let mut out = String::new();
         for (entry, report) in self.files.iter().zip(&examined.entries).take(LINES) {
-            let place = match &entry.cause {
-                Some(cause) => format!(": {cause}"),
-                None => ranges(&report.damage, entry.state),
+            let place = match (&entry.cause, &entry.moved_to) {
+                (Some(cause), _) => format!(": {cause}"),
+                (None, Some(to)) => format!(": it is {to}"),
+                (None, None) => ranges(&report.damage, entry.state),
             };
             out.push_str(&format!("  {:10} {}{place}\n", entry.state, entry.path));
         }
@@ -114,18 +128,37 @@ impl Report {
         }
         let all = self.entries;
         out.push_str(&match self.files.len() {
+            0 if self.scope == "sidecar" => String::new(),
+            0 if self.scope == "quick" => {
+                format!(
+                    "all {all} entries are there, with their sizes and times; their contents were not read\n"
+                )
+            }
             0 => format!("all {all} entries are intact\n"),
             _ => {
-                let states = [State::Rotten, State::Edited, State::Missing, State::Unreadable];
+                let states = [
+                    State::Rotten,
+                    State::Edited,
+                    State::Shifted,
+                    State::Moved,
+                    State::Missing,
+                    State::Unreadable,
+                ];
                 let counts = states.map(|state| (examined.count(state), word(state)));
-                let counts: Vec<String> =
-                    counts.iter().filter(|(count, _)| *count > 0).map(|(n, word)| format!("{n} {word}")).collect();
+                let counts: Vec<String> = counts
+                    .iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(n, word)| format!("{n} {word}"))
+                    .collect();
                 format!("of {all} entries: {}\n", counts.join(", "))
             }
         });
         match (self.recovery_damaged, self.recovery) {
+            _ if self.scope == "quick" => {}
             (0, all) => out.push_str(&format!("the sidecar's {all} recovery blocks are intact\n")),
-            (damaged, all) => out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n")),
+            (damaged, all) => {
+                out.push_str(&format!("of the sidecar's {all} recovery blocks {damaged} are damaged\n"))
+            }
         }
         self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
         if self.mendable {
@@ -154,6 +187,8 @@ fn ranges(damage: &RangeList, state: &str) -> String {
         list.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
     match list.len().saturating_sub(RANGES) {
         0 => format!(": bytes {}", first.join(", ")),
-        more => format!(": bytes {} and {more} more places, {} bytes in all", first.join(", "), damage.bytes()),
+        more => {
+            format!(": bytes {} and {more} more places, {} bytes in all", first.join(", "), damage.bytes())
+        }
     }
 }

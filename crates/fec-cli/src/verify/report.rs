@@ -2,7 +2,6 @@
 
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::SCHEMA_VERSION;
-use fec_core::params::Form;
 use fecfile::forms::{Leftovers, show_root};
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::Ranges;

@@ -14,6 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Paths from a base.
+pub type Paths = Vec<Box<[u8]>>;
+
 /// A folder whose entries are reached by paths within it.
 #[derive(Debug)]
 pub struct Base {
@@ -128,6 +131,30 @@ impl Base {
         };
         let folder = self.open_within(folders, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Holder { folder, name: checked(name)? })
+    }
+
+    /// The regular files and the folders in a folder, as paths from the base.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn list(&self, path: &[u8]) -> io::Result<(Paths, Paths)> {
+        let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for entry in rustix::fs::Dir::new(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let inner = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+            let kind = match entry.file_type() {
+                FileType::Unknown => self.stat(&inner).map_or(FileType::Unknown, |stat| file_type(&stat)),
+                known => known,
+            };
+            match kind {
+                FileType::RegularFile => files.push(inner.into()),
+                FileType::Directory if name != b"." && name != b".." => folders.push(inner.into()),
+                _ => {}
+            }
+        }
+        Ok((files, folders))
     }
 
     /// The target of a symbolic link.
@@ -309,7 +336,15 @@ mod tests {
         for is_old in [false, true] {
             base.is_old.store(is_old, Ordering::Relaxed);
             assert_eq!(io::read_to_string(base.read(b"d/file").unwrap()).unwrap(), "file");
-            for path in [&b"out/secret"[..], b"alias/file", b"link", b"../outside/secret", b"d/../d/file", b"d", b"d/none"] {
+            for path in [
+                &b"out/secret"[..],
+                b"alias/file",
+                b"link",
+                b"../outside/secret",
+                b"d/../d/file",
+                b"d",
+                b"d/none",
+            ] {
                 assert!(base.read(path).is_err(), "{is_old}: {path:?}");
                 assert!(base.write(path).is_err(), "{is_old}: {path:?}");
             }

@@ -1,7 +1,11 @@
 //! Digests of blocks.
 
+use crate::io::ReadAt;
 use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::{ShortDigest, shortened};
+use std::fs::File;
+use std::io;
 
 /// The plain digests of blocks that stand one behind the other.
 pub(super) fn plain_digests(bytes: &[u8], block: usize) -> Vec<ShortDigest> {
@@ -47,6 +51,42 @@ impl FileTree {
         self.units.push(blocks::subtree(&self.blocks));
         blocks::root(&self.units)
     }
+}
+
+/// Whether a file is what its entry says.
+pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bool> {
+    if file.metadata()?.len() != of.size {
+        return Ok(false);
+    }
+    Ok(digest_of_file(file, of, block)? == of.blake3)
+}
+
+/// The BLAKE3 of a file of a known size.
+pub(super) fn digest_of_file(file: &File, of: &FileEntry, block: u64) -> io::Result<Digest> {
+    let whole = FileEntry::whole_blocks(of.size, block);
+    let tail_len = of.tail_len(block) as usize;
+    let mut tail = vec![0; tail_len];
+    ReadAt::read_exact_at(file, whole * block, &mut tail)?;
+    if whole == 0 {
+        return Ok(HashKind::Blake3.digest(&tail));
+    }
+    let together = ((1 << 20) / block).max(1);
+    let mut bytes = vec![0; (together.min(whole) * block) as usize];
+    let mut tree = FileTree::default();
+    let mut at = 0;
+    while at < whole {
+        let count = together.min(whole - at);
+        let bytes = &mut bytes[..(count * block) as usize];
+        ReadAt::read_exact_at(file, at * block, bytes)?;
+        let mut values = vec![[0; 32]; count as usize];
+        blocks::values(bytes, block as usize, at * block, &mut values);
+        tree.push(&values);
+        at += count;
+    }
+    if !tail.is_empty() {
+        tree.push(&[blocks::tail_value(&tail, whole * block)]);
+    }
+    Ok(tree.finish())
 }
 
 #[cfg(test)]

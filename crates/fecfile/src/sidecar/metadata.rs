@@ -6,7 +6,7 @@ use crate::context::Settings;
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
 use fec_core::digest::Digest;
-use fec_core::error::FormatError;
+use fec_core::error::{Class as FormatClass, FormatError};
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
@@ -14,6 +14,7 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -31,7 +32,8 @@ pub(super) fn write(
     let shape = *geometry.shape();
     let mut padded = metadata.to_vec();
     padded.resize(shape.capacity() as usize, 0);
-    let row = |set: u32, index: usize| &padded[geometry.shard_offset(set, index) as usize..][..shape.shard_len];
+    let row =
+        |set: u32, index: usize| &padded[geometry.shard_offset(set, index) as usize..][..shape.shard_len];
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
     let (mut roots, mut encoded) = (Vec::new(), Vec::new());
     for set in 0..shape.sets {
@@ -77,6 +79,8 @@ pub struct Sidecar {
     pub(super) of: Generation,
     pub(super) pieces: PiecesFound,
     pub(super) shifts: Shifts,
+    /// A greater generation, of which there are pieces and too few of them.
+    pub(super) newer: Option<u64>,
 }
 
 /// Which pieces of the metadata are left.
@@ -113,6 +117,11 @@ impl Shifts {
     }
 }
 
+/// The digest of a position whose bytes are lost for good.
+pub(super) const LOST: ShortDigest = [0xff; DIGEST_LEN];
+/// The digest of a position with nothing in it.
+pub(super) const NOTHING: ShortDigest = [0; DIGEST_LEN];
+
 /// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
 type Found = HashMap<Generation, HashMap<(u32, u32), Vec<u64>>>;
 
@@ -140,6 +149,7 @@ impl Sidecar {
             file: &file,
             plans: PlanCache::new(settings.backend),
             settings,
+            work: Cell::new(0),
         };
         let at = |e: SidecarError| Error::at("read", path, e);
         let mut rule = None;
@@ -154,20 +164,26 @@ impl Sidecar {
             return Err(at(SidecarError::NotFound(rule)));
         }
         let shifts = reader.shifts(&found);
-        let mut invalid = None;
+        let (mut invalid, mut refused) = (None, None);
         let mut read = Vec::new();
         for opened in restored {
             match opened.parse() {
                 Ok(parsed) => read.push(parsed),
+                Err(rule) if rule.class() == FormatClass::Refused => refused = Some(rule),
                 Err(rule) => invalid = Some(rule),
             }
         }
-        let chosen = choose(&mut read, wanted).map_err(|error| match (error, invalid) {
+        if let (None, Some(rule)) = (wanted, refused.clone()) {
+            return Err(at(SidecarError::Invalid(rule)));
+        }
+        let chosen = choose(&mut read, wanted).map_err(|error| match (error, refused.or(invalid)) {
             (SidecarError::TooFewPieces, Some(rule)) => at(SidecarError::Invalid(rule)),
             (error, _) => at(error),
         })?;
         let Parsed { opened, catalog, stats, root, digests_at } = chosen;
-        let Opened { of, metadata, pieces } = opened;
+        let Opened { of, metadata, pieces, .. } = opened;
+        let generation = of.layout.generation;
+        let newer = found.keys().map(|of| of.layout.generation).filter(|other| *other > generation).max();
         Ok(Sidecar {
             len: reader.len,
             path: path.to_path_buf(),
@@ -179,6 +195,7 @@ impl Sidecar {
             of,
             pieces,
             shifts,
+            newer,
             file,
         })
     }
@@ -224,8 +241,20 @@ impl Sidecar {
     }
 
     fn digest(&self, nth: u64) -> ShortDigest {
-        let digests = self.metadata[self.digests_at..].as_chunks::<DIGEST_LEN>().0;
-        digests[nth as usize]
+        let at = self.digests_at + nth as usize * DIGEST_LEN;
+        *self.metadata[at..].first_chunk().expect("each shard has a digest")
+    }
+
+    /// The digest of a position, over all groups.
+    pub(super) fn digest_of(&self, position: u64) -> ShortDigest {
+        let mut first = 0;
+        for (nth, group) in self.catalog.groups.iter().enumerate() {
+            if position < first + group.positions() {
+                return self.position_digest(nth, position - first);
+            }
+            first += group.positions();
+        }
+        LOST
     }
 
     /// The digest of a position of group `group`, counted in the group.
@@ -238,8 +267,43 @@ impl Sidecar {
         self.digest(self.digests_before(group) + self.catalog.groups[group].positions() + nth)
     }
 
+    /// The anchors of all files, in order.
+    pub(super) fn anchors(&self) -> impl Iterator<Item = u64> {
+        let at = self.digests_at + self.catalog.digests() as usize * DIGEST_LEN;
+        let anchors = self.metadata[at..self.of.layout.catalog_len as usize].as_chunks().0;
+        anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
     fn digests_before(&self, group: usize) -> u64 {
         self.catalog.groups[..group].iter().map(|group| group.positions() + group.recovery()).sum()
+    }
+
+    /// Where a recovery shard belongs.
+    pub(super) fn recovery_place(&self, group: usize, shard: u64) -> u64 {
+        let group = &self.catalog.groups[group];
+        self.catalog.areas[group.area as usize].block(group.first + shard, self.catalog.block.into()).0
+    }
+
+    /// The bytes that the file should have.
+    pub(super) fn expected_len(&self) -> Option<u64> {
+        let area = self.catalog.areas.last()?;
+        area.start.checked_add(area.len(self.catalog.block.into())?)
+    }
+
+    /// Keeps others from working on the sidecar, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`SidecarError::Busy`] if somebody works on it already.
+    pub(super) fn lock(&self) -> Result<File> {
+        use rustix::fs::{FlockOperation, flock};
+        let file = File::open(&self.path).map_err(|e| Error::io("read", self.path.as_path(), e))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(Error::at("write", self.path.as_path(), SidecarError::Busy))
+            }
+            // A file system without locks.
+            _ => Ok(file),
+        }
     }
 
     /// All of the metadata, as it was coded.
@@ -251,6 +315,8 @@ impl Sidecar {
 /// Metadata that was restored.
 struct Opened {
     of: Generation,
+    /// Where the first of its pieces stands.
+    first: u64,
     metadata: Vec<u8>,
     pieces: PiecesFound,
 }
@@ -268,8 +334,8 @@ impl Opened {
     fn parse(self) -> std::result::Result<Parsed, FormatError> {
         let layout = &self.of.layout;
         let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
-        let (catalog, digests) = Catalog::parse(catalog_bytes)?;
-        let digests_at = catalog_bytes.len() - size_of_val(digests);
+        let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
+        let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
         let stats = Stats::parse(stats, catalog.entries.len())?;
         if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
             return Err(FormatError::Catalog("its last area is not that of its pieces"));
@@ -293,12 +359,18 @@ fn choose(read: &mut Vec<Parsed>, wanted: Option<Digest>) -> std::result::Result
         return Err(SidecarError::TooFewPieces);
     }
     let roots = |read: &[Parsed]| read.iter().map(|parsed| parsed.root).collect();
+    // Of several with one root, which say the same of the files, the newest.
+    read.sort_by_key(|parsed| {
+        (parsed.root, std::cmp::Reverse(parsed.opened.of.layout.generation), parsed.opened.first)
+    });
+    read.dedup_by_key(|parsed| parsed.root);
     if let Some(root) = wanted {
-        // Of several with one root, which say the same of the files, the newest.
-        read.sort_by_key(|parsed| (parsed.root == root, parsed.opened.of.layout.generation));
+        read.sort_by_key(|parsed| parsed.root == root);
         return match read.pop() {
             Some(last) if last.root == root => Ok(last),
-            last => Err(SidecarError::OtherRoot(roots(&last.into_iter().chain(read.drain(..)).collect::<Vec<_>>()))),
+            last => Err(SidecarError::OtherRoot(roots(
+                &last.into_iter().chain(read.drain(..)).collect::<Vec<_>>(),
+            ))),
         };
     }
     let links: Vec<(Digest, u64)> =
@@ -321,6 +393,8 @@ struct Reader<'a> {
     most: u64,
     plans: PlanCache,
     settings: &'a Settings,
+    /// Bytes that were hashed.
+    work: Cell<u64>,
 }
 
 impl Reader<'_> {
@@ -349,7 +423,9 @@ impl Reader<'_> {
 
     fn is_possible(&self, of: &Generation) -> bool {
         let shape = of.geometry.shape();
-        area_of(of).is_some() && shape.capacity() <= self.most && shape.set_bytes() <= self.settings.max_memory
+        area_of(of).is_some()
+            && shape.capacity() <= self.most
+            && shape.set_bytes() <= self.settings.max_memory
     }
 
     /// The encodings whose pieces stand in their places, area behind area; and whether that is all of the file.
@@ -364,7 +440,8 @@ impl Reader<'_> {
             let is_next = area.start == at && found.len() < MOST_ENCODINGS;
             let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
             let shape = piece.of.geometry.shape();
-            let places = (0..shape.code.n() as u32).flat_map(|index| (0..shape.sets).map(move |set| (set, index)));
+            let places =
+                (0..shape.code.n() as u32).flat_map(|index| (0..shape.sets).map(move |set| (set, index)));
             let places =
                 places.map(|key| (key, vec![area.piece(piece.of.ordinal(key.0, key.1), block)])).collect();
             found.insert(piece.of, places);
@@ -400,7 +477,8 @@ impl Reader<'_> {
                 if let Some((piece, _)) = self.head_at(place, rule)
                     && (found.len() < MOST_ENCODINGS || found.contains_key(&piece.of))
                 {
-                    let copies = found.entry(piece.of).or_default().entry((piece.set, piece.index)).or_default();
+                    let copies =
+                        found.entry(piece.of).or_default().entry((piece.set, piece.index)).or_default();
                     if copies.len() < MOST_COPIES && copies.last() != Some(&place) {
                         copies.push(place);
                     }
@@ -411,13 +489,29 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// Those that can be restored. The work is bounded: those with the most pieces come first.
     fn restore_all(&self, found: &Found) -> std::io::Result<Vec<Opened>> {
-        let restored = found.iter().map(|(of, places)| self.restore(*of, places));
+        let mut order: Vec<_> = found.iter().collect();
+        order.sort_by_key(|(_, places)| {
+            (std::cmp::Reverse(places.len()), places.values().flatten().min().copied())
+        });
+        self.work.set(0);
+        let restored = order.into_iter().map(|(of, places)| self.restore(*of, places));
         Ok(restored.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
+    /// Whether so many bytes more may be hashed: four times as many as there are, and a gigabyte (section 9.1).
+    fn may_hash(&self, bytes: u64) -> bool {
+        self.work.set(self.work.get().saturating_add(bytes));
+        self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)
+    }
+
     /// The metadata of an encoding, if enough of its pieces are intact.
-    fn restore(&self, of: Generation, places: &HashMap<(u32, u32), Vec<u64>>) -> std::io::Result<Option<Opened>> {
+    fn restore(
+        &self,
+        of: Generation,
+        places: &HashMap<(u32, u32), Vec<u64>>,
+    ) -> std::io::Result<Option<Opened>> {
         let shape = *of.geometry.shape();
         let (k, n) = (shape.code.k(), shape.code.n());
         let Some(area) = area_of(&of) else { return Ok(None) };
@@ -440,6 +534,7 @@ impl Reader<'_> {
                     let body_at = at + of.head_len() as u64;
                     if piece.of != of
                         || (piece.set, piece.index) != (set, index)
+                        || !self.may_hash(body.len() as u64)
                         || self.file.read_exact_at(body_at, &mut body).is_err()
                     {
                         continue;
@@ -487,7 +582,8 @@ impl Reader<'_> {
             let Ok(decoded) = reading.decode(&self.plans, Run::default()) else { return Ok(None) };
             (0..k).for_each(|index| put(index, decoded.row(index as u32)));
         }
-        Ok(Some(Opened { of, metadata, pieces }))
+        let first = places.values().flatten().min().copied().unwrap_or(0);
+        Ok(Some(Opened { of, first, metadata, pieces }))
     }
 
     /// How the surroundings of pieces have moved.

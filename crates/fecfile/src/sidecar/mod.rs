@@ -11,13 +11,21 @@
 mod bits;
 pub mod error;
 pub mod examine;
+mod findings;
 mod hashing;
+mod journal;
+mod look;
 pub mod manifest;
 mod metadata;
+mod moved;
 mod plan;
 mod positions;
 pub mod protect;
+mod rebuild;
+mod recovery;
 pub mod repair;
+mod search;
+mod targets;
 mod tree;
 
 pub use error::SidecarError;

@@ -48,7 +48,10 @@ fn block_len(files_len: u64) -> u32 {
     const MOST_BLOCKS: u64 = 1 << 18;
     match files_len {
         0..=SMALLEST => 1024,
-        _ => (12..16).map(|power| 1u32 << power).find(|block| files_len.div_ceil((*block).into()) <= MOST_BLOCKS).unwrap_or(1 << 16),
+        _ => (12..16)
+            .map(|power| 1u32 << power)
+            .find(|block| files_len.div_ceil((*block).into()) <= MOST_BLOCKS)
+            .unwrap_or(1 << 16),
     }
 }
 
@@ -134,10 +137,13 @@ pub(super) fn plan(
     let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
     let head_len = catalog.head_bytes().len() as u64;
     let stats_len = Stats::len_for(catalog.entries.len(), base) as u64;
-    let geometry = metadata_geometry(head_len + 16 * catalog.digests() + stats_len, code).map_err(refused)?;
+    let geometry =
+        metadata_geometry(head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len, code)
+            .map_err(refused)?;
     let shape = geometry.shape();
     let area = &mut catalog.areas[0];
-    area.pieces = u32::try_from(shape.code.n() as u64 * u64::from(shape.sets)).map_err(|_| refused(limit(sets.into())))?;
+    area.pieces = u32::try_from(shape.code.n() as u64 * u64::from(shape.sets))
+        .map_err(|_| refused(limit(sets.into())))?;
     area.piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u32;
     Ok((catalog, geometry))
 }
@@ -150,7 +156,7 @@ pub(super) fn metadata_geometry(
     /// Shards of all sets of large metadata.
     const SHARDS: u64 = 128;
     let (k, m) = (code.k() as u64, code.m() as u64);
-    let recovery = (SHARDS * m).div_ceil(k + m).max(SHARDS / 4);
+    let recovery = (SHARDS * m).div_ceil(k + m).clamp(SHARDS / 4, SHARDS - 1);
     let originals = SHARDS - recovery;
     let (k, m) = if len >= 4096 * originals {
         (originals, recovery)

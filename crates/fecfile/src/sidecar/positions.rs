@@ -1,5 +1,7 @@
 //! From positions to the bytes of files, and back.
 
+use super::bits::Bits;
+use super::moved::Moved;
 use crate::io::ReadAt;
 use crate::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
@@ -22,7 +24,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.at + self.len
     }
 
@@ -70,6 +72,16 @@ impl Positions {
         spans.map(move |span| span.within(&range))
     }
 
+    /// The positions with anything in them.
+    pub(super) fn covered(&self, positions: u64) -> Bits {
+        let mut covered = Bits::new(positions);
+        for span in &self.spans {
+            (span.at / self.block..span.end().div_ceil(self.block))
+                .for_each(|position| covered.set(position));
+        }
+        covered
+    }
+
     /// What the digest of a position is of: the offset in its file for a whole block, `None` for anything else.
     pub(super) fn whole_block(&self, position: u64) -> Option<u64> {
         let span = self.within(position..position + 1).next()?;
@@ -107,8 +119,10 @@ pub(super) struct PositionReader<'a> {
     base: &'a Base,
     catalog: &'a Catalog,
     positions: &'a Positions,
+    /// By the number of the entry, or behind all of these by that of a source.
     open: HashMap<u32, File>,
     admit: &'a dyn Admit,
+    moved: Option<&'a Moved>,
 }
 
 /// Says of a file that was opened whether it may be read.
@@ -132,7 +146,12 @@ impl<'a> PositionReader<'a> {
         positions: &'a Positions,
         admit: &'a dyn Admit,
     ) -> PositionReader<'a> {
-        PositionReader { base, catalog, positions, open: HashMap::new(), admit }
+        PositionReader { base, catalog, positions, open: HashMap::new(), admit, moved: None }
+    }
+
+    /// The same, where some bytes are known to stand elsewhere.
+    pub(super) fn with(self, moved: &'a Moved) -> PositionReader<'a> {
+        PositionReader { moved: Some(moved), ..self }
     }
 
     pub(super) fn file(&mut self, entry: u32) -> io::Result<&File> {
@@ -140,7 +159,11 @@ impl<'a> PositionReader<'a> {
             if self.open.len() >= OPEN {
                 self.open.clear();
             }
-            let path = &self.catalog.entries[entry as usize].path;
+            let entries = &self.catalog.entries;
+            let path = match entries.get(entry as usize) {
+                Some(entry) => &entry.path,
+                None => &self.moved.expect("it is a source").sources[entry as usize - entries.len()],
+            };
             let file = match self.base.read(path) {
                 // The system, or somebody else, allows fewer.
                 Err(e) if e.raw_os_error() == Some(libc::EMFILE) && !self.open.is_empty() => {
@@ -153,6 +176,30 @@ impl<'a> PositionReader<'a> {
             self.open.insert(entry, file);
         }
         Ok(&self.open[&entry])
+    }
+
+    /// Reads a piece of a file, from wherever its parts stand.
+    fn read(&mut self, span: &Span, out: &mut [u8]) -> io::Result<()> {
+        let mut at = span.at;
+        let elsewhere = self.moved.filter(|moved| !moved.is_empty());
+        for moved in elsewhere.into_iter().flat_map(|moved| moved.within(span.at..span.end())) {
+            self.read_here(span, at..moved.at, out)?;
+            let part = &mut out[(moved.at - span.at) as usize..][..moved.len as usize];
+            let source = self.catalog.entries.len() as u32 + moved.source;
+            self.file(source)?.read_exact_at(moved.offset, part)?;
+            at = moved.end();
+        }
+        self.read_here(span, at..span.end(), out)
+    }
+
+    /// Reads those bytes of a piece that stand where they did.
+    fn read_here(&mut self, span: &Span, range: Range<u64>, out: &mut [u8]) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let start = range.start - span.at;
+        let part = &mut out[start as usize..(range.end - span.at) as usize];
+        self.file(span.entry)?.read_exact_at(span.offset + start, part)
     }
 
     /// Fills `out` with the positions from `first` on, zeros where nothing is. What cannot be read is told to `failed`,
@@ -173,9 +220,8 @@ impl<'a> PositionReader<'a> {
             out[filled..start].fill(0);
             filled = start + span.len as usize;
             let piece = &mut out[start..filled];
-            let read = self.file(span.entry).and_then(|file| file.read_exact_at(span.offset, piece));
-            if let Err(e) = read {
-                out[start..filled].fill(0);
+            if let Err(e) = self.read(&span, piece) {
+                piece.fill(0);
                 failed(span, e)?;
             }
         }

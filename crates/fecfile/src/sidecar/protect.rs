@@ -2,28 +2,28 @@
 
 use super::error::SidecarError;
 use super::hashing::{FileTree, plain_digests};
-use super::metadata;
 use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::{Admit, PositionReader, Positions, Span};
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
+use super::{journal, metadata};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::ReadAt;
 use crate::io::base::Base;
 use crate::io::output::{FileOut, Policy, check_absent, check_room};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::block::{Plan, ShardBuf};
-use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::anchor::Gear;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
 use fec_core::format::sidecar::piece::Layout;
 use fec_core::format::sidecar::stat::Stats;
+use fec_core::format::sidecar::{EntryKind, has_anchor};
 use fec_core::params::GroupGeometry;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,8 @@ pub struct Protect<'a> {
     pub exclude: &'a [String],
     /// Other file systems that are mounted below are left out.
     pub one_file_system: bool,
+    /// SHA-256 of each file is recorded too, which reads the files once more.
+    pub sha256: bool,
     /// How the sidecar may be made.
     pub policy: Policy,
 }
@@ -96,8 +98,17 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     };
     let selection =
         Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
-    let is_own = |place: &Path| place == home || is_temporary(place, &home);
-    let Tree { entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
+    let journal = journal::path_of(&home);
+    let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
+    let Tree { mut entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
+    if job.sha256 {
+        // Room for them, so that all places are known before any digest is.
+        entries.iter_mut().for_each(|entry| {
+            if let EntryKind::File(file) = &mut entry.kind {
+                file.sha256 = Some(Box::new([0; 32]));
+            }
+        });
+    }
     if entries.is_empty() {
         return Err(Error::new("protect", SidecarError::Nothing));
     }
@@ -110,12 +121,23 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let out = FileOut::create(job.output, job.policy)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = Coding::new(&base, &catalog, &seen, &out, context, meter.as_ref()).run()?;
-    let (catalog, digests) = coded.into_catalog(catalog);
+    let (mut catalog, digests, anchors) = coded.into_catalog(catalog);
+    if job.sha256 {
+        add_sha256(&mut catalog, &base, &seen, context)?;
+    }
     check_unchanged(&base, &catalog, &seen)?;
     meter.finish();
-    let (root, _) = write_metadata(&catalog, &digests, Stats { entries: stats, base: way }, geometry, &out, context)?;
+    let (root, _) = write_metadata(
+        &catalog,
+        (&digests, &anchors),
+        Stats { entries: stats, base: way },
+        geometry,
+        &out,
+        context,
+    )?;
     out.commit(sidecar_len)?;
-    let count = |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
+    let count =
+        |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
     let group = catalog.groups[0];
     Ok(Protected {
         root,
@@ -153,7 +175,7 @@ fn way_to(home: &Path, base: &Path) -> Vec<u8> {
 /// Codes and writes the metadata; returns the root.
 fn write_metadata(
     catalog: &Catalog,
-    digests: &[ShortDigest],
+    (digests, anchors): (&[ShortDigest], &[u64]),
     stats: Stats,
     geometry: GroupGeometry,
     out: &FileOut,
@@ -161,6 +183,7 @@ fn write_metadata(
 ) -> Result<(Digest, u64)> {
     let mut bytes = catalog.head_bytes();
     bytes.extend_from_slice(digests.as_flattened());
+    anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
     let root = Catalog::root(&bytes);
     let area = catalog.areas[catalog.areas.len() - 1];
     let layout = Layout {
@@ -193,6 +216,44 @@ fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
     Ok(())
 }
 
+/// Reads all files once more, for their SHA-256.
+fn add_sha256(catalog: &mut Catalog, base: &Base, seen: &[u64], context: &Context<'_>) -> Result<()> {
+    let meter = context.meter("sha256", Some(catalog.files_len()));
+    let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).collect();
+    let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
+    Threads(context.settings.threads).run(files.len(), &|job| {
+        let nth = files[job];
+        let digest = sha256(base, &catalog.entries[nth].path, (nth, seen), meter.as_ref());
+        let digest = digest.map_err(|e| failure(base, catalog, nth as u32, e));
+        lock(&found).push((nth, digest));
+    });
+    for (nth, digest) in into_value(found) {
+        if let EntryKind::File(file) = &mut catalog.entries[nth].kind {
+            file.sha256 = Some(Box::new(digest?));
+        }
+    }
+    meter.finish();
+    Ok(())
+}
+
+fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Meter) -> io::Result<Digest> {
+    let mut file = base.read(path)?;
+    admit(seen, nth as u32, &file)?;
+    let mut hasher = PlainHasher::new(HashKind::Sha256);
+    let mut bytes = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut bytes) {
+            Ok(0) => return Ok(hasher.finish()),
+            Ok(n) => {
+                hasher.update(&bytes[..n]);
+                meter.add(n as u64);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
 /// The coding of all sets of a first generation.
 struct Coding<'a> {
     base: &'a Base,
@@ -202,6 +263,7 @@ struct Coding<'a> {
     out: &'a FileOut,
     meter: &'a dyn Meter,
     plan: Plan,
+    gear: Gear,
     /// Sets of which each is a column of a run.
     run_sets: u32,
     workers: usize,
@@ -216,6 +278,8 @@ struct Coded {
     digests: Vec<ShortDigest>,
     /// Of the bytes behind whole blocks: their chaining value, or the digest of a file that has no others.
     tails: Vec<Option<Digest>>,
+    /// Positions with their anchors.
+    anchors: Vec<(u64, u64)>,
 }
 
 impl<'a> Coding<'a> {
@@ -227,15 +291,16 @@ impl<'a> Coding<'a> {
         context: &'a Context<'a>,
         meter: &'a dyn Meter,
     ) -> Coding<'a> {
-        /// The most bytes of a row: as many as keep the disk and the hash busy.
-        const ROW: u64 = 128 << 10;
+        /// The most bytes of a row: as many as keep the hash busy, and few enough for all rows to stay in a cache.
+        const ROW: u64 = 32 << 10;
         let group = catalog.groups[0];
         let settings = &context.settings;
         stages::tell_work(group.code, HashKind::Blake3, settings.backend);
         let set_bytes = group.code.n() as u64 * u64::from(catalog.block);
         // Two thirds of the memory: the rest is for digests.
         let budget = settings.max_memory / 3 * 2;
-        let workers = settings.threads.min((budget / set_bytes).max(1) as usize).min(group.sets as usize).max(1);
+        let workers =
+            settings.threads.min((budget / set_bytes).max(1) as usize).min(group.sets as usize).max(1);
         let run_sets = (budget / (workers as u64 * set_bytes))
             .min(ROW / u64::from(catalog.block))
             .min(u64::from(group.sets).div_ceil(workers as u64))
@@ -244,6 +309,7 @@ impl<'a> Coding<'a> {
             values: vec![[0; 32]; group.positions() as usize],
             digests: vec![[0; 16]; (group.positions() + group.recovery()) as usize],
             tails: vec![None; catalog.entries.len()],
+            anchors: Vec::new(),
         };
         Coding {
             base,
@@ -253,6 +319,7 @@ impl<'a> Coding<'a> {
             out,
             meter,
             plan: Plan::encode(group.code, settings.backend),
+            gear: Gear::default(),
             run_sets,
             workers,
             results: Mutex::new(results),
@@ -390,6 +457,7 @@ fn put_blocks(
 #[derive(Default)]
 struct Found {
     values: Vec<(u64, Vec<Digest>)>,
+    anchors: Vec<(u64, u64)>,
     digests: Vec<(u64, Vec<ShortDigest>)>,
     tails: Vec<(u32, Digest)>,
     bytes: u64,
@@ -415,11 +483,18 @@ impl Found {
             }
             let mut values = vec![[0; 32]; bytes.len() / block as usize];
             blocks::values(bytes, block as usize, span.offset, &mut values);
+            let offsets = (span.offset..).step_by(block as usize).zip(bytes.chunks_exact(block as usize));
+            for (nth, (offset, bytes)) in (span.at / block..).zip(offsets) {
+                if has_anchor(offset) {
+                    self.anchors.push((nth, coding.gear.anchor(bytes)));
+                }
+            }
             self.digests.push((span.at / block, values.iter().map(shortened).collect()));
             self.values.push((span.at / block, values));
         }
         if let Some(packed) = packed {
-            let bytes = &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
+            let bytes =
+                &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
             self.digests.push((packed.start, plain_digests(bytes, block as usize)));
         }
     }
@@ -441,6 +516,7 @@ impl Found {
         for (at, digests) in &self.digests {
             coded.digests[*at as usize..][..digests.len()].copy_from_slice(digests);
         }
+        coded.anchors.extend_from_slice(&self.anchors);
         for (entry, tail) in &self.tails {
             coded.tails[*entry as usize] = Some(*tail);
         }
@@ -449,8 +525,11 @@ impl Found {
 
 impl Coded {
     /// The catalog with the digests of all files; and the digests of all shards.
-    fn into_catalog(self, mut catalog: Catalog) -> (Catalog, Vec<ShortDigest>) {
-        let Coded { values, digests, tails } = self;
+    fn into_catalog(self, mut catalog: Catalog) -> (Catalog, Vec<ShortDigest>, Vec<u64>) {
+        let Coded { values, digests, tails, mut anchors } = self;
+        // By position, which is by entry: the whole blocks of all files come first, in order.
+        anchors.sort_unstable();
+        let anchors = anchors.into_iter().map(|(_, anchor)| anchor).collect();
         for (entry, tail) in catalog.entries.iter_mut().zip(tails) {
             let EntryKind::File(file) = &mut entry.kind else { continue };
             file.blake3 = match (&file.runs[..], tail) {
@@ -466,6 +545,6 @@ impl Coded {
                 }
             };
         }
-        (catalog, digests)
+        (catalog, digests, anchors)
     }
 }

@@ -1,7 +1,7 @@
 //! What is there to protect: files, folders and links below a base, in the order of their paths.
 
 use super::error::SidecarError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::io::temporary::parent;
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
@@ -93,7 +93,7 @@ impl Tree {
             let place = resolved(path)?;
             if !place.starts_with(base) {
                 let outside = SidecarError::OutsideBase(base.to_path_buf());
-                return Err(Error::at("protect", path.as_path(), ErrorKind::Sidecar(outside)));
+                return Err(Error::at("protect", path.as_path(), outside));
             }
             let meta = fs::symlink_metadata(&place).map_err(|e| Error::io("read", path.as_path(), e))?;
             if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
@@ -163,7 +163,8 @@ impl Walk<'_> {
                 let fail = |e| Error::io("read", place.as_path(), e);
                 for entry in fs::read_dir(&place).map_err(fail)? {
                     let inner = entry.map_err(fail)?.path();
-                    let meta = fs::symlink_metadata(&inner).map_err(|e| Error::io("read", inner.as_path(), e))?;
+                    let meta =
+                        fs::symlink_metadata(&inner).map_err(|e| Error::io("read", inner.as_path(), e))?;
                     left.push((inner, meta));
                 }
             }

@@ -59,10 +59,12 @@ mod tests {
     fn pieces_and_blocks_fill_the_area() {
         for (blocks, pieces) in [(0, 2), (1, 2), (1, 9), (5, 2), (7, 3), (100, 128), (1000, 128), (36, 4)] {
             let (block, area) = (1024, Area { start: 4096, blocks, pieces, piece_len: 320 });
-            let mut parts: Vec<(u64, u64)> = (0..pieces.into()).map(|t| (area.piece(t, block), 320)).collect();
+            let mut parts: Vec<(u64, u64)> =
+                (0..pieces.into()).map(|t| (area.piece(t, block), 320)).collect();
             for nth in 0..blocks {
                 let (at, in_one_go) = area.block(nth, block);
-                let before = (0..u64::from(pieces)).filter(|t| t * blocks / u64::from(pieces - 1) <= nth).count();
+                let before =
+                    (0..u64::from(pieces)).filter(|t| t * blocks / u64::from(pieces - 1) <= nth).count();
                 assert_eq!(at, 4096 + nth * block + before as u64 * 320, "block {nth} of {area:?}");
                 assert_eq!(area.neighbours(nth), [before as u64 - 1, before as u64]);
                 assert!((1..in_one_go).all(|more| area.block(nth + more, block).0 == at + more * block));

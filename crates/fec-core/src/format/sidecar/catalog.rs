@@ -50,7 +50,10 @@ impl SidecarGroup {
     }
 }
 
-/// All of a catalog but the digests of the shards.
+/// A catalog with its digests and its anchors.
+pub type Parsed<'a> = (Catalog, &'a [ShortDigest], &'a [[u8; 8]]);
+
+/// All of a catalog but the digests of the shards and the anchors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
     /// Bytes of a block.
@@ -77,6 +80,11 @@ impl Catalog {
     /// Digests: of all positions and recovery shards.
     pub fn digests(&self) -> u64 {
         self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions() + group.recovery()))
+    }
+
+    /// Anchors of all files.
+    pub fn anchors(&self) -> u64 {
+        self.files().fold(0, |sum: u64, (_, file)| sum.saturating_add(file.anchors(self.block.into())))
     }
 
     /// The sum of the sizes of all files.
@@ -123,12 +131,12 @@ impl Catalog {
         out
     }
 
-    /// Parses a catalog; returns it with its digests: for each group those of its positions, then those of its recovery
-    /// shards.
+    /// Parses a catalog; returns it with its digests, for each group those of its positions and then those of its recovery
+    /// shards, and its anchors.
     ///
     /// # Errors
     /// The rule of section 17.2 that is broken.
-    pub fn parse(bytes: &[u8]) -> Result<(Catalog, &[ShortDigest]), FormatError> {
+    pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, FormatError> {
         const CUT: FormatError = FormatError::Catalog("it is shorter than it says");
         let (head, rest) = bytes.split_at_checked(HEAD_LEN).ok_or(CUT)?;
         let (version, features, block) = (u32_at(head, 0), u32_at(head, 4), u32_at(head, 8));
@@ -152,25 +160,39 @@ impl Catalog {
         let areas: Vec<Area> = areas.collect::<Result<_, _>>()?;
         let groups = groups_bytes.chunks_exact(RECORD_LEN).map(|bytes| group(bytes, &areas));
         let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
-        if areas.is_empty() {
-            return Err(FormatError::Catalog("it has no area"));
+        if areas.is_empty() || groups.is_empty() {
+            return Err(FormatError::Catalog("it has no area, or no group"));
+        }
+        let ends =
+            areas.iter().map(|area| area.start.saturating_add(area.len(block_len).unwrap_or(u64::MAX)));
+        if areas.iter().skip(1).zip(ends).any(|(next, end)| next.start < end) {
+            return Err(FormatError::Catalog("areas overlap, or are not in order"));
+        }
+        let mut shards: Vec<(u32, u64, u64)> =
+            groups.iter().map(|group| (group.area, group.first, group.first + group.recovery())).collect();
+        shards.sort_unstable();
+        if shards.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2 > pair[1].1) {
+            return Err(FormatError::Catalog("two groups share recovery shards"));
         }
         let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
-        let (digests, left) = rest.as_chunks();
         // Each position and recovery shard has a digest that is really there, so their number cannot be a lie.
         let catalog = Catalog { block, areas, groups, entries: Vec::new() };
-        if !left.is_empty() || digests.len() as u64 != catalog.digests() {
-            return Err(FormatError::Catalog("it has not one digest for each shard"));
-        }
+        let digests_len = catalog.digests().saturating_mul(DIGEST_LEN as u64);
+        let (digests, rest) =
+            split(rest, digests_len).ok_or(FormatError::Catalog("it has not one digest for each shard"))?;
+        let (digests, (anchors, left)) = (digests.as_chunks().0, rest.as_chunks());
         let entries = entry::parse(entries_bytes, entries, block_len)?;
         let catalog = Catalog { entries, ..catalog };
         let sizes = catalog.files().try_fold(0u64, |sum, (_, file)| sum.checked_add(file.size));
         if sizes != Some(u64_at(head, 32)) {
             return Err(FormatError::Catalog("the sum of the sizes is another"));
         }
+        if !left.is_empty() || anchors.len() as u64 != catalog.anchors() {
+            return Err(FormatError::Catalog("it has not one anchor for each block that should have one"));
+        }
         catalog.check_folders()?;
         catalog.check_places()?;
-        Ok((catalog, digests))
+        Ok((catalog, digests, anchors))
     }
 
     /// Nothing lies in anything but a folder.
@@ -207,7 +229,8 @@ impl Catalog {
         if !is_apart(&mut whole) || !is_apart(&mut packed) {
             return Err(FormatError::Catalog("two files share a place"));
         }
-        let ends = [whole.last().map_or(0, |last| last.1), packed.last().map_or(0, |last| last.1.div_ceil(block))];
+        let ends =
+            [whole.last().map_or(0, |last| last.1), packed.last().map_or(0, |last| last.1.div_ceil(block))];
         if ends.into_iter().any(|end| end > positions) {
             return Err(FormatError::Catalog("a file lies behind the last position"));
         }
@@ -289,15 +312,15 @@ mod tests {
             entries: entries.to_vec(),
         };
         let mut bytes = catalog.head_bytes();
-        bytes.extend((0..catalog.digests() * 16).map(|i| i as u8));
+        bytes.extend((0..catalog.digests() * 16 + catalog.anchors() * 8).map(|i| i as u8));
         (catalog, bytes)
     }
 
     #[test]
     fn catalogs_come_back() {
         let (catalog, bytes) = sample();
-        let (found, digests) = Catalog::parse(&bytes).unwrap();
-        assert_eq!((&found, digests.len()), (&catalog, 14));
+        let (found, digests, anchors) = Catalog::parse(&bytes).unwrap();
+        assert_eq!((&found, digests.len(), anchors.len()), (&catalog, 14, 2));
         assert_eq!((found.positions(), found.files_len()), (10, 3000 + 5 * 1024 + 1000));
     }
 
@@ -324,7 +347,7 @@ mod tests {
                 _ => panic!("it is a file"),
             }
         }
-        let changes: [(&str, Change); 13] = [
+        let changes: [(&str, Change); 16] = [
             ("runs overlap", |c| of(c, 4).runs[1].start = 1),
             ("tails overlap", |c| of(c, 6).tail = 7170),
             ("a tail in a whole block", |c| of(c, 6).tail = 5 * 1024),
@@ -338,12 +361,15 @@ mod tests {
             ("a link to itself", |c| c.entries[5].kind = EntryKind::HardLink(5)),
             ("recovery behind the area", |c| c.groups[0].first = 5),
             ("an area of one piece", |c| c.areas[0].pieces = 1),
+            ("areas overlap", |c| c.areas.push(c.areas[0])),
+            ("groups share shards", |c| c.groups.push(c.groups[0])),
+            ("no group", |c| c.groups.clear()),
         ];
         for (what, change) in changes {
             let (mut catalog, _) = sample();
             change(&mut catalog);
             let mut bytes = catalog.head_bytes();
-            bytes.extend(vec![0; catalog.digests() as usize * 16]);
+            bytes.extend(vec![0; catalog.digests() as usize * 16 + catalog.anchors() as usize * 8]);
             assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))), "{what}");
         }
     }

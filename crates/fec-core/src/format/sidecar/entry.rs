@@ -69,7 +69,21 @@ pub struct Run {
     pub count: u64,
 }
 
+/// Bytes of a file for each anchor, unless a block has more.
+const ANCHOR_EVERY: u64 = 1 << 16;
+
+/// Whether the whole block at this offset of a file has an anchor.
+pub fn has_anchor(offset: u64) -> bool {
+    offset.is_multiple_of(ANCHOR_EVERY)
+}
+
 impl FileEntry {
+    /// How many of its whole blocks have an anchor.
+    pub fn anchors(&self, block: u64) -> u64 {
+        let whole = FileEntry::whole_blocks(self.size, block) * block;
+        whole.div_ceil(ANCHOR_EVERY.max(block))
+    }
+
     /// How many whole blocks a file of so many bytes has.
     pub fn whole_blocks(size: u64, block: u64) -> u64 {
         if size > block { size / block } else { 0 }
@@ -144,7 +158,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     let (mut whole, mut packed) = (0, 0);
     let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
     let mut rest = Bytes(bytes);
-    let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
+    let mut entries: Vec<Entry> = Vec::new();
     for _ in 0..count {
         let before = entries.last().map_or(&[][..], |entry| &entry.path);
         let path = path(&mut rest, before)?;

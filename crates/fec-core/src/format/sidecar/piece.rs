@@ -55,7 +55,9 @@ impl Layout {
             return Err(FormatError::Damaged("a zero field of a layout"));
         }
         check_block(layout.block)?;
-        let is_possible = layout.generation > 0
+        let is_first = layout.before == [0; 32];
+        let is_possible = (layout.generation == 1) == is_first
+            && layout.generation > 0
             && layout.start < 1 << 62
             && layout.blocks < 1 << 50
             && layout.catalog_len <= metadata_len;
@@ -66,7 +68,9 @@ impl Layout {
 /// Fails when blocks may not have so many bytes.
 pub(super) fn check_block(block: u32) -> Result<(), FormatError> {
     let is_possible = block.is_power_of_two() && (1 << 10..=1 << 20).contains(&block);
-    is_possible.then_some(()).ok_or(FormatError::Catalog("a block has 1024 to 1,048,576 bytes, a power of two"))
+    is_possible
+        .then_some(())
+        .ok_or(FormatError::Catalog("a block has 1024 to 1,048,576 bytes, a power of two"))
 }
 
 /// The head of a piece: all of it but the proof and the shard.

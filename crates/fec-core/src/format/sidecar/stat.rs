@@ -56,9 +56,8 @@ impl Stats {
     /// [`FormatError::Catalog`].
     pub fn parse(bytes: &[u8], entries: usize) -> Result<Stats, FormatError> {
         let wrong = FormatError::Catalog;
-        let (stats, rest) = bytes
-            .split_at_checked(entries * STAT_LEN)
-            .ok_or(wrong("times and permissions end too early"))?;
+        let (stats, rest) =
+            bytes.split_at_checked(entries * STAT_LEN).ok_or(wrong("times and permissions end too early"))?;
         let (base_len, base) = rest.split_first_chunk().ok_or(wrong("the path of the base is missing"))?;
         if base.len() != usize::from(u16::from_le_bytes(*base_len)) || base.contains(&0) {
             return Err(wrong("the path of the base has another length"));

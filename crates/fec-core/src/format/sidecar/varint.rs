@@ -42,7 +42,9 @@ impl<'a> Bytes<'a> {
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 let is_shortest = byte != 0 || shift == 0;
-                return is_shortest.then_some(value).ok_or(FormatError::Catalog("a number has zeros in front"));
+                return is_shortest
+                    .then_some(value)
+                    .ok_or(FormatError::Catalog("a number has zeros in front"));
             }
         }
         Err(FormatError::Catalog("a number is too large"))

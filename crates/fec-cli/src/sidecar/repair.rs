@@ -1,0 +1,126 @@
+//! `fec repair` of a sidecar and what it protects.
+
+use super::report::word;
+use crate::args;
+use crate::failure::{Exit, Failure, Result};
+use crate::settings::{SCHEMA_VERSION, Settings};
+use fecfile::Context;
+use fecfile::names::{hex, show, show_bytes};
+use fecfile::sidecar::Sidecar;
+use fecfile::sidecar::examine::base_of;
+use fecfile::sidecar::repair::{Mend, Mended, repair};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    if args.force {
+        return Err(Failure::usage("repair: -f is for shard files")
+            .help("to make files what they were although somebody changed them, add --revert"));
+    }
+    let bars = settings.bars("repair");
+    let context = Context { settings: settings.library, progress: &bars };
+    let sidecar = Sidecar::open(path, args.root, &settings.library)?;
+    let base = base_of(&sidecar, args.base.as_deref())?;
+    let how = Mend {
+        revert: args.revert,
+        partial: args.partial,
+        out: args.output.as_deref(),
+        dry_run: args.dry_run,
+        sync: settings.library.sync,
+    };
+    let mended = repair(&sidecar, &base, &how, &context)?;
+    let report = Report::new(&sidecar, &mended, args, started);
+    settings.report(&report, &report.describe(), false)?;
+    Ok(match (mended.failed.is_empty() && mended.found.is_mendable(), mended.left.is_empty()) {
+        (false, _) => Exit::Lost,
+        (true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
+        (true, false) if args.output.is_none() => Exit::Mendable,
+        (true, _) => Exit::Done,
+    })
+}
+
+/// Entries that are listed before the rest is only counted.
+const LINES: usize = 50;
+
+/// What `repair` says of a sidecar, as text and JSON.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema_version: u32,
+    command: &'static str,
+    form: &'static str,
+    sidecar: String,
+    root: String,
+    /// Whether anything was written, or only would be.
+    written: bool,
+    mended: Vec<Entry>,
+    /// Changed by somebody, and left so.
+    left: Vec<Entry>,
+    failed: Vec<Entry>,
+    sidecar_mended: bool,
+    written_bytes: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry {
+    path: String,
+    was: &'static str,
+}
+
+impl Report {
+    fn new(sidecar: &Sidecar, mended: &Mended, args: &args::Repair, started: Instant) -> Report {
+        let state = |nth: usize| {
+            mended.found.entries.iter().find(|report| report.entry == nth).map(|r| word(r.state))
+        };
+        let entry = |nth: &usize| Entry {
+            path: show_bytes(&sidecar.catalog().entries[*nth].path),
+            was: state(*nth).unwrap_or("intact"),
+        };
+        let list = |entries: &[usize]| entries.iter().map(entry).collect();
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: "repair",
+            form: "sidecar",
+            sidecar: show(sidecar.path()),
+            root: hex(&sidecar.root()),
+            written: !args.dry_run,
+            mended: list(&mended.mended),
+            left: list(&mended.left),
+            failed: list(&mended.failed),
+            sidecar_mended: mended.sidecar,
+            written_bytes: mended.written,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let mut out = String::new();
+        let mut list = |entries: &[Entry], what: &str| {
+            for entry in entries.iter().take(LINES) {
+                out.push_str(&format!("  {what} {} (was {})\n", entry.path, entry.was));
+            }
+            if entries.len() > LINES {
+                out.push_str(&format!("  and {} more {what}\n", entries.len() - LINES));
+            }
+        };
+        let would = if self.written { "" } else { "would be " };
+        list(&self.mended, &format!("{would}mended"));
+        list(&self.failed, "not mended");
+        list(&self.left, "left as it is");
+        if self.mended.is_empty() && self.failed.is_empty() && self.left.is_empty() && !self.sidecar_mended {
+            out.push_str("all is intact: nothing to repair\n");
+        } else {
+            out.push_str(&format!("{would}mended: {}", self.mended.len()));
+            out.push_str(if self.sidecar_mended { ", and the sidecar\n" } else { "\n" });
+        }
+        if !self.left.is_empty() {
+            out.push_str(
+                "what was edited since it was protected is left as it is; --revert makes it what it was\n",
+            );
+        }
+        out.push_str(&format!("root {}\n", self.root));
+        out
+    }
+}

@@ -1,0 +1,114 @@
+//! What was found of files and of their sidecar.
+
+use super::bits::Bits;
+use super::moved::Moved;
+use crate::ranges::RangeList;
+use std::io;
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Every byte of the files and of the sidecar.
+    #[default]
+    All,
+    /// Whether files are there, and have their sizes and times; nothing of them is read, and nothing of the recovery shards.
+    Quick,
+    /// The sidecar alone.
+    Sidecar,
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// It is what it was.
+    Intact,
+    /// Its bytes are others, and nobody wrote to it: its size and time are those of old.
+    Rotten,
+    /// It was changed by somebody: its time, its size or its kind are others, and what is in it too.
+    Edited,
+    /// Bytes were inserted or taken away: what is behind stands at other places in it.
+    Shifted,
+    /// Nothing is there, and a file elsewhere is what it was.
+    Moved,
+    /// Nothing is there.
+    Missing,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// An entry that is not what it was.
+#[derive(Clone, Debug)]
+pub struct EntryReport {
+    /// The number of the entry in the catalog.
+    pub entry: usize,
+    /// What became of it.
+    pub state: State,
+    /// Bytes of it, as it was, that are not there any more.
+    pub damage: RangeList,
+    /// Why it cannot be opened or read.
+    pub cause: Option<io::ErrorKind>,
+    /// Where it is, from the base, if it was moved.
+    pub moved_to: Option<Box<[u8]>>,
+}
+
+/// How much of what was lost could be mended, and what more.
+#[derive(Clone, Debug, Default)]
+pub struct Margin {
+    /// Recovery shards of the set that has the fewest to spare, and how many of them are needed, or lost themselves.
+    pub of: u64,
+    /// Those that are used.
+    pub used: u64,
+    /// So many bytes more could be lost in one piece, wherever.
+    pub one_piece: u64,
+    /// Sets that have lost more than they can stand.
+    pub lost_sets: u64,
+    /// Bytes of files in them that are lost.
+    pub lost_bytes: u64,
+}
+
+/// What was found of files and sidecar.
+#[derive(Debug)]
+pub struct Examined {
+    /// Entries that are not intact, in order.
+    pub entries: Vec<EntryReport>,
+    /// Entries whose bytes are intact and whose time or permissions are others.
+    pub touched: u64,
+    /// Recovery shards.
+    pub recovery: u64,
+    /// Those of them that are not intact, or not in their place.
+    pub recovery_damaged: u64,
+    /// What can be mended.
+    pub margin: Margin,
+    /// Damage of the sidecar beside lost recovery shards and pieces.
+    pub sidecar_damage: Vec<String>,
+    /// Positions of the files that are not there, or not intact.
+    pub(super) erased: Bits,
+    /// What stands elsewhere than it did.
+    pub(super) moved: Moved,
+    /// Recovery shards that are not there or not intact, over all groups.
+    pub(super) recovery_erased: Bits,
+    /// Recovery shards that stand elsewhere than they should.
+    pub(super) recovery_displaced: Bits,
+}
+
+impl Examined {
+    /// Whether everything is as it was, the sidecar too.
+    pub fn is_intact(&self) -> bool {
+        self.entries.is_empty() && self.sidecar_is_intact()
+    }
+
+    /// Whether the sidecar itself is as it was.
+    pub fn sidecar_is_intact(&self) -> bool {
+        self.recovery_damaged == 0 && self.sidecar_damage.is_empty()
+    }
+
+    /// Whether all that is lost can be computed from what is left.
+    pub fn is_mendable(&self) -> bool {
+        self.margin.lost_sets == 0
+    }
+
+    /// Entries in this state.
+    pub fn count(&self, state: State) -> u64 {
+        self.entries.iter().filter(|report| report.state == state).count() as u64
+    }
+}

@@ -1,0 +1,495 @@
+//! Looks at files: each is compared with its digests in one pass.
+
+use super::Sidecar;
+use super::bits::Bits;
+use super::findings::{EntryReport, Examined, Margin, Scope, State};
+use super::hashing::{is_whole, plain_digests};
+use super::metadata::{LOST, NOTHING};
+use super::moved::Moved;
+use super::positions::{Any, PositionReader, Positions};
+use super::search::{FoundElsewhere, Search, Wanted};
+use crate::context::{Context, Meter};
+use crate::io::ReadAt;
+use crate::io::base::{Base, file_type};
+use crate::ranges::RangeList;
+use crate::stages::{self, Stage};
+use crate::threads::Threads;
+use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::sidecar::catalog::shortened;
+use fec_core::format::sidecar::stat::Stat;
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use rustix::fs::FileType;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of a file that are looked at in one go: a number of blocks that is a power of two.
+const CHUNK: u64 = 4 << 20;
+
+/// Bytes that are read and hashed at a time: they stay in the cache on the way.
+const PIECE: u64 = 128 << 10;
+
+/// A chunk of a file, or all of a small one.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    entry: u32,
+    chunk: u64,
+}
+
+/// What is known of a file whose chunks are looked at one by one.
+struct Pending {
+    left: u64,
+    /// The value of each chunk.
+    values: Vec<Option<Digest>>,
+    report: FileReport,
+}
+
+/// What was found of a file's bytes.
+#[derive(Clone, Debug, Default)]
+struct FileReport {
+    /// Whole blocks that are not intact: by number in the file.
+    bad: Vec<Range<u64>>,
+    /// Whether what is behind the whole blocks has to be looked at by its position.
+    is_tail_unknown: bool,
+    cause: Option<io::ErrorKind>,
+    /// Whether the file's own digest is right; `None` if it was not computed.
+    is_whole: Option<bool>,
+}
+
+/// Looks at all files.
+pub(super) struct Files<'a> {
+    pub(super) sidecar: &'a Sidecar,
+    pub(super) base: &'a Base,
+    pub(super) positions: &'a Positions,
+    pub(super) meter: &'a dyn Meter,
+    pub(super) scope: Scope,
+}
+
+impl Files<'_> {
+    pub(super) fn look(&self, context: &Context<'_>) -> Examined {
+        let catalog = &self.sidecar.catalog;
+        let mut states = vec![State::Intact; catalog.entries.len()];
+        let mut touched = 0;
+        let mut reports: Vec<(usize, FileReport)> = Vec::new();
+        let mut jobs = Vec::new();
+        let looks_at = if self.scope == Scope::Sidecar { 0 } else { catalog.entries.len() };
+        for (nth, entry) in catalog.entries.iter().enumerate().take(looks_at) {
+            let (state, is_touched) = self.state_by_stat(nth);
+            states[nth] = state;
+            touched += u64::from(is_touched);
+            if let EntryKind::File(file) = &entry.kind {
+                match state {
+                    State::Missing => reports.push((nth, self.all_lost(file))),
+                    _ if self.scope == Scope::Quick => {}
+                    _ => jobs.extend((0..self.chunks(file)).map(|chunk| Job { entry: nth as u32, chunk })),
+                }
+            }
+        }
+        reports.extend(self.look_at(&jobs, context));
+        reports.sort_unstable_by_key(|(nth, _)| *nth);
+        let mut erased = Bits::new(catalog.positions());
+        self.erase_lost(&mut erased);
+        let wanted = |(nth, report): &(usize, FileReport)| Wanted {
+            entry: *nth,
+            blocks: report.bad.clone(),
+            is_missing: states[*nth] == State::Missing,
+        };
+        let wanted: Vec<Wanted> = reports.iter().map(wanted).collect();
+        let names = self.other_names(&states);
+        let found = match self.scope {
+            Scope::Quick => FoundElsewhere::default(),
+            _ => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
+        };
+        self.settle(&mut reports, &found.moved, &mut erased);
+        for (nth, state) in states.iter_mut().enumerate() {
+            *state = match *state {
+                State::Missing if found.renamed.contains_key(&nth) => State::Moved,
+                State::Edited | State::Intact if found.shifted.contains(&nth) => State::Shifted,
+                same => same,
+            };
+        }
+        let mut entries = Vec::new();
+        let mut of_files = reports.into_iter().peekable();
+        for (nth, entry) in catalog.entries.iter().enumerate() {
+            let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
+            let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            entries.extend(
+                report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
+            );
+        }
+        Examined {
+            entries,
+            touched,
+            recovery: 0,
+            recovery_damaged: 0,
+            margin: Margin::default(),
+            sidecar_damage: Vec::new(),
+            erased,
+            moved: found.moved,
+            recovery_erased: Bits::default(),
+            recovery_displaced: Bits::default(),
+        }
+    }
+
+    /// Missing files, each with another of its names under which it is whole.
+    fn other_names(&self, states: &[State]) -> Vec<(usize, Box<[u8]>)> {
+        let mut names: Vec<(usize, Box<[u8]>)> = Vec::new();
+        for (entry, state) in self.sidecar.catalog.entries.iter().zip(states) {
+            if let EntryKind::HardLink(of) = entry.kind
+                && *state == State::Intact
+                && states[of as usize] == State::Missing
+                && names.iter().all(|(file, _)| *file != of as usize)
+            {
+                names.push((of as usize, entry.path.clone()));
+            }
+        }
+        names
+    }
+
+    /// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
+    /// whether only its time or permissions are.
+    fn state_by_stat(&self, nth: usize) -> (State, bool) {
+        let entry = &self.sidecar.catalog.entries[nth];
+        let stat = match self.base.stat(&entry.path) {
+            Ok(stat) => stat,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return (State::Missing, false);
+            }
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return (State::Missing, false),
+            Err(_) => return (State::Unreadable, false),
+        };
+        let kind = file_type(&stat);
+        let is_same = |is: bool| if is { State::Intact } else { State::Edited };
+        match &entry.kind {
+            EntryKind::Folder => (is_same(kind == FileType::Directory), false),
+            EntryKind::Symlink(target) => {
+                let is_same_target =
+                    || self.base.link_target(&entry.path).is_ok_and(|found| found == **target);
+                (is_same(kind == FileType::Symlink && is_same_target()), false)
+            }
+            EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
+                (State::Edited, false)
+            }
+            EntryKind::HardLink(of) => {
+                let first = &self.sidecar.catalog.entries[*of as usize];
+                let is_one = match (self.base.stat(&first.path), &first.kind) {
+                    (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
+                    // The file has lost its first name: this one has its bytes, or others.
+                    (Err(_), EntryKind::File(file)) => self
+                        .base
+                        .read(&entry.path)
+                        .is_ok_and(|found| is_whole(&found, file, self.block()).unwrap_or(false)),
+                    _ => false,
+                };
+                (is_same(is_one), false)
+            }
+            EntryKind::File(file) => {
+                let recorded = self.sidecar.stats.entries[nth];
+                // Their types are others on other systems.
+                #[allow(clippy::unnecessary_cast)]
+                let found = Stat {
+                    seconds: stat.st_mtime as i64,
+                    nanos: stat.st_mtime_nsec as u32,
+                    mode: (stat.st_mode & 0o7777) as u16,
+                };
+                let is_executable = stat.st_mode & 0o100 != 0;
+                let is_same_time = (found.seconds, found.nanos) == (recorded.seconds, recorded.nanos);
+                let is_same_size = stat.st_size as u64 == file.size;
+                let looks_same = is_same_time && is_same_size && is_executable == file.is_executable;
+                (is_same(looks_same), found != recorded)
+            }
+        }
+    }
+
+    fn chunks(&self, file: &FileEntry) -> u64 {
+        file.size.div_ceil(CHUNK).max(1)
+    }
+
+    fn block(&self) -> u64 {
+        self.sidecar.catalog.block.into()
+    }
+
+    fn all_lost(&self, file: &FileEntry) -> FileReport {
+        let blocks = FileEntry::whole_blocks(file.size, self.block());
+        let bad = (blocks > 0).then_some(0..blocks).into_iter().collect();
+        FileReport { bad, is_tail_unknown: false, cause: None, is_whole: Some(false) }
+    }
+
+    /// Looks at chunks on all threads.
+    fn look_at(&self, jobs: &[Job], context: &Context<'_>) -> Vec<(usize, FileReport)> {
+        let next = AtomicUsize::new(0);
+        let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
+        let pending: Mutex<std::collections::HashMap<u32, Pending>> = Mutex::default();
+        let workers = context.settings.threads.min(jobs.len()).max(1);
+        Threads(workers).run(workers, &|_| {
+            let mut looker = Looker { files: self, buffer: Vec::new(), open: None };
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
+                    continue;
+                };
+                let chunks = self.chunks(file);
+                let (value, report) = looker.look(job, file, chunks == 1);
+                if chunks == 1 {
+                    if report.is_whole != Some(true) {
+                        lock(&done).push((job.entry as usize, report));
+                    }
+                    continue;
+                }
+                let mut pending = lock(&pending);
+                let of_file = pending.entry(job.entry).or_insert_with(|| Pending {
+                    left: chunks,
+                    values: vec![None; chunks as usize],
+                    report: FileReport::default(),
+                });
+                of_file.values[job.chunk as usize] = value;
+                of_file.report.bad.extend(report.bad);
+                of_file.report.cause = of_file.report.cause.or(report.cause);
+                of_file.left -= 1;
+                if of_file.left == 0 {
+                    let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
+                        continue;
+                    };
+                    drop(pending);
+                    let values: Option<Vec<Digest>> = values.into_iter().collect();
+                    report.is_whole = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
+                    if report.is_whole != Some(true) {
+                        report.bad.sort_unstable_by_key(|range| range.start);
+                        lock(&done).push((job.entry as usize, report));
+                    }
+                }
+            }
+        });
+        into_value(done)
+    }
+
+    /// Positions that were lost before: marked as such, or of nothing that has a name any more.
+    fn erase_lost(&self, erased: &mut Bits) {
+        let covered = self.positions.covered(self.sidecar.catalog.positions());
+        let mut first = 0;
+        for (nth, group) in self.sidecar.catalog.groups.iter().enumerate() {
+            for position in 0..group.positions() {
+                let at = first + position;
+                let is_lost = match self.sidecar.position_digest(nth, position) {
+                    NOTHING => false,
+                    LOST => true,
+                    _ => !covered.get(at),
+                };
+                if is_lost {
+                    erased.set(at);
+                }
+            }
+            first += group.positions();
+        }
+    }
+
+    /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
+    /// tells whether the tail is.
+    fn settle(&self, reports: &mut [(usize, FileReport)], moved: &Moved, erased: &mut Bits) {
+        let block = self.block();
+        let mut reader =
+            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
+        let mut position = vec![0; block as usize];
+        for (nth, report) in reports.iter_mut() {
+            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            for range in &report.bad {
+                let bytes = range.start * block..range.end * block;
+                let positions = self.positions.of_bytes(&self.sidecar.catalog, *nth, bytes);
+                let is_moved =
+                    |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
+                let lost = positions.into_iter().flatten().filter(|position| !is_moved(position));
+                lost.for_each(|position| erased.set(position));
+            }
+            let tail = file.tail_len(block);
+            if tail == 0 {
+                continue;
+            }
+            let at = file.tail / block;
+            let mut is_there = true;
+            let _ = reader.fill(at, &mut position, |_, _| -> std::result::Result<(), ()> {
+                is_there = false;
+                Ok(())
+            });
+            let found = plain_digests(&position, block as usize)[0];
+            report.is_tail_unknown = !(is_there && found == self.digest_of(at));
+            if report.is_tail_unknown {
+                erased.set(at);
+            }
+        }
+    }
+
+    fn digest_of(&self, position: u64) -> [u8; 16] {
+        self.sidecar.digest_of(position)
+    }
+
+    /// The digests of a file's whole blocks, from number `first` on.
+    fn digests<'b>(&'b self, file: &'b FileEntry, first: u64) -> impl Iterator<Item = [u8; 16]> + 'b {
+        let mut before = 0;
+        let runs = file.runs.iter().filter_map(move |run| {
+            let skipped = first.saturating_sub(before).min(run.count);
+            before += run.count;
+            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
+        });
+        runs.flatten().map(|position| self.digest_of(position))
+    }
+
+    /// What to tell of an entry; `None` if it is intact.
+    fn entry_report(
+        &self,
+        nth: usize,
+        kind: &EntryKind,
+        state: State,
+        report: Option<FileReport>,
+    ) -> Option<EntryReport> {
+        let mut damage = RangeList::default();
+        let EntryKind::File(file) = kind else {
+            return (state != State::Intact).then_some(EntryReport {
+                entry: nth,
+                state,
+                damage,
+                cause: None,
+                moved_to: None,
+            });
+        };
+        // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
+        let report = match report {
+            Some(report) => report,
+            None if state == State::Edited
+                && (self.scope == Scope::Quick || !self.may_execute_as_before(nth, file)) =>
+            {
+                FileReport::default()
+            }
+            None if state == State::Unreadable => FileReport::default(),
+            None => return None,
+        };
+        let block = self.block();
+        for range in &report.bad {
+            damage.add(range.start * block, (range.end * block).min(file.size));
+        }
+        let whole = FileEntry::whole_blocks(file.size, block) * block;
+        if report.is_tail_unknown && whole < file.size {
+            damage.add(whole, file.size);
+        }
+        let state = match state {
+            State::Intact if report.cause.is_some() => State::Unreadable,
+            State::Intact => State::Rotten,
+            other => other,
+        };
+        Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })
+    }
+
+    fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {
+        let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
+        stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
+    }
+}
+
+/// Reads and hashes on one thread.
+struct Looker<'a> {
+    files: &'a Files<'a>,
+    buffer: Vec<u8>,
+    open: Option<(u32, File)>,
+}
+
+impl Looker<'_> {
+    /// Looks at a chunk; returns its value in the file's tree, unless it is all of the file.
+    fn look(&mut self, job: &Job, file: &FileEntry, is_all: bool) -> (Option<Digest>, FileReport) {
+        let block = self.files.block();
+        let start = job.chunk * CHUNK;
+        let len = (file.size - start).min(CHUNK);
+        let whole = (FileEntry::whole_blocks(file.size, block) * block).clamp(start, start + len) - start;
+        let mut report = FileReport::default();
+        self.buffer.resize(PIECE.max(block).min(file.size.next_multiple_of(64)) as usize, 0);
+        let mut values = vec![[0; 32]; (whole / block) as usize];
+        let mut expected = self.files.digests(file, start / block);
+        let mut cause = None;
+        for at in (0..whole).step_by(self.buffer.len().max(1)) {
+            let piece = (whole - at).min(self.buffer.len() as u64);
+            let error = self.read(job.entry, start + at, piece as usize);
+            cause = cause.or(error);
+            let _stage = stages::enter(Stage::Hash, piece);
+            let (first, count) = ((at / block) as usize, (piece / block) as usize);
+            let values = &mut values[first..first + count];
+            blocks::values(&self.buffer[..piece as usize], block as usize, start + at, values);
+            for (nth, value) in ((start + at) / block..).zip(&*values) {
+                if expected.next() != Some(shortened(value)) {
+                    match report.bad.last_mut() {
+                        Some(last) if last.end == nth => last.end += 1,
+                        _ => report.bad.push(nth..nth + 1),
+                    }
+                }
+            }
+        }
+        drop(expected);
+        let tail_len = (len - whole) as usize;
+        let error =
+            if tail_len > 0 || len == 0 { self.read(job.entry, start + whole, tail_len) } else { None };
+        cause = cause.or(error);
+        self.files.meter.add(len);
+        let _stage = stages::enter(Stage::Hash, tail_len as u64);
+        let tail = &self.buffer[..tail_len];
+        let has_rest = is_longer(self.open.as_ref(), file.size);
+        report.cause = cause.map(|e| e.kind());
+        let is_read = report.cause.is_none() && !has_rest;
+        let is_small = values.is_empty() && is_all;
+        if !tail.is_empty() && !is_small {
+            values.push(blocks::tail_value(tail, start + whole));
+        }
+        if is_all {
+            let digest = match values.len() {
+                0 => HashKind::Blake3.digest(tail),
+                _ => blocks::root(&values),
+            };
+            report.is_whole = Some(is_read && digest == file.blake3);
+            return (None, report);
+        }
+        let value = is_read.then(|| blocks::subtree(&values));
+        (value, report)
+    }
+
+    /// Reads what can be read into the buffer; the rest is zeros. Returns the first error other than an early end, which the
+    /// digests tell.
+    fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
+        let _stage = stages::enter(Stage::Read, len as u64);
+        let bytes = &mut self.buffer[..len];
+        if self.open.as_ref().is_none_or(|(of, _)| *of != entry) {
+            let path = &self.files.sidecar.catalog.entries[entry as usize].path;
+            match self.files.base.read(path) {
+                Ok(file) => self.open = Some((entry, file)),
+                Err(e) => {
+                    self.open = None;
+                    bytes.fill(0);
+                    return Some(e);
+                }
+            }
+        }
+        let (_, file) = self.open.as_ref()?;
+        if file.read_exact_at(start, bytes).is_ok() {
+            return None;
+        }
+        let (mut filled, mut error) = (0, None);
+        while filled < len {
+            match file.read_at(start + filled as u64, &mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    // A sector that cannot be read is lost; what is behind it may not be.
+                    let lost = (4096 - (start as usize + filled) % 4096).min(len - filled);
+                    bytes[filled..filled + lost].fill(0);
+                    filled += lost;
+                    error.get_or_insert(e);
+                }
+            }
+        }
+        bytes[filled..].fill(0);
+        error
+    }
+}
+
+/// Whether a file has more bytes than it had.
+fn is_longer(open: Option<&(u32, File)>, size: u64) -> bool {
+    open.is_some_and(|(_, file)| file.metadata().is_ok_and(|meta| meta.len() > size))
+}

@@ -1,0 +1,48 @@
+//! Bytes of files that stand elsewhere than they did.
+
+use std::ops::Range;
+
+/// Bytes that belong at an address (position · block, and the byte in the block), and stand in a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MovedSpan {
+    pub(super) at: u64,
+    pub(super) len: u64,
+    /// The number of the source.
+    pub(super) source: u32,
+    pub(super) offset: u64,
+}
+
+impl MovedSpan {
+    pub(super) fn end(&self) -> u64 {
+        self.at + self.len
+    }
+}
+
+/// All that was found elsewhere. No two spans overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved {
+    spans: Vec<MovedSpan>,
+    /// Paths from the base of the files that they stand in.
+    pub(super) sources: Vec<Box<[u8]>>,
+}
+
+impl Moved {
+    pub(super) fn new(mut spans: Vec<MovedSpan>, sources: Vec<Box<[u8]>>) -> Moved {
+        spans.sort_unstable_by_key(|span| span.at);
+        Moved { spans, sources }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The spans that lie in these addresses, cut to them.
+    pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = MovedSpan> {
+        let first = self.spans.partition_point(|span| span.end() <= range.start);
+        let spans = self.spans[first..].iter().take_while(move |span| span.at < range.end);
+        spans.map(move |span| {
+            let (start, end) = (span.at.max(range.start), span.end().min(range.end));
+            MovedSpan { at: start, len: end - start, offset: span.offset + (start - span.at), ..*span }
+        })
+    }
+}

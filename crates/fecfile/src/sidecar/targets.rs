@@ -1,0 +1,384 @@
+//! The files that a repair writes: damaged ones where they are, missing ones under a temporary name until they are whole.
+
+use super::Sidecar;
+use super::bits::Bits;
+use super::hashing::is_whole;
+use super::positions::{PositionReader, Positions, Span};
+use super::rebuild::Sink;
+use crate::error::{Error, Result};
+use crate::io::base::{self, Base};
+use crate::io::temporary::Temporary;
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use rustix::fs::{Mode, OFlags};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+/// What is done with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// It stays as it is.
+    Leave,
+    /// What is damaged of it is written where it is.
+    Mend,
+    /// It is made anew.
+    Make {
+        /// It takes the place of something that is there.
+        replace: bool,
+    },
+}
+
+/// Takes a recovery shard: its group, its number there, and its bytes.
+pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
+
+/// Files that are kept open.
+const OPEN: usize = 256;
+
+/// The files that are written.
+pub(super) struct Targets<'a> {
+    sidecar: &'a Sidecar,
+    positions: &'a Positions,
+    /// Where they are written.
+    base: &'a Base,
+    pub(super) actions: Vec<Action>,
+    open: HashMap<u32, File>,
+    /// Holds new files, by the numbers of their entries.
+    room: Option<(Temporary, Base)>,
+    sync: bool,
+    /// Called while files are written to that are there already.
+    beat: &'a dyn Fn(),
+    /// What is written into the sidecar itself.
+    recovery: &'a mut PutRecovery<'a>,
+    /// Bytes of files that were written.
+    pub(super) written: u64,
+}
+
+impl<'a> Targets<'a> {
+    pub(super) fn new(
+        sidecar: &'a Sidecar,
+        positions: &'a Positions,
+        base: &'a Base,
+        actions: Vec<Action>,
+        sync: bool,
+        beat: &'a dyn Fn(),
+        recovery: &'a mut PutRecovery<'a>,
+    ) -> Targets<'a> {
+        Targets {
+            sidecar,
+            positions,
+            base,
+            actions,
+            open: HashMap::new(),
+            room: None,
+            sync,
+            beat,
+            recovery,
+            written: 0,
+        }
+    }
+
+    fn entry(&self, entry: u32) -> (&'a [u8], Option<&'a FileEntry>) {
+        let entry = &self.sidecar.catalog.entries[entry as usize];
+        match &entry.kind {
+            EntryKind::File(file) => (&entry.path, Some(file)),
+            _ => (&entry.path, None),
+        }
+    }
+
+    fn fail(&self, entry: u32) -> impl Fn(io::Error) -> Error + use<> {
+        let place = self.base.place(self.entry(entry).0);
+        move |e| Error::io("write", place.as_path(), e)
+    }
+
+    /// The folder for new files, in the base, so that they can be renamed from there.
+    fn room(&mut self) -> Result<&Base> {
+        if self.room.is_none() {
+            let fail = |e| Error::io("create", self.base.path(), e);
+            let make = |path: &Path| {
+                let name = path.file_name().unwrap_or_default().as_bytes();
+                self.base.holder(name)?.create_folder(0o700)
+            };
+            let (temporary, ()) = Temporary::beside(&self.base.path().join("x"), make).map_err(fail)?;
+            let room = Base::open(temporary.path()).map_err(fail)?;
+            self.room = Some((temporary, room));
+        }
+        Ok(&self.room.as_ref().expect("it was just made").1)
+    }
+
+    /// The open file of an entry that is mended or made.
+    fn file(&mut self, entry: u32) -> Result<&File> {
+        if !self.open.contains_key(&entry) {
+            if self.open.len() >= OPEN {
+                self.open.clear();
+            }
+            let (path, of) = self.entry(entry);
+            let size = of.map_or(0, |of| of.size);
+            let fail = self.fail(entry);
+            let file = match self.actions[entry as usize] {
+                Action::Make { .. } => {
+                    let name = entry.to_string();
+                    let room = self.room()?;
+                    match room.write(name.as_bytes()) {
+                        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                            let file =
+                                room.holder(name.as_bytes()).and_then(|holder| holder.create_file(0o600));
+                            let file = file.map_err(&fail)?;
+                            file.set_len(size).map_err(&fail)?;
+                            file
+                        }
+                        opened => opened.map_err(&fail)?,
+                    }
+                }
+                _ => self.base.write(path).map_err(&fail)?,
+            };
+            self.open.insert(entry, file);
+        }
+        Ok(&self.open[&entry])
+    }
+
+    fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
+        let fail = self.fail(span.entry);
+        if self.actions[span.entry as usize] == Action::Mend {
+            (self.beat)();
+        }
+        self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Fills a new file with what is there of it; the rest is computed.
+    pub(super) fn fill(&mut self, entry: u32, reader: &mut PositionReader<'_>, erased: &Bits) -> Result<()> {
+        let block = u64::from(self.sidecar.catalog.block);
+        let most = ((1 << 20) / block).max(1);
+        let mut bytes = vec![0; (most * block) as usize];
+        let Some(of) = self.entry(entry).1 else { return Ok(()) };
+        for range in self.positions.of_bytes(&self.sidecar.catalog, entry as usize, 0..of.size) {
+            let mut at = range.start;
+            while at < range.end {
+                if erased.get(at) {
+                    at += 1;
+                    continue;
+                }
+                let count = (at..range.end.min(at + most))
+                    .take_while(|position| !erased.get(*position))
+                    .count() as u64;
+                let bytes = &mut bytes[..(count * block) as usize];
+                // What cannot be read any more shows when the file is compared with its digest.
+                let _ = reader.fill(at, bytes, |_, _| Ok::<(), ()>(()));
+                let spans: Vec<Span> = self.positions.within(at..at + count).collect();
+                for span in spans.iter().filter(|span| span.entry == entry) {
+                    self.put(span, &bytes[(span.at - at * block) as usize..][..span.len as usize])?;
+                }
+                at += count;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes folders and links that are missing, and gives new files their names. Returns the entries that could not be
+    /// made what they were.
+    pub(super) fn finish(&mut self) -> Result<Vec<usize>> {
+        let mut failed = Vec::new();
+        // What is empty was not written to yet.
+        for entry in 0..self.actions.len() as u32 {
+            if let (Action::Make { .. }, Some(_)) = (self.actions[entry as usize], self.entry(entry).1) {
+                self.file(entry)?;
+            }
+        }
+        self.open.clear();
+        // New files all at once where there are many: each by itself would wait for the disk.
+        if let (true, Some((temporary, _))) = (self.sync, &self.room) {
+            let folder = File::open(temporary.path()).map_err(|e| Error::io("sync", temporary.path(), e))?;
+            rustix::fs::syncfs(&folder).map_err(|e| Error::io("sync", temporary.path(), e.into()))?;
+        }
+        for entry in 0..self.actions.len() {
+            let is_done = match self.actions[entry] {
+                Action::Leave => true,
+                Action::Mend => self.mended(entry)?,
+                Action::Make { replace } => self.made(entry, replace)?,
+            };
+            if !is_done {
+                failed.push(entry);
+            }
+        }
+        // Folders last: whatever was made in them has changed their times.
+        for entry in (0..self.actions.len()).rev() {
+            let of = &self.sidecar.catalog.entries[entry];
+            if let (Action::Make { .. }, EntryKind::Folder) = (self.actions[entry], &of.kind) {
+                let stat = self.sidecar.stats.entries[entry];
+                let holder = self.base.holder(&of.path);
+                let _ = holder.and_then(|holder| holder.set_modified(stat.seconds, stat.nanos));
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Whether a file that was mended is whole; then it has its time of old.
+    fn mended(&mut self, entry: usize) -> Result<bool> {
+        let (path, of) = self.entry(entry as u32);
+        let fail = self.fail(entry as u32);
+        let Some(of) = of else { return Ok(true) };
+        let file = self.base.write(path).map_err(&fail)?;
+        if file.metadata().map_err(&fail)?.len() != of.size {
+            file.set_len(of.size).map_err(&fail)?;
+        }
+        let is_whole = is_whole(&file, of, self.sidecar.catalog.block.into()).map_err(&fail)?;
+        // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
+        self.dress(&file, entry, false).map_err(&fail)?;
+        if self.sync {
+            file.sync_all().map_err(&fail)?;
+        }
+        Ok(is_whole)
+    }
+
+    /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
+    fn dress(&self, file: &File, entry: usize, is_new: bool) -> io::Result<()> {
+        let stat = self.sidecar.stats.entries[entry];
+        let is_executable =
+            matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
+        let mode = if is_new {
+            u32::from(stat.mode) & 0o777
+        } else {
+            file.metadata()?.permissions().mode() & 0o7777
+        };
+        let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        base::set_modified(file, stat.seconds, stat.nanos)
+    }
+
+    /// Gives an entry that was made its place; false if it is not what it was.
+    fn made(&mut self, entry: usize, replace: bool) -> Result<bool> {
+        let fail = self.fail(entry as u32);
+        let of = &self.sidecar.catalog.entries[entry];
+        let stat = self.sidecar.stats.entries[entry];
+        self.make_folders(&of.path).map_err(&fail)?;
+        let holder = self.base.holder(&of.path).map_err(&fail)?;
+        match &of.kind {
+            EntryKind::Folder => {
+                let mode = stat.mode & 0o777 | 0o700;
+                match holder.create_folder(mode) {
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                    done => done.map_err(&fail)?,
+                }
+                return Ok(true);
+            }
+            EntryKind::Symlink(target) => {
+                self.make_link(&holder, replace, |at| at.create_link(target)).map_err(&fail)?
+            }
+            EntryKind::HardLink(first) => {
+                let first =
+                    self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
+                self.make_link(&holder, replace, |at| at.create_hard_link(&first)).map_err(&fail)?;
+                return Ok(true);
+            }
+            EntryKind::File(file) => {
+                let name = OsString::from(entry.to_string());
+                let block = self.sidecar.catalog.block.into();
+                let room = self.room()?;
+                let new = room.write(name.as_bytes()).map_err(&fail)?;
+                if !is_whole(&new, file, block).map_err(&fail)? {
+                    return Ok(false);
+                }
+                let from = room.holder(name.as_bytes()).map_err(&fail)?;
+                self.dress(&new, entry, true).map_err(&fail)?;
+                match from.rename(&holder, replace) {
+                    Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
+                        self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
+                    }
+                    done => done.map_err(&fail)?,
+                }
+            }
+        }
+        if let EntryKind::Symlink(_) = of.kind {
+            let _ = holder.set_modified(stat.seconds, stat.nanos);
+        }
+        if self.sync {
+            holder.sync().map_err(&fail)?;
+        }
+        Ok(true)
+    }
+
+    /// Makes a link under a name, or under another that then takes the name.
+    fn make_link(
+        &self,
+        holder: &base::Holder<'_>,
+        replace: bool,
+        make: impl Fn(&base::Holder<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if !replace {
+            return make(holder);
+        }
+        let name = OsString::from(format!(".fec-{}-link.tmp", std::process::id()));
+        let other = holder.sibling(&name)?;
+        let _ = other.remove();
+        make(&other)?;
+        other.rename(holder, true)
+    }
+
+    /// A new file into a folder of another file system.
+    fn copy_across(&self, new: &File, entry: usize, to: &base::Holder<'_>, replace: bool) -> io::Result<()> {
+        let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
+        let beside = to.sibling(&name)?;
+        let mut copy = beside.create_file(0o600)?;
+        let mut source = new;
+        io::Seek::seek(&mut source, io::SeekFrom::Start(0))?;
+        let copied = io::copy(&mut source, &mut copy)
+            .and_then(|_| self.dress(&copy, entry, true))
+            .and_then(|()| copy.sync_all())
+            .and_then(|()| beside.rename(to, replace));
+        if copied.is_err() {
+            let _ = beside.remove();
+        }
+        copied
+    }
+
+    /// Makes the folders that a path lies in, as far as they are not there and have no entry of their own.
+    fn make_folders(&self, path: &[u8]) -> io::Result<()> {
+        for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            match self.base.stat(&path[..at]) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    self.base.holder(&path[..at])?.create_folder(0o777)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything on the disk, and removes the room for new files.
+    pub(super) fn end(self) -> Result<()> {
+        if let Some((temporary, room)) = self.room {
+            drop(room);
+            drop(temporary);
+        }
+        if self.sync {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = rustix::fs::open(self.base.path(), flags, Mode::empty());
+            if let Ok(folder) = folder {
+                let _ = rustix::fs::fsync(folder);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Targets<'_> {
+    fn position(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        let base = position * u64::from(self.sidecar.catalog.block);
+        let spans: Vec<Span> = self.positions.within(position..position + 1).collect();
+        for span in spans {
+            if self.actions[span.entry as usize] != Action::Leave {
+                self.put(&span, &bytes[(span.at - base) as usize..][..span.len as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
+        (self.recovery)(group, shard, bytes)
+    }
+}
