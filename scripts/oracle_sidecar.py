@@ -27,6 +27,7 @@ from fractions import Fraction
 from oracle import (B3_IV, BLAKE3, CHUNK_END, CHUNK_START, EXIT, LAST, PARENT, WORK, WORST, ZERO32, Fault, Geo, Group, Notes, align, b3_compress,
                     blake3_package, block_lanes, ceil_div, check_geometry, check_version, crc32c, digest, digests, evaluate, flipped, follow_proof,
                     generate, group_of, group_root, lanes_to_hashes, own_blake3, pack, padded, plan, proof_size, put_crc, raise_worst, restore_group, store, unpack)
+from oracle_stream import MASK, Draws
 
 SIDECAR = 3                                             # §4 form
 MAGIC_P = bytes.fromhex("89666563500D0A1A")             # §17.4 piece
@@ -36,7 +37,9 @@ KINDS = (FILE, FILE | EXECUTABLE, FILE | WITH_SHA256, FILE | EXECUTABLE | WITH_S
 HEADER, LAYOUT = 128, 96                                # §17.4
 KEY = b"fec/1 sidecar: catalog".ljust(32)               # §17.2
 NOTHING, GONE = bytes(16), b"\xff" * 16                 # §17.1: the digests of nothing and of bytes that are lost
-LAST_PACKED = 16                                        # §17.7
+LAST_PACKED = 16                                        # §17.8
+ANCHORED = 65536                                        # §17.2: the offsets of blocks that have an anchor
+DRAWS = [Draws(b).draw() for b in range(256)]      # §17.2: G(b)
 
 
 def common(a, b):
@@ -85,6 +88,19 @@ def catalog_root(catalog):
     return own_blake3([catalog], KEY)[0]
 
 
+def anchor(block):
+    """§17.2"""
+    h = 0
+    for b in block[:64]:
+        h = 2 * h + DRAWS[b] & MASK
+    return 0 if len(set(block[:64])) == 1 else h
+
+
+def anchors_of(content, block):
+    """Of the blocks of a file that is longer than a block, the whole ones at offsets that have an anchor."""
+    return [anchor(content[o:o + block]) for o in range(0, len(content) // block * block, max(block, ANCHORED))] if len(content) > block else []
+
+
 # ---------------------------------------------------------------- §17.2 varints and entries
 
 def varint(x):
@@ -108,7 +124,7 @@ def file_fields(size, content, runs=None, tail=None, sha256=b""):
 
 
 class Rec:
-    """An entry as it is written; shared: what it says in place of the longest that serves (§17.7)"""
+    """An entry as it is written; shared: what it says in place of the longest that serves (§17.8)"""
 
     def __init__(self, path, kind, fields=b"", shared=None):
         self.path, self.kind, self.fields, self.shared = path, kind, fields, shared
@@ -150,7 +166,7 @@ Item = namedtuple("Item", "path kind content target mode seconds nanos")    # co
 
 
 def pick_block(total):
-    """§17.7"""
+    """§17.8"""
     if total <= 256 << 10:
         return 1024
     block = 4096
@@ -160,20 +176,20 @@ def pick_block(total):
 
 
 def pick_code(b, r):
-    """§17.7: (k, m, G) for b positions"""
+    """§17.8: (k, m, G) for b positions"""
     def recovery(k):
         return ceil_div(k * r.numerator, r.denominator)
 
     K = max((k for k in range(1, 256) if k + recovery(k) <= 256), default=None)
-    if K is None or not 0 < r <= 127:
-        raise Fault("refused", "§17.7: no code has this redundancy")
+    if K is None or not 0 < r <= 127 or (10000 * r).denominator != 1:
+        raise Fault("refused", "§17.8: no code has this redundancy")
     G = max(1, ceil_div(b, K))
     k = max(1, ceil_div(b, G))
     return k, recovery(k), G
 
 
 def metadata_geometry(k, m, b):
-    """§17.7: Pg"""
+    """§17.8: Pg"""
     m1 = min(127, max(32, ceil_div(128 * m, k + m)))
     k1 = 128 - m1
     shape = k1, m1
@@ -195,7 +211,7 @@ class Draft:
         positions, packed, first = [], [], sum(whole.values())      # packed: of each position that was begun, its bytes
         cursor, self.recs, self.attributes = 0, [], []
         numbers = {x.path: n for n, x in enumerate(items)}
-        self.digests = []
+        self.digests, self.anchors = [], []
         for x in items:
             kind, fields = x.kind, b""
             if x.kind == FILE:
@@ -213,6 +229,7 @@ class Draft:
                 kind |= EXECUTABLE if x.mode & 0o100 else 0
                 positions += [x.content[o:o + block] for o in range(0, cut, block)]
                 self.digests += whole_digests(x.content, block, whole[x.path])
+                self.anchors += anchors_of(x.content, block)
             elif x.kind == SYMLINK:
                 fields = varint(len(x.target)) + x.target
             elif x.kind == HARDLINK:
@@ -230,7 +247,7 @@ class Draft:
         self.digests += plain_digests(self.recovery)
         self.groups, self.areas, self.hint = [[k, m, G, 0, 0]], [], hint
         self.version, self.features = 1, 0
-        self.lie, self.pokes, self.left_over, self.behind, self.hint_size = {}, [], b"", b"", None
+        self.lie, self.pokes, self.left_over, self.behind, self.hint_size, self.cut = {}, [], b"", b"", None, 0
 
     def add(self, rec, size=0):
         """One more entry, for the vectors."""
@@ -249,7 +266,8 @@ class Draft:
         out = bytearray(struct.pack("<IIIIIIQQ", self.version, self.features, *(has[x] for x in ("block", "areas", "groups", "entries", "size", "total"))) + bytes(24))
         out += b"".join(struct.pack("<QQIIQ", *area, 0) for area in self.areas)
         out += b"".join(struct.pack("<HHIIIQQ", k, m, G, area, 0, first, 0) for k, m, G, area, first in self.groups)
-        out += entries + b"".join(self.digests)
+        out += entries + b"".join(self.digests) + b"".join(struct.pack("<Q", x) for x in self.anchors)
+        out = out[:len(out) - self.cut]
         for at, value in self.pokes:
             out[at] ^= value
         return bytes(out)
@@ -267,7 +285,7 @@ def path_limit(entry_bytes):
 
 
 def check_paths(draft):
-    """A writer leaves a tree alone that no reader would take (choice: §17.7 does not say so)"""
+    """§17.8: what a reader would refuse is not written"""
     if sum(len(x.path) for x in draft.recs) > path_limit(len(write_entries(draft.recs))):
         raise Fault("refused", "§17.2: the bytes of all paths")
     return draft
@@ -401,15 +419,20 @@ class Catalog:
             positions, shards = positions + k * G, shards + (k + m) * G
         check_disjoint(taken, "the recovery shards of groups")
         self.positions = positions
-        if at + entry_bytes + 16 * shards != size:
+        if at + entry_bytes + 16 * shards > size:
             raise Fault("invalid", "§17.2: the catalog does not have the bytes that it says")
+        if self.generation == 1 and (start or areas > 1):
+            raise Fault("invalid", "§17.4: generation 1 has one area, which starts at 0")
         attributes = metadata[size:]
         if len(attributes) < 16 * entries + 2:
             raise Fault("invalid", "§17.3: the metadata are too short")
-        self.digests = [data[o:o + 16] for o in range(at + entry_bytes, size, 16)]
+        self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
         self.read_entries(Cursor(data[at:at + entry_bytes]), entries, attributes)
         if sum(x.size for x in self.entries) != total:
             raise Fault("invalid", "§17.2: the sum of the sizes")
+        anchored = sum(o * self.block % ANCHORED == 0 for start, end, _, first in self.whole for o in range(first, first + end - start))
+        if at + entry_bytes + 16 * shards + 8 * anchored != size:
+            raise Fault("invalid", "§17.2: the catalog does not end behind the anchors")
         self.hint = attributes[16 * entries + 2:]
         if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0] or b"\0" in self.hint:
             raise Fault("invalid", "§17.3: the metadata do not end behind the base, or it has a NUL")
@@ -475,11 +498,16 @@ class Catalog:
         check_disjoint([x[:2] for x in self.packed], "pieces of packed bytes")
         used = {start // block for start, _, _, _ in self.packed}
         check_disjoint([x[:2] for x in self.whole] + [(p, p + 1) for p in used], "a run and packed bytes")
+        for k, _, G, _, _, first, at in self.groups:
+            for p in range(first, first + k * G):
+                if self.digests[at + p - first] == GONE and (p in used or any(start <= p < end for start, end, _, _ in self.whole)):
+                    raise Fault("invalid", "§17.2: a position that is named is marked as lost")
 
 
 # ---------------------------------------------------------------- the reader: pieces
 
 Piece = namedtuple("Piece", "pos end shift t s i pg E M layout body sr O")
+Head = namedtuple("Head", "pos shift t E area")         # what a header says, whether its piece is usable or not; shift: how far it has moved
 
 
 def read_piece(data, pos, notes):
@@ -512,9 +540,12 @@ def read_piece(data, pos, notes):
     size, block = struct.unpack_from("<QI", layout, 56)
     if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
         raise Fault("invalid", "§17.4: the layout")
-    before, generation = struct.unpack_from("<32sQ", layout)
-    if (generation == 1) != (before == ZERO32) or not generation:
-        raise Fault("invalid", "§17.4: the generation")
+    before, generation, start = struct.unpack_from("<32sQQ", layout)
+    if (generation == 1) != (before == ZERO32) or not generation or generation == 1 and start:
+        raise Fault("invalid", "§17.4: the generation, or the start of the first")
+    t = i * pg.G + s
+    shift = pos - piece_place(t, layout_area(pg, layout), layout_block(layout)) - start if (pg.k + pg.m) * pg.G > 1 else 0
+    notes.heads.append(Head(pos, shift, t, E, layout_area(pg, layout)))
     body = data[pos + front:pos + front + pg.L]
     notes.work, notes.end = notes.work + len(body), max(notes.end, pos + front + len(body))
     if len(body) < pg.L:
@@ -522,8 +553,6 @@ def read_piece(data, pos, notes):
     X, sr, O = follow_proof(pg, digest(BLAKE3, body), s, i, proof)
     if group_root(BLAKE3, pg, X, M) != E:
         raise Fault("damaged", "§17.4: a piece that is not what E says")
-    t = i * pg.G + s
-    shift = pos - piece_place(t, layout_area(pg, layout), layout_block(layout)) - layout_area(pg, layout)[0] if (pg.k + pg.m) * pg.G > 1 else 0
     return Piece(pos, pos + front + pg.L, shift, t, s, i, pg, E, M, layout, body, sr, O)
 
 
@@ -623,8 +652,14 @@ def choose(found, root, notes):
         if counted and not left:
             faults.append(Fault("wrong-root", "§17.6: no catalog has this root"))
     else:
-        # choice: those that are left for another one of the same root name one as well
-        named = {x.before for x in counted.values() if x.before in counted and counted[x.before].generation < x.generation}
+        # choice: what cannot be restored itself leads on from one that counts, but does not alone take away the one that can be; else a generation
+        # that was not written to its end would make the one before unreadable, and there would be nothing to report
+        named, todo = set(), list(counted.values())
+        while todo:
+            x = todo.pop()
+            if x.before in found and found[x.before].generation < x.generation and x.before not in named:
+                named.add(x.before)
+                todo.append(found[x.before])
         left = [x for x in best.values() if x.first.E not in named]
         if len(left) > 1:
             raise Fault("ambiguous", "§17.6: %d generations could be meant: %s" % (len(left), ", ".join(x.root.hex() for x in left)))
@@ -643,18 +678,21 @@ class Reader:
     def __init__(self, data, root=None):
         notes = Notes()
         notes.work = notes.end = 0
+        notes.heads = []
         pieces, complete = walk(data, notes)
         found = encodings(pieces)
         if not complete or root is not None and all(x.root != root for x in found.values()):
-            notes.faults, notes.work, notes.end = [], 0, 0
+            notes.faults, notes.work, notes.end, notes.heads = [], 0, 0, []
             pieces = scan(data, notes)
             found = encodings(pieces)
         meant = choose(found, root, notes)
         self.data, self.catalog = data, meant.catalog
-        self.pieces, E = [], meant.first.E              # those of the generation that is meant, and of the ones before
-        while E in found and len(self.pieces) < len(pieces):
-            self.pieces += [p for p in pieces if p.E == E]
-            E = found[E].before
+        areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
+        for head in sorted(notes.heads):
+            if head.area in areas[:-1] or head.E == meant.first.E:
+                copies.setdefault((head.area, head.t), []).append(head)
+        # (place, how far it has moved), by place
+        self.moves = sorted((x[0].pos - x[0].shift, 0 if any(not y.shift for y in x) else x[0].shift) for x in copies.values())
         self.mine = [p for p in pieces if p.E == meant.first.E]
         self.newer = max((x.generation for x in found.values() if x.generation > self.catalog.generation and not x.root), default=None)
         self.recovery, self.displaced = [], 0           # of each group its m·G shards, None for an erasure
@@ -666,9 +704,7 @@ class Reader:
     def find(self, area, b, wanted):
         """§17.5: the place, and where the nearest pieces before and behind it say that it has moved to"""
         place, block = area[0] + block_place(b, area, self.catalog.block), self.catalog.block
-        before = [p for p in self.pieces if p.pos - p.shift < place]
-        behind = [p for p in self.pieces if p.pos - p.shift > place]
-        shifts = [0] + [p.shift for p in (max(before, key=lambda p: p.pos - p.shift, default=None), min(behind, key=lambda p: p.pos - p.shift, default=None)) if p]
+        shifts = [0] + [shift for at, shift in self.moves if at < place][-1:] + [shift for at, shift in self.moves if at > place][:1]
         for at in dict.fromkeys(place + x for x in shifts):
             data = self.data[at:at + block] if at >= 0 else b""
             if len(data) == block and GONE != wanted == plain_digests([data])[0]:
@@ -715,29 +751,29 @@ def read_file(base, path):
 
 
 def check_entry(catalog, base, x, contents, number):
-    """intact, rotten (other bytes, though size and time are as they were), edited or missing (choice: §17 does not define the words).
-    A hard link that is one with its file is intact whatever the bytes are: the file is named."""
+    """§17.7: intact, missing, edited or rotten"""
     info = look(base, x.path)
     if info is None:
         return "missing"
-    if x.kind == FOLDER:
-        return "intact" if stat.S_ISDIR(info.st_mode) else "edited"
-    if x.kind == SYMLINK:
-        return "intact" if stat.S_ISLNK(info.st_mode) and os.readlink(os.path.join(base, x.path)) == x.target else "edited"
-    info, data = read_file(base, x.path)
-    of = x
-    if x.kind == HARDLINK:
-        of = catalog.entries[x.link]
-        file = look(base, of.path)
-        if info and file and (info.st_dev, info.st_ino) == (file.st_dev, file.st_ino):
-            return "intact"
-    else:
+    of = catalog.entries[x.link] if x.kind == HARDLINK else x
+    data = read_file(base, x.path)[1]
+    whole = data is not None and len(data) == of.size and digest(BLAKE3, data) == of.blake3 if of.kind & 15 == FILE else False
+    right = bool(info.st_mode & 0o100) == bool(of.kind & EXECUTABLE)
+    if x.kind & 15 == FILE:
         contents[number] = data
-    if data is None:
-        return "edited"
-    if len(data) == of.size and digest(BLAKE3, data) == of.blake3:
+        intact = whole and right
+    elif x.kind == FOLDER:
+        intact = stat.S_ISDIR(info.st_mode)
+    elif x.kind == SYMLINK:
+        intact = stat.S_ISLNK(info.st_mode) and os.readlink(os.path.join(base, x.path)) == x.target
+    else:
+        file = look(base, of.path)
+        intact = (info.st_dev, info.st_ino) == (file.st_dev, file.st_ino) if file else whole
+    if intact:
         return "intact"
-    return "rotten" if info.st_size == of.size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos else "edited"
+    kind = {FOLDER: stat.S_ISDIR, SYMLINK: stat.S_ISLNK}.get(x.kind, stat.S_ISREG)
+    size = len(x.target) if x.kind == SYMLINK else of.size
+    return "rotten" if kind(info.st_mode) and info.st_size == size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos and (right or x.kind == SYMLINK) else "edited"
 
 
 class Originals:
@@ -934,7 +970,7 @@ def collect(base, paths, not_this):
             items.append(Item(path, FOLDER, None, None, *more))
         elif stat.S_ISLNK(info.st_mode):
             items.append(Item(path, SYMLINK, None, os.readlink(full), *more))
-        elif not stat.S_ISREG(info.st_mode):            # §17.7: devices, sockets, pipes
+        elif not stat.S_ISREG(info.st_mode):            # §17.8: devices, sockets, pipes
             continue
         elif (info.st_dev, info.st_ino) in inodes:
             items.append(Item(path, HARDLINK, None, inodes[info.st_dev, info.st_ino], *more))
@@ -995,6 +1031,11 @@ def many(count, suffix, size=0):
     return dict(kind="many", count=count, suffix=suffix, size=size, seed=9, mode=0o600, seconds=1600000000, nanos=5)
 
 
+def even(path, size, byte):
+    """a file whose bytes are all the same"""
+    return dict(file(path, size), byte=byte)
+
+
 KIND_NAMES = {"file": FILE, "folder": FOLDER, "symlink": SYMLINK, "hardlink": HARDLINK}
 HEXED = ("path", "target", "suffix")
 
@@ -1009,7 +1050,10 @@ def items_of(tree):
             content = generate(x["size"], x["seed"])
             out += [Item(b"%06d" % j + x["suffix"], FILE, content, None, *more) for j in range(x["count"])]
         else:
-            out.append(Item(x["path"], KIND_NAMES[x["kind"]], generate(x["size"], x["seed"]) if x["kind"] == "file" else None, x.get("target"), *more))
+            content = None
+            if x["kind"] == "file":
+                content = bytes([x["byte"]]) * x["size"] if "byte" in x else generate(x["size"], x["seed"])
+            out.append(Item(x["path"], KIND_NAMES[x["kind"]], content, x.get("target"), *more))
     return out
 
 
@@ -1045,6 +1089,11 @@ def protect_cases():
         yield case("total-%d" % size, [file(b"a", 200000), file(b"b", size - 200000)], 200)
         yield case("total-%d-1" % size, [file(b"a", 200000), file(b"b", size - 200000)], 1)
     yield case("small", SMALL, 50)
+    yield case("anchors", [file(b"a", 1024), file(b"b", 1025), file(b"c", 65536), file(b"d", 66559), file(b"e", 66560), folder(b"f"), file(b"g", 131072 - 1)], 25)
+    yield case("anchors-large", [file(b"a", 65535), file(b"b", 69632), file(b"c", 69631), file(b"d", 4097), even(b"e", 70000, 0), even(b"f", 140000, 255)], 25)
+    yield case("anchors-even", [even(b"a", 66560, 0), even(b"b", 2000, 7), even(b"c", 1024, 7), file(b"d", 2000)], 25)
+    for redundancy in ("0.01", "12.34", "12700"):
+        yield case("redundancy-" + redundancy, [file(b"file", 5000)], redundancy)
     yield case("many-small", [many(300, b".txt", 333), file(b"1", 1000)], 5)
     yield case("many-packed", [file(b"f%03d" % j, (j * 37) % 3000, j + 1) for j in range(150)], 16, b"..")
     yield case("many-long-names", [many(1700, b"x" * 190)], 16)                # metadata above 4096·k'
@@ -1053,15 +1102,16 @@ def protect_cases():
 
 def protect_vector(case):
     """The whole vector, and the sidecar"""
-    data, E, root = seal(check_paths(Draft(items_of(case["tree"]), Fraction(case["redundancy"], 100), bytes.fromhex(case["base"]))))
+    data, E, root = seal(check_paths(Draft(items_of(case["tree"]), Fraction(case["redundancy"]) / 100, bytes.fromhex(case["base"]))))
     return dict(case, root=root.hex(), blake3=digest(BLAKE3, data).hex(), len=len(data)), data
 
 
 # ---------------------------------------------------------------- golden vectors: what breaks a rule
 
 SMALL = [file(b"a", 100), folder(b"b"), file(b"b/c", 3000), symlink(b"d", b"a"), hardlink(b"e", b"a", file(b"a", 100))]
+TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]     # block 1024, three anchors: of a at 0 and at 65,536, of b at 0
 HOLLOW = [file(b"a", 0)]                                # no positions but one of nothing: k = 1, m = 1, G = 1
-MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "first-area-not-0": 2, "moved-one-piece": 2}    # recovery shards that were found elsewhere
+MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}    # recovery shards that were found elsewhere
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
 # SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4, m = 2, G = 1
 
@@ -1110,8 +1160,9 @@ def error_cases():
         """change gets the list of entries"""
         return lambda d: change(d.recs)
 
-    def more(*added, size=0):
+    def more(*added, size=0, anchors=()):
         def change(d):
+            d.anchors += anchors
             for rec in added:
                 d.add(rec, 0)
             d.total += size
@@ -1232,7 +1283,7 @@ def error_cases():
         def change(d):
             deep = b"/".join([b"x" * 199] * 20)
             d.recs = [Rec(deep, FOLDER)] + [Rec(deep + b"/%02d" % j, FOLDER) for j in range(49)]
-            d.attributes, d.total = [d.attributes[0]] * (len(d.recs) + 1), 0
+            d.attributes, d.total, d.anchors = [d.attributes[0]] * (len(d.recs) + 1), 0, []
             paths, entries = sum(len(x.path) for x in d.recs), len(write_entries(d.recs))
             for size in range(200, 3990):
                 if paths + size + 1 == path_limit(entries + 5) + last:      # two bytes for size, one each for a count, y and the kind
@@ -1276,7 +1327,7 @@ def error_cases():
     bad("run-across-end", "§17.2: a run across the end of the positions", "invalid", runs((3, 2)))
     bad("run-far-behind", "§17.2: a run behind the positions", "invalid", runs(((1 << 62) - 1, 2)))
     bad("runs-overlap", "§17.2: two runs of a file overlap", "invalid", runs((0, 1), (-1, 1)))
-    bad("runs-overlap-other", "§17.2: runs of two files overlap", "invalid", more(Rec(b"f", FILE, file_fields(2048, c[:2048], [(-1, 1), (-2, 1)])), size=2048))
+    bad("runs-overlap-other", "§17.2: runs of two files overlap", "invalid", more(Rec(b"f", FILE, file_fields(2048, c[:2048], [(-1, 1), (-2, 1)])), size=2048, anchors=[0]))
     bad("run-packed", "§17.2: a run and a position that has packed bytes", "invalid", runs((0, 1), (1, 1)))
     bad("run-packed-last", "§17.2: a run and a position that has packed bytes", "invalid", runs((0, 1), (2, 1)))
     bad("tail-before", "§17.2: a tail before byte 0", "invalid", runs((0, 2), tail=-2149))
@@ -1291,6 +1342,27 @@ def error_cases():
     bad("tail-missing", "§17.2: a file without its tail", "invalid", runs((0, 2), tail=None))
     bad("empty-with-tail", "§17.2: an empty file has no tail", "invalid", more(Rec(b"f", FILE, file_fields(0, b"", None, 0))))
     bad("block-with-runs", "§17.2: a file that is not longer than a block has no runs", "invalid", more(Rec(b"f", FILE, file_fields(1024, bytes(1024), [(0, 1)], 0)), size=1024))
+
+    for p in (0, 1):
+        bad("lost-run-%d" % p, "§17.2: a whole block that is marked as lost", "invalid", lambda d, x=p: d.digests.__setitem__(x, GONE))
+    bad("lost-packed", "§17.2: a position with packed bytes that is marked as lost", "invalid", lambda d: d.digests.__setitem__(2, GONE))
+    bad("lost-all", "§17.2: every position is marked as lost", "invalid", lambda d: d.digests.__setitem__(slice(0, 4), [GONE] * 4))
+    bad("lost-moved", "§17.2: two runs, the second of them leads to a position that is marked as lost", "invalid", both(runs((1, 1), (-2, 1)), lambda d: d.digests.__setitem__(0, GONE)))
+
+    # ---- anchors
+    def anchored(change):
+        return lambda d: change(d.anchors)
+
+    bad("anchors-none", "§17.2: no anchors", "invalid", anchored(list.clear))
+    bad("anchors-none-three", "§17.2: no anchors", "invalid", anchored(list.clear), tree=TALL)
+    bad("anchors-one-fewer", "§17.2: one anchor too few", "invalid", anchored(list.pop), tree=TALL)
+    bad("anchors-one-more", "§17.2: one anchor too many", "invalid", anchored(lambda x: x.append(0)), tree=TALL)
+    bad("anchors-of-no-block", "§17.2: an anchor, and no file that is longer than a block", "invalid", anchored(lambda x: x.append(0)), tree=HOLLOW)
+    bad("anchors-two-more", "§17.2: two anchors too many: as many bytes as one digest has", "invalid", anchored(lambda x: x.extend([0, 0])))
+    bad("anchors-each-block", "§17.2: an anchor for each block", "invalid", anchored(lambda x: x.extend([0] * 67)), tree=TALL)
+    bad("anchors-of-files", "§17.2: one anchor for each file that is longer than a block", "invalid", anchored(lambda x: x.pop(1)), tree=TALL)
+    for cut in (1, 4, 7):
+        bad("anchors-cut-%d" % cut, "§17.2: the last anchor is not there in full", "invalid", put(cut=cut), tree=TALL)
 
     # ---- §17.3
     bad("attributes-zero", "§17.3: bytes that are not zero", "invalid", lambda d: d.attributes.__setitem__(0, d.attributes[0][:14] + b"\1\0"))
@@ -1348,8 +1420,13 @@ def error_cases():
     bad("layout-catalog-fewer", "§17.4: the catalog does not end where it says", "invalid", layout=lambda lay: layout_number(56, struct.unpack_from("<Q", lay, 56)[0] - 16)(lay))
     bad("layout-block", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 2048, "<I"))
     bad("layout-block-0", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 0, "<I"))
-    bad("layout-start", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, 4096))
-    bad("layout-start-huge", "§17.4: the start is not that of the area", "invalid", layout=layout_number(40, (1 << 64) - 1))
+    for name, start in (("", 4096), ("-1", 1), ("-huge", (1 << 64) - 1)):
+        bad("layout-start" + name, "§17.4: in generation 1 the area starts at 0", "invalid", layout=layout_number(40, start))
+    for name, start in (("", 0), ("-far", 1 << 40), ("-huge", (1 << 64) - 1)):
+        bad("layout-start-2" + name, "§17.4: in generation 2 the start is not that of the area", "invalid", start=4096, before=digest(BLAKE3, b""), generation=2, layout=layout_number(40, start))
+    bad("first-area-not-0", "§17.4: layout and catalog of generation 1 agree that its area starts at byte 1", "invalid", start=1)
+    bad("first-area-far", "§17.4: layout and catalog of generation 1 agree that its area starts far away", "invalid", start=1 << 40)
+    bad("first-two-areas", "§17.4: the catalog of generation 1 has another area, of no bytes, before that of the pieces", "invalid", both(put(areas=[[0, 0, 2, 0]]), group(area=1)))
     bad("layout-blocks-huge", "§17.4: the blocks are not those of the area", "invalid", layout=layout_number(48, (1 << 64) - 1))
     bad("layout-generation-0", "§17.4: generations count from 1", "invalid", layout=layout_number(32, 0))
     bad("layout-generation-0-before", "§17.4: a generation that names one before has a number above 1", "invalid", layout=layout_number(32, 0), before=digest(BLAKE3, b""))
@@ -1398,7 +1475,7 @@ def error_cases():
                          ("target-4095", fields(D_, varint(4095) + b"x" * 4095)), ("base", put(hint=b"../x")), ("hard-link-name", more(Rec(b"f", HARDLINK, varint(BC)))),
                          ("runs-two", runs((1, 1), (-2, 1))), ("tail-elsewhere", runs((0, 2), tail=1024 - 76)), ("folder-not-named", recs(lambda r: r.__setitem__(B_, Rec(b"aa", FOLDER)))),
                          ("sha256", recs(lambda r: (setattr(r[A], "kind", WITH_SHA256), setattr(r[A], "fields", file_fields(100, a, None, 2048, hashlib.sha256(a).digest()))))),
-                         ("position-lost", lambda d: d.digests.__setitem__(0, GONE)), ("path-bytes", long_paths(0)), ("tail-zero", both(fields(A, file_fields(100, a, None, 2048 + 924)), runs((0, 2), tail=0))),
+                         ("anchor-other", anchored(lambda x: x.__setitem__(0, x[0] ^ 1))), ("anchor-zero", anchored(lambda x: x.__setitem__(0, 0))), ("path-bytes", long_paths(0)), ("tail-zero", both(fields(A, file_fields(100, a, None, 2048 + 924)), runs((0, 2), tail=0))),
                          ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
                          ("backslash", more(Rec(b"f\\..\\g", FOLDER))), ("time-before-1970", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -(1 << 40), 1, 0o7777, 0)))):
         x = seal(draft(change), lie=dict(flags=17) if name == "sealed" else None)
@@ -1406,7 +1483,14 @@ def error_cases():
 
 
     x = bytes(7) + data
-    good("moved-one-piece", "§17.5: all has moved, and the pieces on both sides of the second recovery shard are lost: it is where the nearest one that was found says", x[:7 + places[1]] + bytes(q) + x[7 + places[1] + q:-q] + bytes(q), choice=True)
+    good("moved-one-piece", "§17.5: all has moved, and the pieces on both sides of the second recovery shard are lost: it is where the nearest one that was found says", x[:7 + places[1]] + bytes(q) + x[7 + places[1] + q:-q] + bytes(q))
+    # what stands between piece 0 and piece 2, which is lost: block 0, piece 1, block 1
+    one, last = data[places[1]:places[1] + q], data[places[1] + q:places[2]]
+    good("moved-header-only", "§17.5: 10 bytes before the second piece; its body is rotten, its header was found and says where the second block is", data[:places[1]] + bytes(10) + flipped(one, q - 1) + last + bytes(q))
+    good("moved-no-header", "§17.5: the same with a rotten header: the second block is not found", data[:places[1]] + bytes(10) + flipped(one, 20) + last + bytes(q), recovery=(1, 2))
+    good("moved-copy-in-place", "§17.5: the second piece stands in its place, and once more before the second block: that in its place says where the block is", data[:places[1]] + one + one + last + bytes(q), recovery=(1, 2))
+    good("moved-copy-first", "§17.5: the second piece stands at two other places: the first says where the second block is, wrongly", data[:places[1]] + bytes(5) + one + one + last + bytes(q), recovery=(1, 2))
+    good("moved-copies-first", "§17.5: the same, and the block is behind the first of them", data[:places[1]] + bytes(5) + one + last + one + bytes(q))
     x = seal(draft(lambda d: four_groups(d, 3, 0, 2), HOLLOW))
     good("good-groups-out-of-order", "§17.2: the recovery shards of groups in any order, and one that is of no group", x[0], x[2], recovery=(3, 3))
 
@@ -1459,12 +1543,14 @@ def error_cases():
     good("generations-two", "§17.6: the second of two generations is meant", data + more_data, root2, generation=2)
     good("generations-two-root-1", "§17.6: the root of the first is given", data + more_data, root, given=root, generation=1)
     good("generations-two-first-lost", "§17.6: the pieces of the first are lost", flipped(data, *[p + 20 for p in places]) + more_data, root2, generation=2)
-    good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1)
+    good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1, choice=True)
+    good("generations-two-invalid-root-1", "§17.6: the second is invalid, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, given=root, generation=1)
     add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0])
     good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0], root, given=root, generation=1)
     good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=1)))), generation=2)
     x = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
-    good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2)
+    good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2, choice=True)
+    good("generations-two-newer-root-1", "§17.6: the same, with the root of the first given", data + x[0], root, given=root, generation=1, newer=2)
     good("generations-two-moved", "§17.5: a byte inside the first piece of the second, whose header is right, and one less at the end: the others are looked for, although the file has its length",
          data + more_data[:500] + b"\0" + more_data[500:-1], root2, generation=2)
     x = second(len(data), first_areas, E)
@@ -1480,12 +1566,51 @@ def error_cases():
     good("generations-three", "§17.6: the third of three", data + more_data + third_data, root3, generation=3)
     good("generations-three-root-2", "§17.6: the third of three, with the root of the second given", data + more_data + third_data, root2, given=root2, generation=2)
     add("generations-three-second-lost", "§17.6: of the second nothing is left, so that nothing leads from the third to the first", "ambiguous", data + bytes(len(more_data)) + third_data)
+    add("generations-three-second-rotten", "§17.6: of the second headers are left, but no piece is usable", "ambiguous",
+        data + flipped(more_data, *[j * len(more_data) // 3 - 1 for j in (1, 2, 3)]) + third_data)
+    good("generations-three-second-lost-root-1", "§17.6: of the second nothing is left, the root of the first is given", data + bytes(len(more_data)) + third_data, root, given=root, generation=1)
+    good("generations-three-second-lost-root-3", "§17.6: of the second nothing is left, the root of the third is given", data + bytes(len(more_data)) + third_data, root3, given=root3, generation=3)
+    add("generations-three-second-lost-other-root", "§17.6: of the second nothing is left, its root is given", "wrong-root", data + bytes(len(more_data)) + third_data, root2)
+    x, Ex, _ = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
+    after = first_areas + [[len(data), 0, 3, len(x) // 3]]
+    y = third(len(data + x), after, Ex)
+    good("generations-three-second-one-piece", "§17.6: of the second one piece is left, and two are needed: it still names the first", data + x + y[0], y[2], generation=3)
+    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))
+    y = third(len(data + x), second_areas, Ex)
+    good("generations-three-second-invalid", "§17.6: the second is invalid: it still names the first", data + x + y[0], y[2], generation=3)
+    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))
+    y = third(len(data + x), second_areas, Ex)
+    good("generations-three-second-refused", "§17.6: the second is refused: it still names the first", data + x + y[0], y[2], generation=3)
+    x = third(len(data + more_data), second_areas, E2, geometry=dict(k=2, m=1), drop=(0, 2))
+    good("generations-three-third-newer", "§17.6: of the third one piece is left, and two are needed: to be reported", data + more_data + x[0], root2, generation=2, newer=3, choice=True)
+    x, Ex, _ = third(len(data + more_data), second_areas, E2)
+    d = draft(fields(D_, b"\x02b."))
+    d.areas, d.recovery = [list(x) for x in second_areas + [[len(data + more_data), 0, 3, len(x) // 3]]], []
+    y = seal(d, len(data + more_data + x), Ex, 4)
+    good("generations-four", "§17.6: the fourth of four", data + more_data + x + y[0], y[2], generation=4)
+    z = flipped(more_data, 20, len(more_data) - 1)           # one piece of each is usable, which is enough
+    good("generations-four-one-piece-each", "§17.6: the fourth of four, of each of which one piece is left", flipped(data, 20, len(data) - 1) + z + flipped(x, 20, len(x) - 1) + flipped(y[0], 20, len(y[0]) - 1), y[2], generation=4)
+    add("generations-four-two-lost", "§17.6: of the second and the third nothing is left", "ambiguous", data + bytes(len(more_data) + len(x)) + y[0])
+    other_features = seal(draft(put(features=1)))
+    add("refused-other-root", "§17.6, §11: the only catalog is refused, and another root is given: refused goes before wrong-root", "refused", other_features[0], root)
+    add("refused-its-root", "§17.6: the root of a catalog that is refused is given", "refused", other_features[0], other_features[2])
+    x = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))
+    add("generations-two-refused-other-root", "§17.6, §11: the second is refused, and another root is given", "refused", data + x[0], bytes(32))
+    add("generations-two-refused-root-2", "§17.6: the second is refused, and its root is given", "refused", data + x[0], x[2])
+    add("two-sidecars-refused", "§17.6: two sidecars, one of them refused", "ambiguous", data + other_features[0])
+    good("two-sidecars-refused-root", "§17.6: two sidecars, one of them refused, the root of the other given", data + other_features[0], root, given=root)
+    x = seal(draft(), lie=dict(version=2))
+    add("version-2-other-root", "§11: all pieces of another sidecar have another version, and another root is given: since a header of version 1 is right, that counts as damaged", "wrong-root", data + x[0], bytes(32))
+    x = seal(draft(), lie=dict(form=2))
+    good("other-form", "§11: a sidecar, and one whose pieces are refused", data + x[0])
+    add("other-form-other-root", "§17.6, §11: the same, and another root is given", "refused", data + x[0], bytes(32))
+    add("pieces-lost-root", "§17.6: no piece is left, and a root is given", "damaged", b"".join([bytes(q), data[q:places[1]], bytes(q), data[places[1] + q:-q], bytes(q)]), root)
     # one root, two encodings: the same catalog, which stands elsewhere
     twice = second(len(data), first_areas, E)
     again, same_E, _ = seal(same_catalog(), len(data), E, 3)
     good("one-root-greater", "§17.6: two encodings of one catalog: the one of generation 3 is meant", data + twice[0] + again, root2, generation=3)
     good("one-root-greater-first", "§17.6: the same, the other way round", data + again + twice[0], root2, generation=3)
-    good("one-root-chain", "§17.6: the same, and the third names the second as before", data + twice[0] + seal(same_catalog(), len(data), E2, 3)[0], root2, generation=3, choice=True)
+    good("one-root-chain", "§17.6: the same, and the third names the second as before", data + twice[0] + seal(same_catalog(), len(data), E2, 3)[0], root2, generation=3)
     good("one-root-same-generation", "§17.6: two copies of a sidecar with other times: the first is meant", data + seal(draft(lambda d: d.attributes.__setitem__(0, bytes(16))))[0], root)
     add("areas-descend", "§17.2: the second area stands before the first", "invalid", second(0, [[1 << 40, 2, 3, q]], E)[0])
     add("areas-equal", "§17.2: an area twice", "invalid", second(0, [[0, 0, 3, len(more_data) // 3]], E)[0])
@@ -1495,8 +1620,6 @@ def error_cases():
     add("area-end-2-62", "§17.2: an area ends below 2^62", "invalid", seal(draft(), far, E, 2)[0])
     x = seal(draft(), far - 1, E, 2)
     good("area-end-2-62-1", "§17.2: an area that ends just below 2^62; all of it has moved", x[0], x[2], generation=2)
-    x = seal(draft(), 1)
-    good("first-area-not-0", "§17.5: the area of the first generation does not start at byte 0", x[0], x[2], choice=True)
     add("areas-overlap", "§17.5: the second area overlaps the first", "invalid", second(len(data) - 64, first_areas, E, late=None)[0])
     other = draft(fields(D_, b"\x03b/c"))
     twin, _, twin_root = seal(other)
@@ -1556,7 +1679,24 @@ def tree_cases():
     yield "sidecar-deleted", "mixed-larger-16", None, [on("flip", b"one/two/three/deep", at=7), side("delete", at=20000, len=777)], {b"one/two/three/deep": "rotten"}, True
     yield "sidecar-thrice", "mixed-larger-200", None, [flip_deep, side("insert", at=100000, len=3, seed=5), side("delete", at=200000, len=5000), side("flip", at=300000), side("cut-first", len=1)], {b"one/two/three/deep": "rotten"}, True
     yield "sidecar-little-left", "mixed-larger-16", None, [on("zero", b"one/two/three/deep", at=0, len=50000), side("zero", at=20000, len=30000)], {b"one/two/three/deep": "rotten"}, False
-    yield "lost-needed", "small", "good-position-lost", [on("flip", b"b/c", at=0)], {b"b/c": "rotten"}, False
+    yield "executable", "small", None, [on("mode", b"a", mode=0o755)], {b"a": "edited"}, True
+    yield "not-executable", "mixed-16", None, [on("mode", b"one/run.sh", mode=0o644)], {b"one/run.sh": "edited"}, True
+    yield "permissions", "small", None, [on("mode", b"a", mode=0o600), on("mode", b"b", mode=0o700), on("mode", b"b/c", mode=0o466)], {}, True
+    yield "hard-link-copied", "small", None, [on("copy", b"e", other=b"a".hex())], {b"e": "rotten"}, True
+    yield "hard-link-copied-edited", "small", None, [on("copy", b"e", other=b"a".hex()), on("edit", b"e", at=0)], {b"e": "edited"}, True
+    yield "hard-link-rotten", "small", None, [on("copy", b"e", other=b"a".hex()), on("flip", b"a", at=0)], {b"a": "rotten", b"e": "rotten"}, True
+    yield "hard-link-alone-rotten", "small", None, [on("delete", b"a"), on("flip", b"e", at=5)], {b"a": "missing", b"e": "rotten"}, True
+    yield "hard-link-gone", "small", None, [on("delete", b"e")], {b"e": "missing"}, True
+    yield "through-symlink", "mixed-200", None, [on("move", b"one/two/three", other=b"x".hex()), on("symlink", b"one/two/three", target=b"../../x".hex())], {b"one/two/three": "edited", b"one/two/three/deep": "missing", b"one/two/three/same": "missing"}, True
+    yield "symlink-is-file", "small", None, [on("delete", b"d"), on("file", b"d", len=1, seed=1)], {b"d": "edited"}, True
+    yield "symlink-elsewhere", "small", None, [on("delete", b"d"), on("symlink", b"d", target=b"b/c".hex())], {b"d": "edited"}, True
+    yield "file-is-symlink", "small", None, [on("move", b"a", other=b"x".hex()), on("symlink", b"a", target=b"x".hex())], None, True
+    yield "moved", "mixed-larger-100", None, [on("move", b"one.txt", other=b"two.txt".hex())], {b"one.txt": "missing"}, True
+    yield "inserted-in-file", "one-300000", None, [on("insert", b"file", at=5000, len=1, seed=1)], {b"file": "edited"}, False
+    yield "anchors-hole", "anchors-large", None, [on("zero", b"b", at=0, len=5000), on("flip", b"f", at=100000), on("flip", b"e", at=69999)], dict.fromkeys((b"b", b"e", b"f"), "rotten"), True
+    yield "redundancy-little", "redundancy-0.01", None, [on("zero", b"file", at=1000, len=1000)], {b"file": "rotten"}, False
+    yield "redundancy-least", "redundancy-0.01", None, [on("flip", b"file", at=4999)], {b"file": "rotten"}, True
+    yield "redundancy-most", "redundancy-12700", None, [on("delete", b"file"), side("zero", at=10000, len=600000)], {b"file": "missing"}, True
     yield "lost", "small", "good-entry-lost", [on("delete", b"a"), on("flip", b"b/c", at=1024)], {b"b/c": "rotten"}, True
     yield "lost-too-many", "small", "good-entry-lost", [on("flip", b"b/c", at=1024), on("flip", b"b/c", at=2999)], {b"b/c": "rotten"}, False
     yield "position-of-nobody", "small", "good-entry-gone", [on("delete", b"a"), on("delete", b"e"), on("flip", b"b/c", at=0)], {b"b/c": "rotten"}, True
@@ -1587,10 +1727,25 @@ def damage(x, base, data):
         os.chmod(path, info.st_mode & 0o7777)
         os.utime(path, ns=(0, info.st_mtime_ns + later))
 
+    if do == "mode":
+        os.chmod(path, x["mode"])
+        return data
+    if do == "move":
+        os.rename(path, os.path.join(base, bytes.fromhex(x["other"])))
+        return data
+    if do == "copy":                                    # with its time and permissions
+        os.remove(path)
+        shutil.copy2(os.path.join(base, bytes.fromhex(x["other"])), path)
+        return data
+    if do == "symlink":
+        os.symlink(bytes.fromhex(x["target"]), path)
+        return data
     if do in ("flip", "edit"):
         rewrite(path, lambda old: flipped(old, x["at"]), later)
     elif do == "zero":
         rewrite(path, lambda old: old[:x["at"]] + bytes(x["len"]) + old[x["at"] + x["len"]:])
+    elif do == "insert":
+        rewrite(path, lambda old: old[:x["at"]] + generate(x["len"], x["seed"]) + old[x["at"]:])
     elif do == "truncate":
         rewrite(path, lambda old: old[:x["len"]])
     elif do == "append":
@@ -1752,6 +1907,10 @@ def selftest():
         if blake3_package:
             assert top == blake3_package.blake3(text).digest()
     assert catalog_root(b"x" * 3000) == own_blake3([b"x" * 3000], KEY)[0]
+    # §14.1, §17.2
+    assert Draws(1234567).draw() == 6457827717110365317
+    assert anchor(bytes(1024)) == 0 == anchor(b"x" * 64 + bytes(960)) and anchor(bytes(63) + b"\1") == (DRAWS[0] * (2 ** 64 - 2) + DRAWS[1]) & MASK
+    assert [len(anchors_of(bytes(x), 1024)) for x in (0, 1024, 1025, 65536, 66559, 66560)] == [0, 0, 1, 1, 1, 2] and len(anchors_of(bytes(1 << 21), 1 << 20)) == 2
     # §17.5: the places, against the definition
     for B in (0, 1, 2, 3, 7, 100):
         for N in (2, 3, 5, 100, 101, 250):
@@ -1768,9 +1927,9 @@ def selftest():
         assert Cursor(varint(x)).varint() == x
     for d in (0, 1, -1, 2, -2, 100, -100, (1 << 62) - 1, -(1 << 62)):
         assert Cursor(step(d)).step() == d
-    # §17.7
+    # §17.8
     assert [pick_block(x) for x in (0, 1 << 18, (1 << 18) + 1, 1 << 30, (1 << 30) + 1, 1 << 31, (1 << 31) + 1, 1 << 34, 1 << 50)] == [1024, 1024, 4096, 4096, 8192, 8192, 16384, 65536, 65536]
-    assert pick_code(0, Fraction(1, 6)) == (1, 1, 1) and pick_code(256, Fraction(2)) == (64, 128, 4) and pick_code(221, Fraction(16, 100)) == (111, 18, 2)
+    assert pick_code(0, Fraction(1667, 10000)) == (1, 1, 1) and pick_code(256, Fraction(2)) == (64, 128, 4) and pick_code(221, Fraction(16, 100)) == (111, 18, 2)
     for k, m, b in ((1, 1, 100), (220, 36, 10 ** 6), (1, 255, 10 ** 6), (85, 170, 10 ** 7), (1, 127, 10)):
         metadata_geometry(k, m, b)
     # a tree on disk, damaged and mended
