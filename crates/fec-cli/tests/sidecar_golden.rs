@@ -233,6 +233,11 @@ fn every_sidecar_comes_out_byte_for_byte() {
     for case in &cases {
         let name = str_of(case, "name");
         let (_home, _, sidecar, output) = protect(case);
+        if case["tree"].as_array().unwrap().is_empty() {
+            // The format has a sidecar of nothing; the command makes none.
+            wrong.unless(code(&output) == 2, || format!("{name}: {}", code(&output)));
+            continue;
+        }
         let root = text(&output.stdout).trim().to_owned();
         wrong.unless(code(&output) == 0 && root == str_of(case, "root"), || {
             format!("{name}: {} {root} {}", code(&output), text(&output.stderr))
