@@ -28,9 +28,9 @@ fn plant(arena: &Arena, random: &mut Random) -> &'static str {
             4 => random.below(20_000),
             _ => random.below(90_000),
         };
-        // Some are of the same bytes, and some of zeros.
+        // Some are of the same bytes, and some of zeros with a byte behind them.
         let bytes = match random.below(8) {
-            0 => vec![0; len],
+            0 => [vec![0; len], vec![1]].concat(),
             1 => payload(1, len),
             _ => random.bytes(len),
         };

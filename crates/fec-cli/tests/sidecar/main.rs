@@ -40,11 +40,11 @@ struct Seen {
     inode: u64,
 }
 
-/// All that is in a folder, by the path from it; links are not followed.
+/// All that is in a folder, by the path from it; links are not followed. Of a folder that is not there, nothing.
 fn seen(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_path_buf()];
-    while let Some(place) = left.pop() {
+    while let Some(place) = left.pop().filter(|place| place.exists()) {
         for entry in fs::read_dir(&place).expect("a folder") {
             let path = entry.expect("an entry").path();
             let meta = fs::symlink_metadata(&path).expect("it is there");
