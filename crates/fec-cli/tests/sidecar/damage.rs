@@ -98,7 +98,8 @@ fn what_was_edited_stays_until_it_is_reverted() {
         let arena = Arena::new();
         furnish(&arena);
         protect(&arena, &["d"]);
-        let (before, time) = (tree(&arena.work), fs::metadata(arena.path("d/small")).unwrap().modified().unwrap());
+        let (before, time) =
+            (tree(&arena.work), fs::metadata(arena.path("d/small")).unwrap().modified().unwrap());
         change(&arena.path("d/small"));
         assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")], "{name}");
         let said = changes_nothing(&arena, &["repair", "d.fecp"], 1);
@@ -139,10 +140,7 @@ fn files_that_changed_places_are_put_back() {
     fs::rename(arena.path("d/small"), arena.path("d/x")).unwrap();
     fs::rename(arena.path("d/sub/tool"), arena.path("d/small")).unwrap();
     fs::rename(arena.path("d/x"), arena.path("d/sub/tool")).unwrap();
-    assert_eq!(
-        states(&arena, &["d.fecp"], 1),
-        [pair("d/small", "edited"), pair("d/sub/tool", "edited")]
-    );
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited"), pair("d/sub/tool", "edited")]);
     changes_nothing(&arena, &["repair", "d.fecp"], 1);
     arena.expect(["repair", "d.fecp", "--revert"], 0);
     assert!(tree(&arena.work) == before);
@@ -182,7 +180,11 @@ fn as_much_as_was_promised_may_be_lost_and_no_more() {
             flip(&arena.path("d/a"), nth.0);
         }
         let report = json(&arena.expect(["verify", "d.fecp", "--json"], 3));
-        assert_eq!((&report["mendable"], &report["lost_bytes"]), (&false.into(), &(21 * 1024).into()), "{name}");
+        assert_eq!(
+            (&report["mendable"], &report["lost_bytes"]),
+            (&false.into(), &(21 * 1024).into()),
+            "{name}"
+        );
         for options in [&[][..], &["--revert"], &["-n"], &["-o", "new"]] {
             let said = changes_nothing(&arena, &[&["repair", "d.fecp"], options].concat(), 3);
             assert!(said.contains("cannot be mended"), "{name}: {said}");

@@ -122,7 +122,8 @@ fn paths_may_be_listed() {
     for list in ["lines", "nuls"] {
         let args = ["--files-from", list, "-o", "x.fecp", "-f"];
         assert_eq!(protect(&arena, &args), root, "{list}");
-        let piped = arena.pipe([&["protect", "-q"], &args[..1], &["-"], &args[2..]].concat(), &arena.read(list));
+        let piped =
+            arena.pipe([&["protect", "-q"], &args[..1], &["-"], &args[2..]].concat(), &arena.read(list));
         assert_eq!(common::root(&piped), root, "{list}");
     }
     assert_eq!(protect(&arena, &["d/small", "--files-from", "lines", "-o", "x.fecp", "-f"]), root);
@@ -213,9 +214,12 @@ fn protecting_and_verifying_only_read() {
 fn redundancy_is_what_was_asked_for() {
     let arena = Arena::new();
     arena.write("f", &payload(3, 200_000));
-    for (redundancy, least, most) in
-        [("5%", 10_000, 14_000), ("12.5%", 25_000, 28_000), ("100%", 200_000, 210_000), ("200%", 400_000, 420_000)]
-    {
+    for (redundancy, least, most) in [
+        ("5%", 10_000, 14_000),
+        ("12.5%", 25_000, 28_000),
+        ("100%", 200_000, 210_000),
+        ("200%", 400_000, 420_000),
+    ] {
         let report = json(&arena.expect(["protect", "f", "-f", "-r", redundancy, "--json"], 0));
         let recovery = report["recovery_bytes"].as_u64().unwrap();
         assert!((least..=most).contains(&recovery), "{redundancy}: {recovery}");

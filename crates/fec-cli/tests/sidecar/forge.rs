@@ -115,12 +115,17 @@ impl Forged {
         originals.iter_mut().for_each(|original| original.resize(block, 0));
         let recovery = fec_core::encode(k, m, &originals).expect("they can be coded");
         let short = |bytes: &Vec<u8>| shortened(&HashKind::Blake3.digest(bytes));
-        let of_originals = originals.iter().zip(is_nothing).map(|(bytes, is)| if is { [0; 16] } else { short(bytes) });
+        let of_originals =
+            originals.iter().zip(is_nothing).map(|(bytes, is)| if is { [0; 16] } else { short(bytes) });
         let digests: Vec<[u8; 16]> = of_originals.chain(recovery.iter().map(short)).collect();
         let group = SidecarGroup { code: Code::new(k, m).expect("a code"), sets: 1, area: 0, first: 0 };
         let mut area = Area { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
-        let mut catalog =
-            Catalog { block: self.block, areas: vec![area], groups: vec![group], entries: self.entries.clone() };
+        let mut catalog = Catalog {
+            block: self.block,
+            areas: vec![area],
+            groups: vec![group],
+            entries: self.entries.clone(),
+        };
         let mut stats = self.stats.clone();
         stats.resize(self.entries.len(), Stat::default());
         let stats = Stats { entries: stats, base: self.base.clone() }.to_bytes();
@@ -142,7 +147,8 @@ impl Forged {
         bytes.extend_from_slice(&stats);
         let (of, pieces) = pieces(&bytes, geometry, layout);
         let mut out = vec![0; area.len(block as u64).expect("it is possible") as usize];
-        let mut put = |at: u64, bytes: &[u8]| out[(at - self.start) as usize..][..bytes.len()].copy_from_slice(bytes);
+        let mut put =
+            |at: u64, bytes: &[u8]| out[(at - self.start) as usize..][..bytes.len()].copy_from_slice(bytes);
         (0..).zip(&pieces).for_each(|(nth, piece)| put(area.piece(nth, block as u64), piece));
         (0..).zip(&recovery).for_each(|(nth, shard)| put(area.block(nth, block as u64).0, shard));
         (out, of.root)

@@ -109,8 +109,23 @@ fn a_path_through_a_link_of_the_tree_is_not_taken() {
 fn odd_names_are_only_names() {
     let arena = arena();
     let mut names: Vec<&[u8]> = vec![
-        b"A", b"a", b"aux.txt", b"CON", b"nul", b"caf\xc3\xa9", b"cafe\xcc\x81", b"C:evil", b"a\\..\\b", b"dot.",
-        b" ", b"-rf", b"\n\x1b[31m", b"\xff\xfe", b"~", b"$HOME", b"*",
+        b"A",
+        b"a",
+        b"aux.txt",
+        b"CON",
+        b"nul",
+        b"caf\xc3\xa9",
+        b"cafe\xcc\x81",
+        b"C:evil",
+        b"a\\..\\b",
+        b"dot.",
+        b" ",
+        b"-rf",
+        b"\n\x1b[31m",
+        b"\xff\xfe",
+        b"~",
+        b"$HOME",
+        b"*",
     ];
     names.sort();
     let forged = names.iter().fold(Forged::new(), |forged, name| forged.file(name, name));
@@ -129,7 +144,8 @@ fn odd_names_are_only_names() {
 fn forged_permissions_and_times_are_harmless() {
     let arena = arena();
     let times = [i64::MAX, i64::MIN, -1, 0];
-    let mut forged = [b"a", b"b", b"c", b"d"].iter().fold(Forged::new(), |forged, name| forged.file(*name, *name));
+    let mut forged =
+        [b"a", b"b", b"c", b"d"].iter().fold(Forged::new(), |forged, name| forged.file(*name, *name));
     forged.stats = times.map(|seconds| Stat { seconds, nanos: 999_999_999, mode: 0o7777 }).to_vec();
     arena.write("in/x.fecp", &forged.build().0);
     arena.expect(["repair", "in/x.fecp"], 0);
@@ -153,7 +169,10 @@ fn a_recorded_base_is_not_followed() {
             assert!(said.contains("do not lie in its folder"), "{said}");
         }
         arena.expect(["repair", "in/x.fecp", "--base", "in"], 0);
-        assert_eq!((arena.read("in/new"), arena.read("outside/file")), (b"evil".to_vec(), b"outside".to_vec()));
+        assert_eq!(
+            (arena.read("in/new"), arena.read("outside/file")),
+            (b"evil".to_vec(), b"outside".to_vec())
+        );
         fs::remove_file(arena.path("in/new")).unwrap();
         fs::remove_file(arena.path("in/file")).unwrap();
         assert!(!arena.path("new").exists() && !arena.path("outside/new").exists());
@@ -293,7 +312,9 @@ fn what_is_no_sidecar_is_refused() {
     // A list of a repair that makes no sense is no reason to change anything.
     let root = json(&arena.expect(["verify", "noname", "--json"], 0))["root"].as_str().unwrap().to_owned();
     edit(&arena.path("d/small"), b"edited");
-    for list in [format!("fec repair of {root}\n99999999\n-1\nx\n18446744073709551616\n"), "\0\n0\n1\n2\n".into()] {
+    for list in
+        [format!("fec repair of {root}\n99999999\n-1\nx\n18446744073709551616\n"), "\0\n0\n1\n2\n".into()]
+    {
         arena.write("noname.repairing", list.as_bytes());
         changes_nothing(&arena, &["repair", "noname"], 1);
     }

@@ -136,3 +136,22 @@ fn what_is_no_file_any_more_is_edited() {
     assert_eq!(arena.read("d/sub"), b"mine too");
     arena.nothing_temporary();
 }
+
+/// A folder for the copy in which something leads elsewhere.
+#[test]
+fn a_copy_does_not_lead_through_links() {
+    let arena = with_outside();
+    let outside = seen(&arena.path("outside"));
+    fs::create_dir_all(arena.path("new/d")).unwrap();
+    symlink("../../outside", arena.path("new/d/sub")).unwrap();
+    assert_ne!(common::code(&arena.run(["repair", "d.fecp", "-o", "new"])), 0);
+    assert!(seen(&arena.path("outside")) == outside);
+    // Nothing that is there is replaced, not even by what it was.
+    for folder in [".", "d/.."] {
+        edit(&arena.path("d/small"), b"mine");
+        let before = seen(&arena.path("d"));
+        assert_ne!(common::code(&arena.run(["repair", "d.fecp", "-o", folder])), 0);
+        assert!(seen(&arena.path("d")) == before, "{folder}");
+        arena.nothing_temporary();
+    }
+}

@@ -1,12 +1,13 @@
 //! `fec protect`, and what `verify` and `repair` do with a sidecar, as users, broken disks and attackers meet them.
 
+mod campaign;
 #[path = "../common/mod.rs"]
 mod common;
-mod campaign;
 mod damage;
 mod everyday;
 mod forge;
 mod hostile;
+mod interrupted;
 mod limits;
 mod links;
 mod sidecars;

@@ -109,7 +109,11 @@ fn files_and_sidecar_are_mended_together() {
         fs::remove_file(arena.path(format!("d/many/{small}"))).unwrap();
         assert_eq!(
             states(&arena, &["d.fecp", "--root", &root], 1),
-            [pair("d/large", "rotten"), pair("d/long", "rotten"), pair(&format!("d/many/{small}"), "missing")]
+            [
+                pair("d/large", "rotten"),
+                pair("d/long", "rotten"),
+                pair(&format!("d/many/{small}"), "missing")
+            ]
         );
         arena.expect(["repair", "d.fecp", "--root", &root, "--no-sync"], 0);
         assert!(tree(&arena.work) == before, "{nth}: a hole at {at}");
@@ -140,7 +144,8 @@ fn too_little_of_a_sidecar_says_so() {
         (&whole[..whole.len() / 10], "no piece of a sidecar was found"),
     ] {
         arena.write("d.fecp", left);
-        for args in [&["verify", "d.fecp"][..], &["repair", "d.fecp"], &["repair", "d.fecp", "--root", &root]] {
+        for args in [&["verify", "d.fecp"][..], &["repair", "d.fecp"], &["repair", "d.fecp", "--root", &root]]
+        {
             let said = changes_nothing(&arena, args, 3);
             assert!(said.contains(word), "{args:?}: {said}");
         }
