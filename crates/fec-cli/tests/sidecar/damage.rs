@@ -78,7 +78,8 @@ fn what_was_deleted_comes_back() {
 #[test]
 fn what_was_edited_stays_until_it_is_reverted() {
     let longer = [payload(2, 700), payload(8, 3000)].concat();
-    let changes: [(&str, &dyn Fn(&Path)); 6] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&Path));
+    let changes: [Change<'_>; 6] = [
         ("same length", &|path| edit(path, &payload(9, 700))),
         ("shorter", &|path| edit(path, b"")),
         ("longer", &|path| edit(path, &longer)),

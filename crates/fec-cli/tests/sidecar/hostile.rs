@@ -183,7 +183,8 @@ fn a_recorded_base_is_not_followed() {
 #[test]
 fn forged_counts_are_refused() {
     let arena = arena();
-    let tweaks: [(fn(&mut Vec<u8>), i32); 15] = [
+    type Tweak = fn(&mut Vec<u8>);
+    let tweaks: [(Tweak, i32); 15] = [
         (|catalog| catalog[0] = 2, 6),
         (|catalog| catalog[4] = 1, 6),
         (|catalog| catalog[8..12].fill(0xff), 5),
