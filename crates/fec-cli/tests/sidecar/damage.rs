@@ -270,3 +270,26 @@ fn what_holds_no_bytes_is_mended_too() {
     assert!(tree(&arena.work) == before);
     is_intact(&arena, "d.fecp");
 }
+
+/// A file that is looked at in several parts: damage at their borders, and bytes more than it had.
+#[test]
+fn a_large_file_is_mended_anywhere() {
+    let arena = Arena::new();
+    let (part, len) = (4 << 20, (8 << 20) + 5001);
+    let bytes = payload(1, len as usize);
+    let path = arena.write("f", &bytes);
+    protect(&arena, &["f", "-r", "2%"]);
+    for at in [0, part - 1, part, 2 * part - 1, 2 * part, len - 1] {
+        flip(&path, at);
+        let report = json(&arena.expect(["verify", "f.fecp", "--json"], 1));
+        let (start, end) = (at / 4096 * 4096, (at / 4096 * 4096 + 4096).min(len));
+        let file = &report["files"][0];
+        assert_eq!((&file["state"], &file["damage"]), (&"rotten".into(), &serde_json::json!([[start, end]])));
+        arena.expect(["repair", "f.fecp", "--no-sync"], 0);
+        assert!(arena.read("f") == bytes, "{at}");
+    }
+    File::options().write(true).open(&path).and_then(|file| file.write_all_at(b"more", len)).unwrap();
+    assert_eq!(states(&arena, &["f.fecp"], 1), [pair("f", "edited")]);
+    arena.expect(["repair", "f.fecp", "--revert", "--no-sync"], 0);
+    assert!(arena.read("f") == bytes);
+}

@@ -268,3 +268,20 @@ fn what_cannot_be_protected_is_refused() {
     arena.expect(["repair", "d/way.fecp"], 0);
     assert_eq!(fs::read_link(arena.path("d/way")).unwrap(), Path::new("sub"));
 }
+
+/// Times before 1970 are times too; and a folder that only holds what is protected is made where it is missing.
+#[test]
+fn a_file_in_a_folder_that_is_not_protected() {
+    let arena = Arena::new();
+    let path = arena.write("a/b/old", &payload(1, 3000));
+    let time = SystemTime::UNIX_EPOCH - Duration::new(300_000_000, 123_456_789);
+    File::open(&path).unwrap().set_modified(time).unwrap();
+    protect(&arena, &["a/b/old", "-o", "x.fecp", "-r", "100%"]);
+    assert_eq!(json(&arena.expect(["verify", "x.fecp", "--json"], 0))["entries"], 1);
+    flip(&path, 10);
+    assert_eq!(states(&arena, &["x.fecp"], 1), [pair("a/b/old", "rotten")]);
+    fs::remove_dir_all(arena.path("a")).unwrap();
+    arena.expect(["repair", "x.fecp"], 0);
+    assert!(arena.read("a/b/old") == payload(1, 3000));
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
+}

@@ -320,3 +320,20 @@ fn what_is_no_sidecar_is_refused() {
         changes_nothing(&arena, &["repair", "noname"], 1);
     }
 }
+
+/// A sidecar that says that it protects itself, or what repair writes beside it: no panic, and nothing but what was named.
+#[test]
+fn a_sidecar_that_names_itself() {
+    let arena = arena();
+    for name in [&b"x.fecp"[..], b"x.fecp.repairing", b"x.fecp/inside"] {
+        arena.write("in/x.fecp", &Forged::new().file(name, b"evil").file(b"y", b"other").build().0);
+        for options in [&["-n"][..], &[], &["--partial"], &["--revert"], &["--revert", "--partial"]] {
+            let exit = common::code(&arena.run([&["repair", "in/x.fecp"], options].concat()));
+            assert!([0, 1, 3, 4].contains(&exit), "{options:?}: {exit}");
+        }
+        let left = common::listing(&arena.path("in"));
+        let known = |name: &String| ["way", "x.fecp", "x.fecp.repairing", "y"].contains(&name.as_str());
+        assert!(left.iter().all(known), "{left:?}");
+        fs::remove_file(arena.path("in/x.fecp.repairing")).ok();
+    }
+}
