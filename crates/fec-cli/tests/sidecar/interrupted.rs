@@ -7,13 +7,15 @@ use rustix::fs::{FlockOperation, flock};
 #[test]
 fn a_repair_that_was_killed_can_be_run_again() {
     let arena = Arena::new();
-    (0..6).for_each(|nth| drop(arena.write(format!("d/{nth}"), &payload(nth, 100_000))));
+    (0..6).for_each(|nth| age(&arena.write(format!("d/{nth}"), &payload(nth, 100_000)), nth));
     protect(&arena, &["d", "-r", "200%"]);
     let (before, sidecar) = (tree(&arena.path("d")), arena.read("d.fecp"));
     let mut killed = 0;
     for nth in 0..12u32 {
         for file in 0..5 {
-            rot(&arena.path(format!("d/{file}")), 7000, &vec![0xee; 80_000]);
+            let path = arena.path(format!("d/{file}"));
+            rot(&path, 7000, &[0xee; 80_000]);
+            age(&path, file);
         }
         fs::remove_file(arena.path("d/5")).unwrap();
         arena.write("d.fecp", &sidecar[5000..]);
