@@ -201,6 +201,19 @@ fn case(seed: u64) -> i32 {
     if dry != verified || seen(&arena.work) != damaged {
         tell("a dry run", &format!("ended with {dry}"));
     }
+    // A copy elsewhere changes nothing here.
+    if random.chance(25) {
+        let (exit, said) = run("repair", &["-o", "new"]);
+        let is_right = match exit {
+            0 => verified <= 1 && tree(&arena.path("new/d")) == before,
+            3 => verified == 3 && !arena.path("new").exists(),
+            _ => is_known(exit, &said),
+        };
+        fs::remove_dir_all(arena.path("new")).ok();
+        if !is_right || seen(&arena.work) != damaged {
+            tell(&format!("repair -o ended with {exit}"), &said);
+        }
+    }
     // Without --revert first, every other time: it may leave what was edited, and nothing else.
     if random.chance(50) {
         let (exit, said) = run("repair", &[]);
