@@ -1,0 +1,287 @@
+//! Protecting: what is taken, what is left out, and that what is protected is only read.
+
+use super::*;
+use rustix::fs::inotify;
+use std::ffi::OsStr;
+
+/// The sidecar of a file stands beside it, says what it is, and is not replaced unless that is asked for.
+#[test]
+fn a_file_is_protected_by_a_sidecar_beside_it() {
+    let arena = Arena::new();
+    arena.write("photo.jpg", &payload(7, 30_000));
+    let report = json(&arena.expect(["protect", "photo.jpg", "--json"], 0));
+    assert_eq!((&report["files"], &report["payload_bytes"]), (&1.into(), &30_000.into()));
+    assert_eq!(common::listing(&arena.work), ["photo.jpg", "photo.jpg.fecp"]);
+    assert_eq!(report["sidecar_bytes"], arena.read("photo.jpg.fecp").len());
+    is_intact(&arena, "photo.jpg.fecp");
+    assert!(changes_nothing(&arena, &["protect", "photo.jpg"], 2).contains("-f"));
+    let root = protect(&arena, &["photo.jpg", "-f"]);
+    assert_eq!(report["root"], root);
+    arena.expect(["verify", "photo.jpg.fecp", "--root", &root], 0);
+    assert!(changes_nothing(&arena, &["repair", "photo.jpg.fecp"], 0).contains("nothing to repair"));
+}
+
+/// Links are taken as links, and what they lead to is not; further names of a file take no further bytes.
+#[test]
+fn a_folder_is_protected_with_all_that_is_in_it() {
+    let arena = Arena::new();
+    furnish(&arena);
+    fs::hard_link(arena.path("d/large"), arena.path("d/void/again")).unwrap();
+    arena.write("d/sub/copy", &arena.read("d/large"));
+    arena.write("outside/secret", b"not mine");
+    symlink("../outside", arena.path("d/leads out")).unwrap();
+    let odd = arena.path("d").join(OsStr::from_bytes(b"caf\xe9 \xff\n"));
+    fs::write(&odd, payload(9, 1500)).unwrap();
+    let sparse = File::create(arena.path("d/sparse")).unwrap();
+    sparse.set_len(100_000).unwrap();
+    sparse.write_all_at(b"end", 99_000).unwrap();
+    common::make_fifo(&arena.path("d/fifo"));
+    let report = json(&arena.expect(["protect", "d", "-r", "200%", "--json"], 0));
+    let lens = [20_481, 700, 0, 5000, 1024, 20_481, 20_481, 1500, 100_000];
+    assert_eq!(report["payload_bytes"], lens.iter().sum::<u64>());
+    assert_eq!((&report["files"], &report["folders"]), (&lens.len().into(), &4.into()));
+    assert_eq!(report["links"], 5, "link, dangling, way, leads out, again");
+    assert!(report["skipped"].as_array().unwrap()[0].as_str().unwrap().ends_with("d/fifo"));
+    let names: Vec<u8> = arena.read("d.fecp");
+    assert!(!names.windows(6).any(|name| name == b"secret"), "a link was followed");
+    is_intact(&arena, "d.fecp");
+    let whole = tree(&arena.path("d"));
+    for path in [&odd, &arena.path("d/sparse"), &arena.path("d/dangling"), &arena.path("d/leads out")] {
+        fs::remove_file(path).unwrap();
+    }
+    arena.expect(["repair", "d.fecp"], 0);
+    assert!(tree(&arena.path("d")) == whole);
+    is_intact(&arena, "d.fecp");
+}
+
+/// A folder within itself: the sidecar that lies in what it protects is not part of it, nor what repair leaves beside it.
+#[test]
+fn a_sidecar_does_not_protect_itself() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let root = protect(&arena, &["d", "-o", "d/x.fecp"]);
+    assert_eq!(protect(&arena, &["d", "-o", "d/x.fecp", "-f"]), root, "the sidecar of before was protected");
+    is_intact(&arena, "d/x.fecp");
+    let mut within = arena.fec(["protect", ".", "-o", "x.fecp", "-f", "-q"]);
+    let output = within.current_dir(arena.path("d")).output().unwrap();
+    assert_eq!(common::root(&output), root);
+    let entries = json(&arena.expect(["verify", "d/x.fecp", "--json"], 0))["entries"].clone();
+    assert_eq!(entries, 12, "six files, three folders, three links");
+}
+
+/// Several files and folders need a name; their sidecar may lie anywhere, and then says nothing without --base.
+#[test]
+fn several_paths_have_one_sidecar() {
+    let arena = Arena::new();
+    furnish(&arena);
+    arena.write("e/other", &payload(5, 3000));
+    arena.write("mine", b"left out");
+    assert!(changes_nothing(&arena, &["protect", "d", "e"], 2).contains("-o"));
+    let beside = protect(&arena, &["d", "e", "-o", "x.fecp"]);
+    assert_eq!(protect(&arena, &["e/", "./d", "e/other", "-o", "x.fecp", "-f"]), beside, "in any order");
+    is_intact(&arena, "x.fecp");
+    fs::create_dir(arena.path("away")).unwrap();
+    assert_eq!(protect(&arena, &["d", "e", "-o", "away/y.fecp"]), beside, "where it lies is not in the root");
+    for command in ["verify", "repair"] {
+        assert!(changes_nothing(&arena, &[command, "away/y.fecp"], 2).contains("do not lie in its folder"));
+        changes_nothing(&arena, &[command, "away/y.fecp", "--base", "."], 0);
+    }
+    assert_ne!(protect(&arena, &["e", "-o", "z.fecp", "--base", "e"]), beside);
+    assert_eq!(states(&arena, &["z.fecp", "--base", "e"], 0), []);
+    let said = changes_nothing(&arena, &["protect", "d", "--base", "e", "-o", "w.fecp"], 2);
+    assert!(said.contains("does not lie in the base"), "{said}");
+}
+
+#[test]
+fn what_is_excluded_is_left_out() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let entries = |args: &[&str]| {
+        protect(&arena, &[&["d", "-f"], args].concat());
+        json(&arena.expect(["verify", "d.fecp", "--json"], 0))["entries"].as_u64().unwrap()
+    };
+    // The folder itself, and twelve in it.
+    assert_eq!(entries(&[]), 13);
+    assert_eq!(entries(&["--exclude", "twin"]), 12, "by name");
+    assert_eq!(entries(&["--exclude", "d/sub/t*"]), 11, "by path");
+    assert_eq!(entries(&["--exclude", "sub/twin"]), 13, "paths count from the base");
+    assert_eq!(entries(&["--exclude", "sub"]), 8, "with all that is in it");
+    assert_eq!(entries(&["--exclude", "sub/"]), 8);
+    assert_eq!(entries(&["--exclude", "*a*", "--exclude", "link"]), 8, "large, nested, dangling, way, link");
+    changes_nothing(&arena, &["protect", "d", "-o", "e.fecp", "--exclude", "d"], 2);
+}
+
+/// A list of paths may be separated by lines or NULs, and come from a file or standard input.
+#[test]
+fn paths_may_be_listed() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let root = protect(&arena, &["d/small", "d/sub", "-o", "x.fecp"]);
+    arena.write("lines", b"d/sub\nd/small\n\n");
+    arena.write("nuls", b"d/sub\0d/small");
+    for list in ["lines", "nuls"] {
+        let args = ["--files-from", list, "-o", "x.fecp", "-f"];
+        assert_eq!(protect(&arena, &args), root, "{list}");
+        let piped =
+            arena.pipe([&["protect", "-q"], &args[..1], &["-"], &args[2..]].concat(), &arena.read(list));
+        assert_eq!(common::root(&piped), root, "{list}");
+    }
+    assert_eq!(protect(&arena, &["d/small", "--files-from", "lines", "-o", "x.fecp", "-f"]), root);
+    let odd = b"d/a\nb";
+    fs::write(arena.path(OsStr::from_bytes(odd)), b"odd").unwrap();
+    arena.write("odd", &[&odd[..], b"\0"].concat());
+    protect(&arena, &["--files-from", "odd", "-o", "odd.fecp"]);
+    is_intact(&arena, "odd.fecp");
+    arena.write("none", b"\n\n");
+    changes_nothing(&arena, &["protect", "--files-from", "none", "-o", "y.fecp"], 2);
+    arena.write("absent", b"d/small\nd/absent\n");
+    changes_nothing(&arena, &["protect", "--files-from", "absent", "-o", "y.fecp"], 4);
+}
+
+#[test]
+fn what_moves_with_its_sidecar_stays_protected() {
+    let arena = Arena::new();
+    furnish(&arena);
+    fs::create_dir(arena.path("here")).unwrap();
+    fs::rename(arena.path("d"), arena.path("here/d")).unwrap();
+    protect(&arena, &["here/d"]);
+    fs::rename(arena.path("here"), arena.path("there")).unwrap();
+    is_intact(&arena, "there/d.fecp");
+    fs::remove_file(arena.path("there/d/small")).unwrap();
+    flip(&arena.path("there/d/large"), 5000);
+    arena.expect(["repair", "there/d.fecp"], 0);
+    is_intact(&arena, "there/d.fecp");
+    assert_eq!(arena.read("there/d/small"), payload(2, 700));
+    assert!(!arena.path("here").exists());
+    // Apart from each other, they need --base.
+    fs::rename(arena.path("there/d.fecp"), arena.path("x.fecp")).unwrap();
+    assert_eq!(states(&arena, &["x.fecp", "--base", "there"], 0), []);
+}
+
+/// The root is of names, contents, kinds and the right to execute: neither times nor other permissions are in it.
+#[test]
+fn a_sidecar_is_reproducible() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let root = protect(&arena, &["d"]);
+    let bytes = arena.read("d.fecp");
+    for threads in ["1", "2", "7"] {
+        assert_eq!(protect(&arena, &["d", "-f", "-j", threads]), root);
+        assert!(arena.read("d.fecp") == bytes, "-j {threads}");
+    }
+    age(&arena.path("d/small"), 77);
+    set_mode(&arena.path("d/small"), 0o604);
+    assert_eq!(protect(&arena, &["d", "-f"]), root);
+    assert!(arena.read("d.fecp") != bytes, "times and permissions are kept");
+    set_mode(&arena.path("d/small"), 0o704);
+    assert_ne!(protect(&arena, &["d", "-f"]), root);
+    set_mode(&arena.path("d/small"), 0o614);
+    assert_eq!(protect(&arena, &["d", "-f"]), root, "only the owner's right counts");
+    fs::rename(arena.path("d/small"), arena.path("d/smaller")).unwrap();
+    assert_ne!(protect(&arena, &["d", "-f"]), root);
+    fs::rename(arena.path("d/smaller"), arena.path("d/small")).unwrap();
+    fs::remove_file(arena.path("d/link")).unwrap();
+    symlink("large", arena.path("d/link")).unwrap();
+    assert_ne!(protect(&arena, &["d", "-f"]), root, "the target of a link is in it");
+}
+
+/// No file is opened for writing, and none gets another time, mode or inode.
+#[test]
+fn protecting_and_verifying_only_read() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let watcher = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    let flags = inotify::WatchFlags::CLOSE_WRITE
+        | inotify::WatchFlags::MODIFY
+        | inotify::WatchFlags::ATTRIB
+        | inotify::WatchFlags::CREATE
+        | inotify::WatchFlags::DELETE;
+    for folder in ["d", "d/sub", "d/sub/deep", "d/void"] {
+        inotify::add_watch(&watcher, arena.path(folder), flags).unwrap();
+    }
+    let before = seen(&arena.path("d"));
+    protect(&arena, &["d"]);
+    is_intact(&arena, "d.fecp");
+    arena.expect(["repair", "d.fecp"], 0);
+    arena.expect(["repair", "d.fecp", "-n"], 0);
+    assert!(seen(&arena.path("d")) == before);
+    let mut event = [0; 4096];
+    assert!(rustix::io::read(&watcher, &mut event).is_err(), "something was written to");
+}
+
+/// As many recovery bytes as were asked for, and not many more.
+#[test]
+fn redundancy_is_what_was_asked_for() {
+    let arena = Arena::new();
+    arena.write("f", &payload(3, 200_000));
+    for (redundancy, least, most) in [
+        ("5%", 10_000, 14_000),
+        ("12.5%", 25_000, 28_000),
+        ("100%", 200_000, 210_000),
+        ("200%", 400_000, 420_000),
+    ] {
+        let report = json(&arena.expect(["protect", "f", "-f", "-r", redundancy, "--json"], 0));
+        let recovery = report["recovery_bytes"].as_u64().unwrap();
+        assert!((least..=most).contains(&recovery), "{redundancy}: {recovery}");
+        is_intact(&arena, "f.fecp");
+        // Half of what the redundancy stands: at least one block of it is there in each case.
+        let worst = json(&arena.expect(["verify", "f.fecp", "--json"], 0))["worst_set"].clone();
+        let len = worst["one_piece_bytes"].as_u64().unwrap().min(200_000);
+        assert!(len >= least / 2, "{redundancy}: {worst}");
+        rot(&arena.path("f"), 0, &vec![0x55; (len - 1024) as usize]);
+        arena.expect(["repair", "f.fecp"], 0);
+        assert!(arena.read("f") == payload(3, 200_000), "{redundancy}");
+    }
+    for redundancy in ["0%", "-5%", "13000%", "5", "%", "NaN%"] {
+        expect(&arena.run(["protect", "f", "-f", &format!("--redundancy={redundancy}")]), 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_protected_is_refused() {
+    let arena = Arena::new();
+    furnish(&arena);
+    common::make_fifo(&arena.path("fifo"));
+    arena.write("full", b"here");
+    symlink("full", arena.path("linked.fecp")).unwrap();
+    for (args, exit, word) in [
+        (&["d", "-o", "full"][..], 2, "it exists"),
+        (&["fifo"], 2, "neither a file nor a folder"),
+        (&["/dev/null", "-o", "x.fecp"], 2, "neither a file nor a folder"),
+        (&["absent"], 4, "absent"),
+        (&["d/absent"], 4, "absent"),
+        (&["d", "-o", "absent/x.fecp"], 4, "absent"),
+        (&["full", "--base", "d", "-o", "x.fecp"], 2, "does not lie in the base"),
+        (&["d", "--base", "absent", "-o", "x.fecp"], 4, "absent"),
+        (&["d", "--base", "full", "-o", "x.fecp"], 2, "does not lie in the base"),
+        (&["d", "-o", "linked.fecp"], 2, ""),
+        (&["full", "full", "-o", "full"], 2, ""),
+        (&[][..], 2, ""),
+    ] {
+        let said = changes_nothing(&arena, &[&["protect"], args].concat(), exit);
+        assert!(said.contains(word), "{args:?}: {said}");
+    }
+    // A link that is named is protected as the link that it is.
+    let report = json(&arena.expect(["protect", "d/way", "--json"], 0));
+    assert_eq!((&report["files"], &report["links"]), (&0.into(), &1.into()));
+    fs::remove_file(arena.path("d/way")).unwrap();
+    arena.expect(["repair", "d/way.fecp"], 0);
+    assert_eq!(fs::read_link(arena.path("d/way")).unwrap(), Path::new("sub"));
+}
+
+/// Times before 1970 are times too; and a folder that only holds what is protected is made where it is missing.
+#[test]
+fn a_file_in_a_folder_that_is_not_protected() {
+    let arena = Arena::new();
+    let path = arena.write("a/b/old", &payload(1, 3000));
+    let time = SystemTime::UNIX_EPOCH - Duration::new(300_000_000, 123_456_789);
+    File::open(&path).unwrap().set_modified(time).unwrap();
+    protect(&arena, &["a/b/old", "-o", "x.fecp", "-r", "100%"]);
+    assert_eq!(json(&arena.expect(["verify", "x.fecp", "--json"], 0))["entries"], 1);
+    flip(&path, 10);
+    assert_eq!(states(&arena, &["x.fecp"], 1), [pair("a/b/old", "rotten")]);
+    fs::remove_dir_all(arena.path("a")).unwrap();
+    arena.expect(["repair", "x.fecp"], 0);
+    assert!(arena.read("a/b/old") == payload(1, 3000));
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
+}

@@ -1,0 +1,156 @@
+//! Sidecars of somebody who writes what he likes, with the project's own writers.
+
+use fec_core::block::Code;
+use fec_core::digest::{Digest, HashKind};
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup, shortened};
+use fec_core::format::sidecar::piece::{Generation, Layout, Piece};
+use fec_core::format::sidecar::stat::{Stat, Stats};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
+use fec_core::gf256::kernel::Backend;
+use fec_core::merkle::Tree;
+use fec_core::params::{Form, GroupGeometry};
+use fec_core::set::{EncodedSet, Run, SetEncoder};
+
+/// A sidecar to be.
+pub(super) struct Forged {
+    pub(super) entries: Vec<Entry>,
+    /// One for each entry that is not to have zeros.
+    pub(super) stats: Vec<Stat>,
+    pub(super) base: Vec<u8>,
+    pub(super) before: Digest,
+    pub(super) start: u64,
+    pub(super) block: u32,
+    /// Bytes of positions, each at most a block.
+    pub(super) positions: Vec<Vec<u8>>,
+    /// Positions with nothing behind those.
+    pub(super) nothing: usize,
+    pub(super) recovery: usize,
+    /// Changes the catalog before it is signed.
+    pub(super) tweak: fn(&mut Vec<u8>),
+}
+
+/// The code of forged metadata: one set, of which any shard is enough.
+pub(super) fn geometry(len: u64) -> GroupGeometry {
+    let code = Code::new(1, 2).expect("a code");
+    GroupGeometry::whole(Form::Sidecar, HashKind::Blake3, code, 64 << 20, len).expect("it is possible")
+}
+
+/// The pieces of metadata in one set, in order.
+pub(super) fn pieces(metadata: &[u8], geometry: GroupGeometry, layout: Layout) -> (Generation, Vec<Vec<u8>>) {
+    let shape = *geometry.shape();
+    assert_eq!(shape.sets, 1);
+    let mut padded = metadata.to_vec();
+    padded.resize(shape.capacity() as usize, 0);
+    let rows: Vec<&[u8]> = padded.chunks(shape.shard_len).collect();
+    let mut encoded = EncodedSet::new(&shape);
+    let encoder = SetEncoder::new(shape.code, shape.hash, Backend::best());
+    let root = encoder.encode(0, &rows, &mut encoded, Run::default());
+    let mut tree = Tree::new();
+    tree.leaves_mut().push(root);
+    let of = Generation::new(geometry, layout, &tree.build(shape.hash));
+    let piece = |index: usize| {
+        let mut bytes = vec![0; of.piece_len() as usize];
+        let (head, body) = bytes.split_at_mut(of.head_len());
+        let piece = Piece { set: 0, index: index as u32, of };
+        encoded.write_path(index, piece.proof_mut(head));
+        piece.seal(head);
+        let recovered = |nth: usize| encoded.recovery().row(nth);
+        body.copy_from_slice(index.checked_sub(shape.code.k()).map_or_else(|| rows[index], recovered));
+        bytes
+    };
+    (of, (0..shape.code.n()).map(piece).collect())
+}
+
+impl Forged {
+    pub(super) fn new() -> Forged {
+        Forged {
+            entries: Vec::new(),
+            stats: Vec::new(),
+            base: Vec::new(),
+            before: [0; 32],
+            start: 0,
+            block: 1024,
+            positions: Vec::new(),
+            nothing: 0,
+            recovery: 0,
+            tweak: |_| {},
+        }
+    }
+
+    /// With another entry; they have to be in order.
+    pub(super) fn with(mut self, path: &[u8], kind: EntryKind) -> Forged {
+        self.entries.push(Entry { path: path.into(), kind });
+        self
+    }
+
+    /// With a file of at most a block.
+    pub(super) fn file(mut self, path: &[u8], bytes: &[u8]) -> Forged {
+        let tail = if bytes.is_empty() { 0 } else { self.positions.len() as u64 * u64::from(self.block) };
+        if !bytes.is_empty() {
+            self.positions.push(bytes.to_vec());
+        }
+        let file = FileEntry {
+            size: bytes.len() as u64,
+            blake3: HashKind::Blake3.digest(bytes),
+            sha256: None,
+            is_executable: false,
+            runs: Vec::new(),
+            tail,
+        };
+        self.with(path, EntryKind::File(file))
+    }
+
+    /// The file, and E.
+    pub(super) fn build(&self) -> (Vec<u8>, Digest) {
+        let block = self.block as usize;
+        let mut originals: Vec<Vec<u8>> = self.positions.clone();
+        originals.resize(originals.len() + self.nothing, Vec::new());
+        if originals.is_empty() {
+            originals.push(Vec::new());
+        }
+        let k = originals.len();
+        let m = if self.recovery == 0 { k } else { self.recovery };
+        let is_nothing: Vec<bool> = originals.iter().map(Vec::is_empty).collect();
+        originals.iter_mut().for_each(|original| original.resize(block, 0));
+        let recovery = fec_core::encode(k, m, &originals).expect("they can be coded");
+        let short = |bytes: &Vec<u8>| shortened(&HashKind::Blake3.digest(bytes));
+        let of_originals =
+            originals.iter().zip(is_nothing).map(|(bytes, is)| if is { [0; 16] } else { short(bytes) });
+        let digests: Vec<[u8; 16]> = of_originals.chain(recovery.iter().map(short)).collect();
+        let group = SidecarGroup { code: Code::new(k, m).expect("a code"), sets: 1, area: 0, first: 0 };
+        let mut area = Area { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
+        let mut catalog = Catalog {
+            block: self.block,
+            areas: vec![area],
+            groups: vec![group],
+            entries: self.entries.clone(),
+        };
+        let mut stats = self.stats.clone();
+        stats.resize(self.entries.len(), Stat::default());
+        let stats = Stats { entries: stats, base: self.base.clone() }.to_bytes();
+        let len = catalog.head_bytes().len() + 16 * digests.len() + stats.len();
+        let geometry = geometry(len as u64);
+        area.piece_len = (Generation::head_len_for(&geometry) + geometry.shape().shard_len) as u32;
+        catalog.areas = vec![area];
+        let mut bytes = catalog.head_bytes();
+        bytes.extend_from_slice(digests.as_flattened());
+        (self.tweak)(&mut bytes);
+        let layout = Layout {
+            before: self.before,
+            generation: if self.before == [0; 32] { 1 } else { 2 },
+            start: self.start,
+            blocks: area.blocks,
+            catalog_len: bytes.len() as u64,
+            block: self.block,
+        };
+        bytes.extend_from_slice(&stats);
+        let (of, pieces) = pieces(&bytes, geometry, layout);
+        let mut out = vec![0; area.len(block as u64).expect("it is possible") as usize];
+        let mut put =
+            |at: u64, bytes: &[u8]| out[(at - self.start) as usize..][..bytes.len()].copy_from_slice(bytes);
+        (0..).zip(&pieces).for_each(|(nth, piece)| put(area.piece(nth, block as u64), piece));
+        (0..).zip(&recovery).for_each(|(nth, shard)| put(area.block(nth, block as u64).0, shard));
+        (out, of.root)
+    }
+}

@@ -1,0 +1,157 @@
+//! Links where files and folders were: nothing outside is read for what was inside, and nothing there is written.
+
+use super::*;
+
+/// A furnished folder with its sidecar, and a folder `outside` with files of the same names.
+fn with_outside() -> Arena {
+    let arena = Arena::new();
+    furnish(&arena);
+    arena.write("outside/small", b"outside");
+    arena.write("outside/tool", b"outside");
+    arena.write("outside/deep/nested", b"outside");
+    protect(&arena, &["d", "-r", "100%"]);
+    arena
+}
+
+#[test]
+fn a_link_in_place_of_a_file_is_not_followed() {
+    for target in ["../outside/small", "../outside/absent", "large", "/dev/zero"] {
+        let arena = with_outside();
+        let (outside, before) = (seen(&arena.path("outside")), tree(&arena.path("d")));
+        fs::remove_file(arena.path("d/small")).unwrap();
+        symlink(target, arena.path("d/small")).unwrap();
+        assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")]);
+        changes_nothing(&arena, &["repair", "d.fecp"], 1);
+        arena.expect(["repair", "d.fecp", "--revert"], 0);
+        assert!(seen(&arena.path("outside")) == outside, "{target}: something outside was touched");
+        assert!(tree(&arena.path("d")) == before, "{target}");
+        is_intact(&arena, "d.fecp");
+    }
+}
+
+/// What lies in a folder that became a link is not there; whatever repair can do about it, nothing outside changes.
+#[test]
+fn a_link_in_place_of_a_folder_is_not_followed() {
+    for target in ["../outside", "/dev", "void", "sub"] {
+        let arena = with_outside();
+        let outside = seen(&arena.path("outside"));
+        fs::remove_dir_all(arena.path("d/sub")).unwrap();
+        symlink(target, arena.path("d/sub")).unwrap();
+        let found = states(&arena, &["d.fecp"], 1);
+        assert!(found.contains(&pair("d/sub", "edited")), "{target}: {found:?}");
+        for path in ["d/sub/tool", "d/sub/twin", "d/sub/deep", "d/sub/deep/nested"] {
+            assert!(found.contains(&pair(path, "missing")), "{target}: {found:?}");
+        }
+        for options in [&["-n"][..], &[], &["--partial"], &["--revert"], &["--revert", "--partial"]] {
+            let output = arena.run([&["repair", "d.fecp"], options].concat());
+            assert!([0, 1, 4].contains(&common::code(&output)), "{target}: {options:?}");
+            assert!(options.contains(&"--revert") || common::code(&output) != 0, "the link stays");
+            assert!(seen(&arena.path("outside")) == outside, "{target}: something outside was touched");
+            assert!(common::listing(&arena.path("d/void")).is_empty(), "{target}");
+            arena.nothing_temporary();
+        }
+        arena.expect(["repair", "d.fecp", "-o", "new"], 0);
+        assert!(arena.read("new/d/sub/deep/nested") == payload(3, 5000));
+        assert!(seen(&arena.path("outside")) == outside);
+    }
+}
+
+/// The way to the base may lead through links: the user named it.
+#[test]
+fn a_base_may_be_reached_through_a_link() {
+    let arena = with_outside();
+    symlink(".", arena.path("here")).unwrap();
+    is_intact(&arena, "here/d.fecp");
+    flip(&arena.path("d/large"), 100);
+    arena.expect(["repair", "here/d.fecp"], 0);
+    assert!(arena.read("d/large") == payload(1, 20_481));
+    symlink("d.fecp", arena.path("other.fecp")).unwrap();
+    is_intact(&arena, "other.fecp");
+}
+
+/// Both names lead to the file that was mended, and to no other.
+#[test]
+fn a_file_with_two_names_keeps_them() {
+    let arena = Arena::new();
+    furnish(&arena);
+    fs::hard_link(arena.path("d/large"), arena.path("d/void/again")).unwrap();
+    protect(&arena, &["d", "-r", "100%"]);
+    let before = tree(&arena.work);
+    let inodes = |paths: [&str; 2]| paths.map(|path| fs::metadata(arena.path(path)).unwrap().ino());
+    let names = ["d/large", "d/void/again"];
+    flip(&arena.path("d/void/again"), 4444);
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/large", "rotten")]);
+    let inodes_before = inodes(names);
+    arena.expect(["repair", "d.fecp"], 0);
+    assert!(tree(&arena.work) == before && inodes(names) == inodes_before);
+    // The second name alone.
+    fs::remove_file(arena.path("d/void/again")).unwrap();
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/void/again", "missing")]);
+    arena.expect(["repair", "d.fecp"], 0);
+    assert_eq!(inodes(names), inodes_before);
+    // Both.
+    fs::remove_file(arena.path("d/large")).unwrap();
+    fs::remove_file(arena.path("d/void/again")).unwrap();
+    arena.expect(["repair", "d.fecp"], 0);
+    assert!(tree(&arena.work) == before);
+    let [first, second] = inodes(names);
+    assert_eq!(first, second);
+    // Another file has the second name.
+    fs::remove_file(arena.path("d/void/again")).unwrap();
+    arena.write("d/void/again", b"another");
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/void/again", "edited")]);
+    changes_nothing(&arena, &["repair", "d.fecp"], 1);
+    arena.expect(["repair", "d.fecp", "--revert"], 0);
+    assert!(tree(&arena.work) == before);
+    is_intact(&arena, "d.fecp");
+    arena.nothing_temporary();
+}
+
+/// Something else where a file was: nothing waits for it, and nothing of it is lost without --revert.
+#[test]
+fn what_is_no_file_any_more_is_edited() {
+    let arena = with_outside();
+    let before = tree(&arena.work);
+    fs::remove_file(arena.path("d/small")).unwrap();
+    common::make_fifo(&arena.path("d/small"));
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")]);
+    changes_nothing(&arena, &["repair", "d.fecp"], 1);
+    arena.expect(["repair", "d.fecp", "--revert"], 0);
+    assert!(tree(&arena.work) == before);
+    fs::remove_file(arena.path("d/small")).unwrap();
+    arena.write("d/small/mine", b"mine");
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")]);
+    changes_nothing(&arena, &["repair", "d.fecp"], 1);
+    // Whatever becomes of it, a folder with something in it is not removed.
+    arena.run(["repair", "d.fecp", "--revert"]);
+    assert_eq!(arena.read("d/small/mine"), b"mine");
+    arena.nothing_temporary();
+    // A file in place of a folder.
+    fs::remove_dir_all(arena.path("d/sub")).unwrap();
+    arena.write("d/sub", b"mine too");
+    let found = states(&arena, &["d.fecp"], 1);
+    assert!(found.contains(&pair("d/sub", "edited")) && found.contains(&pair("d/sub/tool", "missing")));
+    let output = arena.run(["repair", "d.fecp"]);
+    assert_ne!(common::code(&output), 0);
+    assert_eq!(arena.read("d/sub"), b"mine too");
+    arena.nothing_temporary();
+}
+
+/// A folder for the copy in which something leads elsewhere.
+#[test]
+fn a_copy_does_not_lead_through_links() {
+    let arena = with_outside();
+    let outside = seen(&arena.path("outside"));
+    fs::create_dir_all(arena.path("new/d")).unwrap();
+    symlink("../../outside", arena.path("new/d/sub")).unwrap();
+    assert_ne!(common::code(&arena.run(["repair", "d.fecp", "-o", "new"])), 0);
+    assert!(seen(&arena.path("outside")) == outside);
+    // Nothing that is there is replaced, not even by what it was.
+    for folder in [".", "d/.."] {
+        edit(&arena.path("d/small"), b"mine");
+        let before = seen(&arena.path("d"));
+        assert_ne!(common::code(&arena.run(["repair", "d.fecp", "-o", folder])), 0);
+        assert!(seen(&arena.path("d")) == before, "{folder}");
+        arena.nothing_temporary();
+    }
+}
