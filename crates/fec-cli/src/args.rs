@@ -265,7 +265,7 @@ pub(crate) struct Manifest {
     /// SHA-256, for `sha256sum --check` in the base folder
     #[arg(long, conflicts_with = "b3")]
     pub(crate) sha256: bool,
-    /// BLAKE3, for `b3sum --check` in the base folder [default]
+    /// BLAKE3, for `b3sum --check` in the base folder; this is the default
     #[arg(long)]
     pub(crate) b3: bool,
     /// Accept this root only: 64 hexadecimal digits, or @FILE

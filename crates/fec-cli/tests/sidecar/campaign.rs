@@ -188,15 +188,11 @@ fn case(seed: u64) -> i32 {
     match verified {
         0 if is_whole() => {}
         1 | 3 => {}
+        // All that is left says that it is of another version.
+        6 if said.contains("format version") => return verified,
         _ => tell("verify", &said),
     }
     let damaged = seen(&arena.work);
-    // What was cut in the middle of a stretch that is read in one go is not mended yet, and says so.
-    let is_cut = before.iter().any(|(path, what)| {
-        let len = |what: &What| if let What::File { bytes, .. } = what { bytes.len() } else { 0 };
-        damaged.get(&Path::new("d").join(path)).is_some_and(|now| len(&now.what) < len(what))
-    });
-    let is_known = |exit: i32, said: &str| is_cut && exit == 4 && said.contains("changed while it was read");
     let (dry, _) = run("repair", &["-n", "--revert"]);
     if dry != verified || seen(&arena.work) != damaged {
         tell("a dry run", &format!("ended with {dry}"));
@@ -207,7 +203,7 @@ fn case(seed: u64) -> i32 {
         let is_right = match exit {
             0 => verified <= 1 && tree(&arena.path("new/d")) == before,
             3 => verified == 3 && !arena.path("new").exists(),
-            _ => is_known(exit, &said),
+            _ => false,
         };
         fs::remove_dir_all(arena.path("new")).ok();
         if !is_right || seen(&arena.work) != damaged {
@@ -219,9 +215,8 @@ fn case(seed: u64) -> i32 {
         let (exit, said) = run("repair", &[]);
         let is_right = match exit {
             0 => verified <= 1 && is_whole(),
-            1 => verified == 1 && said.contains("left as it is"),
+            1 => verified == 1 && said.contains("  left "),
             3 => verified == 3 && seen(&arena.work) == damaged,
-            4 if is_known(exit, &said) => return exit,
             _ => false,
         };
         if !is_right {
@@ -232,7 +227,6 @@ fn case(seed: u64) -> i32 {
     let is_right = match exit {
         0 => verified <= 1 && is_whole(),
         3 => verified == 3 && seen(&arena.work) == damaged,
-        4 if is_known(exit, &said) => return exit,
         _ => false,
     };
     if !is_right {

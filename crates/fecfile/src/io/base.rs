@@ -58,6 +58,7 @@ impl Base {
         if path.is_empty() {
             return rustix::fs::openat(&self.folder, ".", flags | OFlags::CLOEXEC, mode);
         }
+        path.split(|b| *b == b'/').try_for_each(|part| checked(part).map(|_| ()))?;
         #[cfg(target_os = "linux")]
         if !self.is_old.load(Ordering::Relaxed) {
             match open_beneath(&self.folder, path, flags, mode) {
@@ -253,6 +254,15 @@ impl Holder<'_> {
     /// Those of the system.
     pub fn remove(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::empty())?)
+    }
+
+    /// Sets the permissions of a file or folder; it must be no link.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_mode(&self, mode: u16) -> io::Result<()> {
+        let mode = Mode::from_raw_mode(u32::from(mode));
+        Ok(rustix::fs::chmodat(&self.folder, self.name, mode, AtFlags::empty())?)
     }
 
     /// Removes an empty folder.

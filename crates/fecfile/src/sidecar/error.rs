@@ -16,6 +16,9 @@ pub enum SidecarError {
     /// Something that was named is neither a file nor a folder.
     #[error("it is neither a file nor a folder, but a link or a device")]
     NotAFile,
+    /// Something else stands where the sidecar is to be.
+    #[error("it exists, and does not begin as a sidecar does")]
+    NotASidecar,
     /// Something that was named lies elsewhere.
     #[error("it does not lie in the base, {}", show(.0))]
     OutsideBase(PathBuf),
@@ -29,7 +32,7 @@ pub enum SidecarError {
     #[error("{0}")]
     Invalid(FormatError),
     /// Sidecars of which none replaces the other.
-    #[error("it holds {} sidecars, and none was asked for:{}", .0.len(), listed(.0))]
+    #[error("it holds several sidecars, and none was asked for:{}", listed(.0))]
     Ambiguous(Vec<Digest>),
     /// The root is another.
     #[error("its root is another:{}", listed(.0))]
@@ -62,6 +65,7 @@ impl SidecarError {
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NotAFile
+            | SidecarError::NotASidecar
             | SidecarError::OutsideBase(_)
             | SidecarError::Ambiguous(_)
             | SidecarError::BaseNeeded(_)

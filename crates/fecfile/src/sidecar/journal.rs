@@ -8,8 +8,9 @@ use crate::io::output::{Policy, write_text};
 use crate::names::hex;
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -46,7 +47,13 @@ impl Journal {
         let mut journal =
             Journal { path, head, begun: HashSet::new(), written: None, beat: Cell::new(Instant::now()) };
         let mut text = String::new();
-        let read = File::open(&journal.path).and_then(|file| {
+        // Without waiting: it could be a FIFO, and whatever is no file is no list.
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let open = OpenOptions::new().read(true).custom_flags(flags).open(&journal.path);
+        let read = open.and_then(|file| {
+            if !file.metadata()?.is_file() {
+                return Err(std::io::ErrorKind::InvalidInput.into());
+            }
             journal.written = file.metadata().and_then(|meta| meta.modified()).ok();
             file.take(MOST).read_to_string(&mut text)
         });

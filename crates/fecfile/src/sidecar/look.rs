@@ -201,7 +201,14 @@ impl Files<'_> {
                         .is_ok_and(|found| is_whole(&found, file, self.block()).unwrap_or(false)),
                     _ => false,
                 };
-                (is_same(is_one), false)
+                let recorded = self.sidecar.stats.entries[nth];
+                let looks_same = looks_as(&stat, &recorded);
+                let state = match is_one {
+                    true => State::Intact,
+                    false if looks_same => State::Rotten,
+                    false => State::Edited,
+                };
+                (state, false)
             }
             EntryKind::File(file) => {
                 let recorded = self.sidecar.stats.entries[nth];
@@ -406,6 +413,14 @@ impl Files<'_> {
         let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
         stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
     }
+}
+
+/// Whether a file has the time of old, and its owner's right to execute.
+fn looks_as(stat: &rustix::fs::Stat, recorded: &Stat) -> bool {
+    // Their types are others on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
+    time == (recorded.seconds, recorded.nanos) && (stat.st_mode as u16 ^ recorded.mode) & 0o100 == 0
 }
 
 /// Reads and hashes on one thread.

@@ -4,7 +4,7 @@
 use super::error::SidecarError;
 use super::positions::Positions;
 use crate::context::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
 use fec_core::digest::Digest;
 use fec_core::error::{Class as FormatClass, FormatError};
@@ -16,7 +16,7 @@ use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -134,12 +134,41 @@ pub(super) const LOST: ShortDigest = [0xff; DIGEST_LEN];
 pub(super) const NOTHING: ShortDigest = [0; DIGEST_LEN];
 
 /// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
-type Found = HashMap<Generation, HashMap<(u32, u32), Vec<u64>>>;
+type Found = HashMap<Generation, Places>;
+
+/// Where the pieces of an encoding are looked for.
+enum Places {
+    /// Each where it belongs.
+    Expected,
+    /// Where their heads were found, by set and index.
+    Found(HashMap<(u32, u32), Vec<u64>>),
+}
+
+impl Places {
+    /// The places of a piece, which belongs at `expected`.
+    fn of<'a>(&'a self, key: (u32, u32), expected: &'a u64) -> &'a [u64] {
+        match self {
+            Places::Expected => std::slice::from_ref(expected),
+            Places::Found(places) => places.get(&key).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// How many pieces have a place, and where the first of these places is.
+    fn extent(&self, of: &Generation) -> (u64, u64) {
+        match self {
+            Places::Expected => (of.pieces(), of.layout.start),
+            Places::Found(places) => {
+                let first = places.values().flatten().min();
+                (places.len() as u64, first.copied().unwrap_or(0))
+            }
+        }
+    }
+}
 
 /// Encodings that are told apart in one file: each takes no more memory than its piece takes of the file.
 const MOST_ENCODINGS: usize = 1 << 16;
 /// Places that are tried for one piece.
-const MOST_COPIES: usize = 4;
+const MOST_COPIES: usize = 64;
 
 impl Sidecar {
     /// Opens the sidecar at `path`: the one with the root `wanted`, or else the newest.
@@ -156,7 +185,7 @@ impl Sidecar {
         let reader = Reader {
             len: meta.len(),
             // More than the file holds can only be holes.
-            most: meta.blocks().saturating_mul(512).saturating_mul(4).max(1 << 20).min(meta.len()),
+            most: meta.blocks().saturating_mul(512).max(1 << 20).min(meta.len()),
             file: &file,
             plans: PlanCache::new(settings.backend),
             settings,
@@ -166,39 +195,36 @@ impl Sidecar {
         let at = |e: SidecarError| Error::at("read", path, e);
         let mut rule = None;
         let (mut found, is_tidy) = reader.by_place(&mut rule);
-        let mut restored = reader.restore_all(&found).map_err(fail)?;
-        let is_whole = |opened: &Opened| opened.pieces.intact == opened.pieces.all;
-        let has_wanted = |opened: &Opened| wanted.is_none_or(|root| opened.root() == root);
-        let is_enough = is_tidy && restored.len() == found.len() && restored.iter().all(is_whole);
-        if !is_enough || !restored.iter().any(has_wanted) {
+        let mut seen = reader.look_at_all(&found).map_err(fail)?;
+        let has_wanted = |seen: &Seen| wanted.is_none_or(|root| seen.root() == Some(root));
+        let is_enough = is_tidy && seen.len() == found.len() && seen.iter().all(|seen| seen.is_whole);
+        if !is_enough || !seen.iter().any(has_wanted) {
             found = reader.scan(&mut rule).map_err(fail)?;
-            restored = reader.restore_all(&found).map_err(fail)?;
+            seen = reader.look_at_all(&found).map_err(fail)?;
         }
         if found.is_empty() {
             return Err(at(SidecarError::NotFound(rule)));
         }
-        let shifts = reader.shifts(&found);
-        let (mut invalid, mut refused) = (None, Vec::new());
-        let links = reader.links.take();
-        let mut read = Vec::new();
-        for opened in restored {
-            match opened.parse() {
-                Ok(parsed) => read.push(parsed),
-                Err(broken) if broken.1.class() == FormatClass::Refused => refused.push(*broken),
-                Err(broken) => invalid = Some(broken.1),
+        let broken = broken(&seen, rule);
+        let chosen = choose(seen, &reader.links.take(), wanted).map_err(|error| match (error, broken) {
+            (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
+                at(SidecarError::Invalid(rule))
             }
-        }
-        let chosen = choose(&mut read, &refused, &links, wanted).map_err(|error| {
-            let first_refused = refused.into_iter().next().map(|(_, rule)| rule);
-            match (error, first_refused.or(invalid)) {
-                (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
-                    at(SidecarError::Invalid(rule))
-                }
-                (error, _) => at(error),
-            }
+            (error, _) => at(error),
         })?;
-        let Parsed { opened, catalog, stats, root, digests_at } = chosen;
+        // Of several, only what was chosen is kept in memory, and read once more.
+        let parsed = match chosen.parsed {
+            Some(parsed) => *parsed,
+            None => {
+                reader.work.set(0);
+                let again = reader.restore(chosen.of, &found[&chosen.of]).map_err(fail)?;
+                let parsed = again.and_then(|opened| opened.parse().ok());
+                parsed.ok_or_else(|| Error::at("read", path, ErrorKind::Changed))?
+            }
+        };
+        let Parsed { opened, catalog, stats, root, digests_at } = parsed;
         let Opened { of, mut metadata, pieces, .. } = opened;
+        let shifts = shifts(&found, &of, &catalog);
         metadata.truncate(of.layout.catalog_len as usize);
         let digests = metadata.split_off(digests_at);
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
@@ -344,6 +370,40 @@ struct Opened {
     pieces: PiecesFound,
 }
 
+/// An encoding whose metadata can be restored.
+struct Seen {
+    of: Generation,
+    /// Where the first of its pieces stands.
+    first: u64,
+    /// Whether all of its pieces are intact.
+    is_whole: bool,
+    /// Its root, or the rule that its metadata breaks.
+    root: std::result::Result<Digest, FormatError>,
+    /// All of it, if it is the only one.
+    parsed: Option<Box<Parsed>>,
+}
+
+impl Seen {
+    fn root(&self) -> Option<Digest> {
+        self.root.as_ref().ok().copied()
+    }
+
+    fn is_refused(&self) -> bool {
+        self.root.as_ref().is_err_and(|rule| rule.class() == FormatClass::Refused)
+    }
+}
+
+/// The rule that tells why nothing counts: first one that refuses.
+fn broken(seen: &[Seen], rule: Option<FormatError>) -> Option<FormatError> {
+    let mut rules: Vec<FormatError> = seen.iter().filter_map(|seen| seen.root.clone().err()).collect();
+    // Pieces of version 1 are there: another version is damage (section 11).
+    let is_rule =
+        |rule: &FormatError| rule.class() == FormatClass::Refused && !matches!(rule, FormatError::Version(_));
+    rules.extend(rule.filter(is_rule));
+    rules.sort_by_key(|rule| rule.class() != FormatClass::Refused);
+    rules.into_iter().next()
+}
+
 /// Metadata that breaks no rule.
 struct Parsed {
     opened: Opened,
@@ -354,17 +414,7 @@ struct Parsed {
 }
 
 impl Opened {
-    /// The root, whether the catalog is valid or not.
-    fn root(&self) -> Digest {
-        Catalog::root(&self.metadata[..self.of.layout.catalog_len as usize])
-    }
-
-    fn parse(self) -> std::result::Result<Parsed, Box<(Generation, FormatError)>> {
-        let of = self.of;
-        self.checked().map_err(|rule| Box::new((of, rule)))
-    }
-
-    fn checked(self) -> std::result::Result<Parsed, FormatError> {
+    fn parse(self) -> std::result::Result<Parsed, FormatError> {
         if let Some(rule) = self.rule {
             return Err(rule);
         }
@@ -416,43 +466,50 @@ fn area_of(of: &Generation) -> Option<Area> {
 
 /// The one that is meant (section 17.6).
 fn choose(
-    read: &mut Vec<Parsed>,
-    refused: &[(Generation, FormatError)],
+    seen: Vec<Seen>,
     links: &[Generation],
     wanted: Option<Digest>,
-) -> std::result::Result<Parsed, SidecarError> {
-    if read.is_empty() {
-        return Err(SidecarError::TooFewPieces);
-    }
-    let roots = |read: &[Parsed]| read.iter().map(|parsed| parsed.root).collect();
+) -> std::result::Result<Seen, SidecarError> {
+    let (mut read, refused): (Vec<Seen>, Vec<Seen>) = seen
+        .into_iter()
+        .filter(|seen| seen.root.is_ok() || seen.is_refused())
+        .partition(|seen| seen.root.is_ok());
+    let counting: Vec<Generation> = read.iter().chain(&refused).map(|seen| seen.of).collect();
     // Of several with one root, which say the same of the files, the newest.
-    read.sort_by_key(|parsed| {
-        (parsed.root, std::cmp::Reverse(parsed.opened.of.layout.generation), parsed.opened.first)
-    });
-    read.dedup_by_key(|parsed| parsed.root);
+    read.sort_by_key(|seen| (seen.root(), std::cmp::Reverse(seen.of.layout.generation), seen.first));
+    read.dedup_by_key(|seen| seen.root());
+    let roots = |read: &[Seen]| read.iter().filter_map(Seen::root).collect();
     if let Some(root) = wanted {
-        read.sort_by_key(|parsed| parsed.root == root);
-        return match read.pop() {
-            Some(last) if last.root == root => Ok(last),
-            last => Err(SidecarError::OtherRoot(roots(
-                &last.into_iter().chain(read.drain(..)).collect::<Vec<_>>(),
-            ))),
+        return match read.iter().position(|seen| seen.root() == Some(root)) {
+            Some(at) => Ok(read.swap_remove(at)),
+            None if read.is_empty() => Err(SidecarError::TooFewPieces),
+            None => Err(SidecarError::OtherRoot(roots(&read))),
         };
     }
-    let is_replaced = |of: &Generation| {
-        let by = |other: &Generation| {
-            other.layout.before == of.root && other.layout.generation > of.layout.generation
-        };
-        links.iter().any(by)
-    };
-    let refused = refused.iter().filter(|(of, _)| !is_replaced(of)).count();
-    let (_, mut left): (Vec<_>, Vec<_>) = read.drain(..).partition(|parsed| is_replaced(&parsed.opened.of));
-    match (left.len(), refused) {
-        (1, 0) => Ok(left.swap_remove(0)),
-        // The only one that is left is refused.
-        (0, 1) => Err(SidecarError::TooFewPieces),
-        _ => Err(SidecarError::Ambiguous(roots(&left))),
+    let replaced = ancestors(counting, links);
+    read.retain(|seen| !replaced.contains(&seen.of.root));
+    let refused = refused.iter().filter(|seen| !replaced.contains(&seen.of.root)).count();
+    match (read.len(), refused) {
+        (1, 0) => Ok(read.swap_remove(0)),
+        // Nothing, or what is left is refused.
+        (0, 0 | 1) => Err(SidecarError::TooFewPieces),
+        _ => Err(SidecarError::Ambiguous(roots(&read))),
     }
+}
+
+/// All that generations replace: those before them, through others of which any piece is usable.
+fn ancestors(of: Vec<Generation>, links: &[Generation]) -> HashSet<Digest> {
+    let by_root: HashMap<Digest, &Generation> = links.iter().map(|link| (link.root, link)).collect();
+    let mut found = HashSet::new();
+    for mut now in of {
+        while let Some(before) = by_root.get(&now.layout.before)
+            && before.layout.generation < now.layout.generation
+            && found.insert(before.root)
+        {
+            now = **before;
+        }
+    }
+    found
 }
 
 struct Reader<'a> {
@@ -482,7 +539,18 @@ impl Reader<'_> {
         self.file.read_exact_at(at + HEADER_LEN as u64, &mut head[HEADER_LEN..]).ok()?;
         match Piece::parse(&head) {
             Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
-            Ok(_) => None,
+            Ok(piece) => {
+                let (value, limit) =
+                    (piece.of.geometry.shape().set_bytes().into(), self.settings.max_memory.into());
+                if value > limit {
+                    rule.get_or_insert(FormatError::Limit {
+                        what: "the size of a set of the metadata",
+                        value,
+                        limit,
+                    });
+                }
+                None
+            }
             Err(e) => {
                 // Another version is told only where nothing else is found.
                 if e.is_behind_checksum() || (rule.is_none() && matches!(e, FormatError::Version(_))) {
@@ -511,12 +579,7 @@ impl Reader<'_> {
             let end = area.len(block).and_then(|len| at.checked_add(len));
             let is_next = area.start == at && found.len() < MOST_ENCODINGS;
             let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
-            let shape = piece.of.geometry.shape();
-            let places =
-                (0..shape.code.n() as u32).flat_map(|index| (0..shape.sets).map(move |set| (set, index)));
-            let places =
-                places.map(|key| (key, vec![area.piece(piece.of.ordinal(key.0, key.1), block)])).collect();
-            found.insert(piece.of, places);
+            found.insert(piece.of, Places::Expected);
             at = end;
         }
         (found, true)
@@ -549,8 +612,9 @@ impl Reader<'_> {
                 if let Some((piece, _)) = self.head_at(place, rule)
                     && (found.len() < MOST_ENCODINGS || found.contains_key(&piece.of))
                 {
-                    let copies =
-                        found.entry(piece.of).or_default().entry((piece.set, piece.index)).or_default();
+                    let places = found.entry(piece.of).or_insert_with(|| Places::Found(HashMap::new()));
+                    let Places::Found(places) = places else { continue };
+                    let copies = places.entry((piece.set, piece.index)).or_default();
                     if copies.len() < MOST_COPIES && copies.last() != Some(&place) {
                         copies.push(place);
                     }
@@ -562,15 +626,25 @@ impl Reader<'_> {
     }
 
     /// Those that can be restored. The work is bounded: those with the most pieces come first.
-    fn restore_all(&self, found: &Found) -> std::io::Result<Vec<Opened>> {
+    fn look_at_all(&self, found: &Found) -> std::io::Result<Vec<Seen>> {
         let mut order: Vec<_> = found.iter().collect();
-        order.sort_by_key(|(_, places)| {
-            (std::cmp::Reverse(places.len()), places.values().flatten().min().copied())
+        order.sort_by_key(|(of, places)| {
+            let (count, first) = places.extent(of);
+            (std::cmp::Reverse(count), first)
         });
         self.work.set(0);
         self.links.take();
-        let restored = order.into_iter().map(|(of, places)| self.restore(*of, places));
-        Ok(restored.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+        let is_only = order.len() == 1;
+        let mut seen = Vec::new();
+        for (of, places) in order {
+            let Some(opened) = self.restore(*of, places)? else { continue };
+            let (first, is_whole) = (opened.first, opened.pieces.intact == opened.pieces.all);
+            let parsed = opened.parse();
+            let root = parsed.as_ref().map(|parsed| parsed.root).map_err(Clone::clone);
+            let parsed = parsed.ok().filter(|_| is_only).map(Box::new);
+            seen.push(Seen { of: *of, first, is_whole, root, parsed });
+        }
+        Ok(seen)
     }
 
     /// Whether so many bytes more may be hashed: four times as many as there are, and a gigabyte (section 9.1).
@@ -579,56 +653,75 @@ impl Reader<'_> {
         self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)
     }
 
-    /// The metadata of an encoding, if enough of its pieces are intact.
-    fn restore(
+    /// Reads the body of a piece that is looked for at a place into `body`; returns X, if it leads there, and its proof.
+    fn prove(
         &self,
-        of: Generation,
-        places: &HashMap<(u32, u32), Vec<u64>>,
-    ) -> std::io::Result<Option<Opened>> {
+        of: &Generation,
+        (set, index): (u32, u32),
+        at: u64,
+        body: &mut [u8],
+    ) -> Option<(Digest, Vec<u8>)> {
+        let (piece, head) = self.head_at(at, &mut None)?;
+        let is_it = piece.of == *of && (piece.set, piece.index) == (set, index);
+        if !is_it || !self.may_hash(body.len() as u64) {
+            return None;
+        }
+        self.file.read_exact_at(at + of.head_len() as u64, body).ok()?;
+        let proof = piece.proof(&head).to_vec();
+        Some((tree_of_shard(&of.geometry, set, index, body, &proof)?, proof))
+    }
+
+    /// Notes an encoding of which a piece is usable.
+    fn note(&self, of: &Generation) {
+        let mut links = self.links.borrow_mut();
+        if !links.contains(of) {
+            links.push(*of);
+        }
+    }
+
+    /// The metadata of an encoding, if enough of its pieces are intact.
+    fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
         let shape = *of.geometry.shape();
         let (k, n) = (shape.code.k(), shape.code.n());
         let Some(area) = area_of(&of) else { return Ok(None) };
+        let mut body = vec![0; shape.shard_len];
+        if let Places::Found(found) = places
+            && found.len() < k * shape.sets as usize
+        {
+            let mut all = found.iter().flat_map(|(key, places)| places.iter().map(move |at| (*key, *at)));
+            let is_usable = |(tree, _): (Digest, Vec<u8>)| of.is_proved_by(&tree);
+            if all.any(|(key, at)| self.prove(&of, key, at, &mut body).is_some_and(is_usable)) {
+                self.note(&of);
+            }
+            return Ok(None);
+        }
         let mut decoder = SetDecoder::for_payload(&shape);
         let mut metadata = vec![0; of.geometry.payload_len() as usize];
         let mut tree = None;
         let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
-        let mut body = vec![0; shape.shard_len];
         let mut rule = None;
-        let is_possible = places.len() >= k * shape.sets as usize;
         for set in 0..shape.sets {
             let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
             let mut intact = 0;
             for index in 0..n as u32 {
                 let expected = area.piece(of.ordinal(set, index), of.layout.block.into());
                 let mut is_there = false;
-                for &at in places.get(&(set, index)).map_or(&[][..], Vec::as_slice) {
-                    let Some((piece, head)) = self.head_at(at, &mut None) else { continue };
-                    let body_at = at + of.head_len() as u64;
-                    if piece.of != of
-                        || (piece.set, piece.index) != (set, index)
-                        || !self.may_hash(body.len() as u64)
-                        || self.file.read_exact_at(body_at, &mut body).is_err()
-                    {
+                for &at in places.of((set, index), &expected) {
+                    let Some((leads_to, proof)) = self.prove(&of, (set, index), at, &mut body) else {
                         continue;
-                    }
-                    let leads_to = tree_of_shard(&of.geometry, set, index, &body, piece.proof(&head));
-                    let is_proved = |leads_to: &Digest| match &tree {
-                        Some(tree) => tree == leads_to,
-                        None => of.is_proved_by(leads_to),
                     };
-                    if let Some(leads_to) = leads_to.filter(is_proved) {
-                        if tree.is_none() {
-                            self.links.borrow_mut().push(of);
-                        }
+                    let is_proved = match &tree {
+                        Some(tree) => *tree == leads_to,
+                        None => of.is_proved_by(&leads_to),
+                    };
+                    if is_proved {
+                        self.note(&of);
                         tree = Some(leads_to);
-                        if !is_possible {
-                            return Ok(None);
-                        }
-                        is_there |= at == expected;
+                        is_there = at == expected;
                         intact += 1;
                         // Recovery shards only as long as they are needed.
                         if (index as usize) < k || proved.len() < k {
-                            proved.push((index, body.clone(), piece.proof(&head).to_vec()));
+                            proved.push((index, body.clone(), proof));
                         }
                         break;
                     }
@@ -639,7 +732,7 @@ impl Reader<'_> {
             }
             pieces.intact += intact;
             pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
-            let Some(tree) = tree else { if is_possible { return Ok(None) } else { continue } };
+            let Some(tree) = tree else { return Ok(None) };
             if proved.len() < k {
                 return Ok(None);
             }
@@ -666,25 +759,30 @@ impl Reader<'_> {
             };
             (0..k).for_each(|index| put(index, decoded.row(index as u32)));
         }
-        let first = places.values().flatten().min().copied().unwrap_or(0);
+        let (_, first) = places.extent(&of);
         Ok(Some(Opened { of, rule, first, metadata, pieces }))
     }
+}
 
-    /// How the surroundings of pieces have moved.
-    fn shifts(&self, found: &Found) -> Shifts {
-        let mut shifts = BTreeMap::new();
-        for (of, places) in found {
-            let Some(area) = area_of(of) else { continue };
-            for ((set, index), places) in places {
-                let ordinal = of.ordinal(*set, *index);
-                let expected = area.piece(ordinal, of.layout.block.into());
-                let at = if places.contains(&expected) { expected } else { places[0] };
-                shifts.insert((area.start, ordinal), at as i64 - expected as i64);
-            }
+/// How the surroundings of pieces have moved: of those of a generation, and of those before it whose areas it still has.
+fn shifts(found: &Found, meant: &Generation, catalog: &Catalog) -> Shifts {
+    let mut shifts = BTreeMap::new();
+    for (of, places) in found {
+        let Some(area) = area_of(of) else { continue };
+        let (last, before) = catalog.areas.split_last().expect("a catalog has an area");
+        if !(of == meant || (area != *last && before.contains(&area))) {
+            continue;
         }
-        if shifts.values().all(|by| *by == 0) {
-            shifts.clear();
+        let Places::Found(places) = places else { continue };
+        for ((set, index), places) in places {
+            let ordinal = of.ordinal(*set, *index);
+            let expected = area.piece(ordinal, of.layout.block.into());
+            let at = if places.contains(&expected) { expected } else { places[0] };
+            shifts.insert((area.start, ordinal), at as i64 - expected as i64);
         }
-        Shifts(shifts)
     }
+    if shifts.values().all(|by| *by == 0) {
+        shifts.clear();
+    }
+    Shifts(shifts)
 }

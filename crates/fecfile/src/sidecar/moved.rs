@@ -1,5 +1,6 @@
 //! Bytes of files that stand elsewhere than they did.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Bytes that belong at an address (position · block, and the byte in the block), and stand in a source.
@@ -34,6 +35,16 @@ impl Moved {
 
     pub(super) fn is_empty(&self) -> bool {
         self.spans.is_empty()
+    }
+
+    /// All spans, by address.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &MovedSpan> {
+        self.spans.iter()
+    }
+
+    /// The paths of the files that anything was found in.
+    pub(super) fn used_sources(&self) -> HashSet<&[u8]> {
+        self.spans.iter().map(|span| &*self.sources[span.source as usize]).collect()
     }
 
     /// The spans that lie in these addresses, cut to them.

@@ -6,7 +6,7 @@ use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::{Admit, PositionReader, Positions, Span};
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
-use super::{journal, metadata};
+use super::{Sidecar, journal, metadata};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
@@ -93,6 +93,9 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
         return Err(Error::new("protect", SidecarError::Nothing));
     }
     check_absent(job.output, job.policy)?;
+    if job.output.exists() && !Sidecar::starts(job.output)? {
+        return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
+    }
     let home = resolved(job.output)?;
     let base_path = match job.base {
         Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io("read", base, e))?,
@@ -121,6 +124,11 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let area = catalog.areas[0];
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
+    let need = catalog.groups[0].code.n() as u64 * u64::from(catalog.block);
+    if need > context.settings.max_memory {
+        let most = context.settings.max_memory;
+        return Err(Error::new("protect", ErrorKind::SetMemory { need, most }));
+    }
     let out = FileOut::create(job.output, job.policy)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = Coding::new(&base, &catalog, &seen, &out, context, meter.as_ref()).run()?;

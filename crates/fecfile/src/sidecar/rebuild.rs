@@ -61,6 +61,12 @@ impl Rebuild<'_> {
         wants_recovery: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        let block = u64::from(self.sidecar.catalog.block);
+        let need = self.sidecar.catalog.groups.iter().map(|of| (of.code.k() + of.code.n()) as u64 * block);
+        let (need, most) = (need.max().unwrap_or(0), self.context.settings.max_memory);
+        if need > most {
+            return Err(Error::at("repair", self.sidecar.path(), ErrorKind::SetMemory { need, most }));
+        }
         let (mut first, mut first_recovery) = (0, 0);
         for (nth, of) in self.sidecar.catalog.groups.iter().enumerate() {
             let group = Group { nth, of: *of, first, first_recovery };

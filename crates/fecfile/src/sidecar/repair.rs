@@ -5,6 +5,7 @@ use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::journal::Journal;
 use super::metadata;
+use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::read_recovery;
@@ -15,6 +16,7 @@ use crate::io::base::{Base, file_type};
 use crate::io::output::{FileOut, Policy};
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -161,6 +163,11 @@ fn actions(
     }
     for report in &found.entries {
         let nth = report.entry;
+        let is_in_left = |of: &usize| is_in(&entries[nth].path, &entries[*of].path);
+        if left.iter().any(is_in_left) {
+            left.push(nth);
+            continue;
+        }
         let is_ours = || journal.has_begun(nth, base, &entries[nth].path);
         actions[nth] = match (report.state, &entries[nth].kind) {
             (State::Missing, _) => Action::Make { replace: false },
@@ -169,14 +176,32 @@ fn actions(
                 Action::Leave
             }
             (State::Moved, _) => Action::Make { replace: false },
-            (State::Edited | State::Shifted, _) if !how.revert && !is_ours() => {
+            (State::Edited | State::Shifted, _) if !(is_ours() || how.revert && found.is_mendable()) => {
                 left.push(nth);
                 Action::Leave
+            }
+            (State::Edited, EntryKind::File(_)) if has_other_names(base, &entries[nth].path) => {
+                // Under its other names, which may be anybody's, it stays as it is.
+                Action::Make { replace: true }
             }
             (State::Shifted, _) => Action::Make { replace: true },
             (_, EntryKind::File(_)) if base.read(&entries[nth].path).is_ok() => Action::Mend,
             _ => Action::Make { replace: true },
         };
+    }
+    // What stands elsewhere is copied from there, and from nothing that is being written to.
+    let moved = &found.moved;
+    let positions = Positions::of(&sidecar.catalog);
+    let block = u64::from(sidecar.catalog.block);
+    let of_span = |span: &MovedSpan| positions.within(span.at / block..span.end().div_ceil(block));
+    let from_elsewhere: HashSet<u32> = moved.iter().flat_map(of_span).map(|span| span.entry).collect();
+    let sources = moved.used_sources();
+    for (nth, entry) in (0..).zip(entries) {
+        let is_source = || sources.contains(&*entry.path);
+        let action = &mut actions[nth as usize];
+        if *action == Action::Mend && (from_elsewhere.contains(&nth) || is_source()) {
+            *action = Action::Make { replace: true };
+        }
     }
     // What a repair that did not end has mended, and not yet given its time.
     for (nth, entry) in entries.iter().enumerate() {
@@ -199,6 +224,15 @@ fn actions(
     (actions, left)
 }
 
+/// Whether a path lies in another.
+fn is_in(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
+fn has_other_names(base: &Base, path: &[u8]) -> bool {
+    base.stat(path).is_ok_and(|stat| stat.st_nlink > 1)
+}
+
 /// Recovery shards on their way back into the sidecar.
 enum OwnShards {
     /// The sidecar is left as it is.
@@ -218,6 +252,8 @@ impl OwnShards {
         if moved || sidecar.expected_len() != Some(sidecar.len) {
             let policy = Policy { force: true, sync: context.settings.sync };
             let out = FileOut::create(sidecar.path(), policy)?;
+            let old = sidecar.file.metadata().map(|meta| meta.permissions());
+            old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
             let block = u64::from(sidecar.catalog.block);
             for (nth, group) in sidecar.catalog.groups.iter().enumerate() {

@@ -212,7 +212,10 @@ impl<'a> Targets<'a> {
             if let (Action::Make { .. }, EntryKind::Folder) = (self.actions[entry], &of.kind) {
                 let stat = self.sidecar.stats.entries[entry];
                 let holder = self.base.holder(&of.path);
-                let _ = holder.and_then(|holder| holder.set_modified(stat.seconds, stat.nanos));
+                let _ = holder.and_then(|holder| {
+                    holder.set_mode(stat.mode & 0o777)?;
+                    holder.set_modified(stat.seconds, stat.nanos)
+                });
             }
         }
         Ok(failed)
@@ -241,7 +244,8 @@ impl<'a> Targets<'a> {
         let stat = self.sidecar.stats.entries[entry];
         let is_executable =
             matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
-        let mode = if is_new {
+        let now = file.metadata()?.permissions().mode();
+        let mode = if is_new || (now & 0o100 != 0) != is_executable {
             u32::from(stat.mode) & 0o777
         } else {
             file.metadata()?.permissions().mode() & 0o7777
@@ -260,12 +264,18 @@ impl<'a> Targets<'a> {
         let holder = self.base.holder(&of.path).map_err(&fail)?;
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         if of.kind != EntryKind::Folder && is_folder() {
-            // A folder is never removed: there may be anything in it.
-            return Ok(false);
+            // A folder is removed only if nothing is in it.
+            if !replace || holder.remove_folder().is_err() {
+                return Ok(false);
+            }
         }
         match &of.kind {
             EntryKind::Folder => {
                 let mode = stat.mode & 0o777 | 0o700;
+                let is_link = holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Symlink);
+                if replace && is_link {
+                    holder.remove().map_err(&fail)?;
+                }
                 match holder.create_folder(mode) {
                     Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                     done => done.map_err(&fail)?,
