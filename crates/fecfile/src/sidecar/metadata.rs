@@ -252,8 +252,17 @@ impl Sidecar {
     /// Those of the file.
     pub fn starts(path: &Path) -> Result<bool> {
         let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
-        let mut magic = [0; PIECE_MAGIC.len()];
-        Ok(file.read_exact_at(0, &mut magic).is_ok() && magic == PIECE_MAGIC)
+        let mut head = vec![0; HEADER_LEN];
+        if file.read_exact_at(0, &mut head).is_err() || !head.starts_with(&PIECE_MAGIC) {
+            return Ok(false);
+        }
+        // All of the head: a record of a container is one bit away from the magic alone.
+        let head_len = piece_head_len(head.first_chunk().expect("it has that many bytes"));
+        head.resize(head_len, 0);
+        let is_read = file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]).is_ok();
+        Ok(is_read
+            && Piece::parse(&head)
+                .map_or_else(|e| e.is_behind_checksum() && !matches!(e, FormatError::Damaged(_)), |_| true))
     }
 
     /// Where it is.

@@ -9,6 +9,7 @@
 //! ```
 
 mod bits;
+mod coding;
 pub mod error;
 pub mod examine;
 mod findings;
