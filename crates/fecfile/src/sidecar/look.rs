@@ -104,7 +104,9 @@ impl Files<'_> {
             blocks: report.bad.clone(),
             is_missing: states[*nth] == State::Missing,
         };
-        let wanted: Vec<Wanted> = reports.iter().map(wanted).collect();
+        // What rotted was not moved by anybody: its size and time are those of old.
+        let may_have_moved = |(nth, _): &&(usize, FileReport)| states[*nth] != State::Intact;
+        let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
         let names = self.other_names(&states);
         let found = match self.scope {
             Scope::Quick => FoundElsewhere::default(),
@@ -124,7 +126,7 @@ impl Files<'_> {
         for (nth, state) in states.iter_mut().enumerate() {
             *state = match *state {
                 State::Missing if found.renamed.contains_key(&nth) => State::Moved,
-                State::Edited | State::Intact if found.shifted.contains(&nth) => State::Shifted,
+                State::Edited if found.shifted.contains(&nth) => State::Shifted,
                 same => same,
             };
         }

@@ -19,7 +19,8 @@ pub(super) struct Recovery<'a> {
 impl Recovery<'_> {
     /// Those that are not there, and those that stand elsewhere.
     pub(super) fn look(&self, context: &Context<'_>) -> (Bits, Bits) {
-        const BLOCKS: u64 = 1 << 20;
+        /// Bytes that are read and hashed at a time: they stay in the cache on the way.
+        const PIECE: u64 = 128 << 10;
         let catalog = &self.sidecar.catalog;
         let block = u64::from(catalog.block);
         let total = catalog.groups.iter().map(|group| group.recovery()).sum();
@@ -27,7 +28,7 @@ impl Recovery<'_> {
         let mut jobs = Vec::new();
         let mut before = 0;
         for (nth, group) in catalog.groups.iter().enumerate() {
-            let step = (BLOCKS / block).max(1);
+            let step = (PIECE / block).max(1);
             let starts = (0..group.recovery()).step_by(step as usize);
             jobs.extend(starts.map(|start| (nth, before, start..(start + step).min(group.recovery()))));
             before += group.recovery();
