@@ -113,6 +113,7 @@ impl From<Error> for Failure {
 fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
     Some(match cause {
         SidecarError::NotAFile => "name the file or folder that it leads to",
+        SidecarError::OutputNotEmpty => "choose another with -o",
         SidecarError::NotASidecar => "only a sidecar is replaced: remove it, or choose another name with -o",
         SidecarError::OutsideBase(_) => "name a folder with --base that all of them lie in",
         SidecarError::NotFound(_) | SidecarError::TooFewPieces => {

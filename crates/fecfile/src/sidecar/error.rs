@@ -16,6 +16,9 @@ pub enum SidecarError {
     /// Something that was named is neither a file nor a folder.
     #[error("it is neither a file nor a folder, but a link or a device")]
     NotAFile,
+    /// A folder that mended copies are to be written to, and that has something in it.
+    #[error("the folder is not empty")]
+    OutputNotEmpty,
     /// Something else stands where the sidecar is to be.
     #[error("it exists, and does not begin as a sidecar does")]
     NotASidecar,
@@ -66,6 +69,7 @@ impl SidecarError {
             SidecarError::Nothing
             | SidecarError::NotAFile
             | SidecarError::NotASidecar
+            | SidecarError::OutputNotEmpty
             | SidecarError::OutsideBase(_)
             | SidecarError::Ambiguous(_)
             | SidecarError::BaseNeeded(_)

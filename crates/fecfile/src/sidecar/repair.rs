@@ -60,10 +60,15 @@ pub struct Mended {
 /// `base`, and nothing outside.
 ///
 /// # Errors
-/// [`SidecarError::BeyondRepair`], and then nothing was changed; those of the system.
+/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock()?) };
     let journal = Journal::of(sidecar);
+    if let Some(out) = how.out
+        && std::fs::read_dir(out).is_ok_and(|mut inside| inside.next().is_some())
+    {
+        return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
+    }
     let found = examine(sidecar, base, Scope::All, context)?;
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
@@ -161,10 +166,11 @@ fn actions(
     if how.out.is_some() {
         return (vec![Action::Make { replace: false }; entries.len()], left);
     }
+    // Folders in whose place something else stands, and is left there: nothing can be made in them.
+    let mut left_folders: Vec<&[u8]> = Vec::new();
     for report in &found.entries {
         let nth = report.entry;
-        let is_in_left = |of: &usize| is_in(&entries[nth].path, &entries[*of].path);
-        if left.iter().any(is_in_left) {
+        if left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
             left.push(nth);
             continue;
         }
@@ -178,6 +184,9 @@ fn actions(
             (State::Moved, _) => Action::Make { replace: false },
             (State::Edited | State::Shifted, _) if !(is_ours() || how.revert && found.is_mendable()) => {
                 left.push(nth);
+                if entries[nth].kind == EntryKind::Folder {
+                    left_folders.push(&entries[nth].path);
+                }
                 Action::Leave
             }
             (State::Edited, EntryKind::File(_)) if has_other_names(base, &entries[nth].path) => {
