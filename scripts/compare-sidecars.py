@@ -226,13 +226,16 @@ class Damage:
             self.rot(name, [(offset, bytes([byte]))])
         return self.delete(names[:deleted])
 
-    def delete_folders(self, part):
-        """Whole folders, as many as fit into this part of the bytes."""
+    def delete_folders(self, part, neighbours):
+        """Whole folders, as many as fit into this part of the bytes: neighbours, as in one folder above them, or any."""
         inside, left = collections.defaultdict(list), self.tree.bytes * part
         for name in self.tree.sizes:
             inside[os.path.dirname(name)].append(name)
         order = sorted(inside)
         self.rng.shuffle(order)
+        if neighbours:
+            start = sorted(inside).index(order[0])
+            order = sorted(inside)[start:] + sorted(inside)[:start]
         for folder in order:
             size = sum(self.tree.sizes[name] for name in inside[folder])
             if size <= left:
@@ -653,11 +656,15 @@ class Session:
                       "fec -r 16%, par2 -b32768 -r17 (no more blocks are possible)")
 
     def row7(self):
-        few = min(3, self.args.seeds)
+        few = min(5, self.args.seeds)
         for key, what, hurt, options in (
                 ("big", "a gap of 15 %% of %s B, repaired", lambda damage: damage.gap("data", 0.15), ("-b2000", "-r17")),
-                ("tree", "folders with 15 %% of %s B deleted, repaired", lambda damage: damage.delete_folders(0.15),
-                 ("-b10000", "-r17"))):
+                ("tree", "neighbouring folders with 15 %% of %s B deleted, repaired",
+                 lambda damage: damage.delete_folders(0.15, True), ("-b10000", "-r17")),
+                ("tree", "folders anywhere with 15 %% of %s B deleted, repaired",
+                 lambda damage: damage.delete_folders(0.15, False), ("-b10000", "-r17")),
+                ("tree", "folders anywhere with 13 %% of %s B deleted, repaired",
+                 lambda damage: damage.delete_folders(0.13, False), ("-b10000", "-r17"))):
             tree = self.tree(key)
             try:
                 self.keep(tree, "kept")
