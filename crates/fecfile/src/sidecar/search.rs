@@ -45,6 +45,8 @@ pub(super) struct Search<'a> {
     spans: Vec<MovedSpan>,
     sources: Vec<Box<[u8]>>,
     found: FoundElsewhere,
+    /// Bytes of other files that may still be read.
+    budget: u64,
 }
 
 /// Files that nobody knows, which are looked into.
@@ -60,6 +62,7 @@ impl<'a> Search<'a> {
             spans: Vec::new(),
             sources: Vec::new(),
             found: FoundElsewhere::default(),
+            budget: sidecar.catalog.files_len().saturating_mul(2).saturating_add(1 << 30),
         }
     }
 
@@ -127,6 +130,9 @@ impl<'a> Search<'a> {
             else {
                 continue;
             };
+            if !self.may_read(size) {
+                continue;
+            }
             // All of one size have one shape, so one pass tells for all of them.
             let Ok(digest) = digest_of_file(&file, of, self.block) else { continue };
             let is_it = |nth: &usize| matches!(&self.sidecar.catalog.entries[*nth].kind, EntryKind::File(of) if of.blake3 == digest);
@@ -167,6 +173,13 @@ impl<'a> Search<'a> {
         (0..offset / self.block).for_each(|block| {
             self.wanted.remove(&(entry, block));
         });
+    }
+
+    /// Whether so many bytes of another file may be read: what is beside the files may be any amount.
+    fn may_read(&mut self, bytes: u64) -> bool {
+        let left = self.budget.checked_sub(bytes);
+        self.budget = left.unwrap_or(self.budget);
+        left.is_some()
     }
 
     fn source(&mut self, path: &[u8]) -> u32 {
@@ -210,7 +223,7 @@ impl<'a> Search<'a> {
     fn in_file(&mut self, path: &[u8], own: Option<&Wanted>) {
         let Ok(file) = self.base.read(path) else { return };
         let Ok(len) = file.size() else { return };
-        if len < self.block || self.wanted.is_empty() {
+        if len < self.block || self.wanted.is_empty() || (own.is_none() && !self.may_read(len)) {
             return;
         }
         let source = self.source(path);
