@@ -2,12 +2,13 @@
 //! (docs/FORMAT.md, sections 17.4 to 17.6).
 
 use super::error::SidecarError;
-use super::positions::Positions;
+pub(super) use super::generations::{LOST, NOTHING};
+use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
 use fec_core::digest::Digest;
-use fec_core::error::{Class as FormatClass, FormatError};
+use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
@@ -16,7 +17,7 @@ use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -86,19 +87,6 @@ pub struct Sidecar {
     pub(super) newer: Option<u64>,
 }
 
-/// Which pieces of the metadata are left.
-#[derive(Clone, Debug, Default)]
-pub struct PiecesFound {
-    /// Pieces that should be there.
-    pub all: u64,
-    /// Those that are intact, wherever they stand.
-    pub intact: u64,
-    /// The least number of pieces that a set has beyond those that it needs.
-    pub spare: u64,
-    /// Those that do not stand in their places.
-    pub(super) displaced: Vec<u64>,
-}
-
 /// By how many bytes the surroundings of pieces have moved: by the start of their area and their number. Empty if none
 /// has.
 #[derive(Clone, Debug, Default)]
@@ -127,11 +115,6 @@ impl Shifts {
         self.0.is_empty()
     }
 }
-
-/// The digest of a position whose bytes are lost for good.
-pub(super) const LOST: ShortDigest = [0xff; DIGEST_LEN];
-/// The digest of a position with nothing in it.
-pub(super) const NOTHING: ShortDigest = [0; DIGEST_LEN];
 
 /// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
 type Found = HashMap<Generation, Places>;
@@ -366,159 +349,6 @@ impl Sidecar {
         let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());
         [head, self.digests.clone(), self.stats.to_bytes()].concat()
     }
-}
-
-/// Metadata that was restored.
-struct Opened {
-    of: Generation,
-    /// The rule that the coding of the metadata breaks, if it breaks one.
-    rule: Option<FormatError>,
-    /// Where the first of its pieces stands.
-    first: u64,
-    metadata: Vec<u8>,
-    pieces: PiecesFound,
-}
-
-/// An encoding whose metadata can be restored.
-struct Seen {
-    of: Generation,
-    /// Where the first of its pieces stands.
-    first: u64,
-    /// Whether all of its pieces are intact.
-    is_whole: bool,
-    /// Its root, or the rule that its metadata breaks.
-    root: std::result::Result<Digest, FormatError>,
-    /// All of it, if it is the only one.
-    parsed: Option<Box<Parsed>>,
-}
-
-impl Seen {
-    fn root(&self) -> Option<Digest> {
-        self.root.as_ref().ok().copied()
-    }
-
-    fn is_refused(&self) -> bool {
-        self.root.as_ref().is_err_and(|rule| rule.class() == FormatClass::Refused)
-    }
-}
-
-/// The rule that tells why nothing counts: first one that refuses.
-fn broken(seen: &[Seen], rule: Option<FormatError>) -> Option<FormatError> {
-    let mut rules: Vec<FormatError> = seen.iter().filter_map(|seen| seen.root.clone().err()).collect();
-    // Pieces of version 1 are there: another version is damage (section 11).
-    let is_rule =
-        |rule: &FormatError| rule.class() == FormatClass::Refused && !matches!(rule, FormatError::Version(_));
-    rules.extend(rule.filter(is_rule));
-    rules.sort_by_key(|rule| rule.class() != FormatClass::Refused);
-    rules.into_iter().next()
-}
-
-/// Metadata that breaks no rule.
-struct Parsed {
-    opened: Opened,
-    catalog: Catalog,
-    stats: Stats,
-    root: Digest,
-    digests_at: usize,
-}
-
-impl Opened {
-    fn parse(self) -> std::result::Result<Parsed, FormatError> {
-        if let Some(rule) = self.rule {
-            return Err(rule);
-        }
-        let layout = &self.of.layout;
-        let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
-        let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
-        let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
-        let stats = Stats::parse(stats, catalog.entries.len())?;
-        if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
-            return Err(FormatError::Catalog("its last area is not that of its pieces"));
-        }
-        if layout.generation == 1 && catalog.areas.len() > 1 {
-            return Err(FormatError::Catalog("the first generation has several areas"));
-        }
-        let is_lost = |(nth, digest): (u64, &ShortDigest)| (*digest == LOST).then_some(nth);
-        let lost: Vec<u64> = positions_of(&catalog, digests).filter_map(is_lost).collect();
-        if !lost.is_empty() {
-            let covered = Positions::of(&catalog).covered(catalog.positions());
-            if lost.into_iter().any(|position| covered.get(position)) {
-                return Err(FormatError::Catalog("bytes of a file are marked as lost"));
-            }
-        }
-        let root = Catalog::root(catalog_bytes);
-        Ok(Parsed { catalog, stats, root, digests_at, opened: self })
-    }
-}
-
-/// The digests of all positions, with their numbers.
-fn positions_of<'a>(
-    catalog: &'a Catalog,
-    digests: &'a [ShortDigest],
-) -> impl Iterator<Item = (u64, &'a ShortDigest)> {
-    let mut at = 0;
-    let of_group = catalog.groups.iter().flat_map(move |group| {
-        let start = at;
-        at += (group.positions() + group.recovery()) as usize;
-        &digests[start..start + group.positions() as usize]
-    });
-    (0..).zip(of_group)
-}
-
-/// The area that the pieces of a generation stand in; `None` if there is none such.
-fn area_of(of: &Generation) -> Option<Area> {
-    let (pieces, piece_len) = (u32::try_from(of.pieces()).ok()?, u32::try_from(of.piece_len()).ok()?);
-    let Layout { start, blocks, block, .. } = of.layout;
-    let area = Area { start, blocks, pieces, piece_len };
-    (pieces >= 2 && area.len(block.into()).is_some()).then_some(area)
-}
-
-/// The one that is meant (section 17.6).
-fn choose(
-    seen: Vec<Seen>,
-    links: &[Generation],
-    wanted: Option<Digest>,
-) -> std::result::Result<Seen, SidecarError> {
-    let (mut read, refused): (Vec<Seen>, Vec<Seen>) = seen
-        .into_iter()
-        .filter(|seen| seen.root.is_ok() || seen.is_refused())
-        .partition(|seen| seen.root.is_ok());
-    let counting: Vec<Generation> = read.iter().chain(&refused).map(|seen| seen.of).collect();
-    // Of several with one root, which say the same of the files, the newest.
-    read.sort_by_key(|seen| (seen.root(), std::cmp::Reverse(seen.of.layout.generation), seen.first));
-    read.dedup_by_key(|seen| seen.root());
-    let roots = |read: &[Seen]| read.iter().filter_map(Seen::root).collect();
-    if let Some(root) = wanted {
-        return match read.iter().position(|seen| seen.root() == Some(root)) {
-            Some(at) => Ok(read.swap_remove(at)),
-            None if read.is_empty() => Err(SidecarError::TooFewPieces),
-            None => Err(SidecarError::OtherRoot(roots(&read))),
-        };
-    }
-    let replaced = ancestors(counting, links);
-    read.retain(|seen| !replaced.contains(&seen.of.root));
-    let refused = refused.iter().filter(|seen| !replaced.contains(&seen.of.root)).count();
-    match (read.len(), refused) {
-        (1, 0) => Ok(read.swap_remove(0)),
-        // Nothing, or what is left is refused.
-        (0, 0 | 1) => Err(SidecarError::TooFewPieces),
-        _ => Err(SidecarError::Ambiguous(roots(&read))),
-    }
-}
-
-/// All that generations replace: those before them, through others of which any piece is usable.
-fn ancestors(of: Vec<Generation>, links: &[Generation]) -> HashSet<Digest> {
-    let by_root: HashMap<Digest, &Generation> = links.iter().map(|link| (link.root, link)).collect();
-    let mut found = HashSet::new();
-    for mut now in of {
-        while let Some(before) = by_root.get(&now.layout.before)
-            && before.layout.generation < now.layout.generation
-            && found.insert(before.root)
-        {
-            now = **before;
-        }
-    }
-    found
 }
 
 struct Reader<'a> {

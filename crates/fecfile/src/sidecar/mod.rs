@@ -13,6 +13,7 @@ mod coding;
 pub mod error;
 pub mod examine;
 mod findings;
+mod generations;
 mod hashing;
 mod journal;
 mod look;
@@ -30,4 +31,5 @@ mod targets;
 mod tree;
 
 pub use error::SidecarError;
+pub use generations::PiecesFound;
 pub use metadata::Sidecar;
