@@ -71,8 +71,10 @@ struct Entry {
 
 impl Report {
     fn new(sidecar: &Sidecar, mended: &Mended, args: &args::Repair, started: Instant) -> Report {
+        let found = &mended.found.entries;
         let state = |nth: usize| {
-            mended.found.entries.iter().find(|report| report.entry == nth).map(|r| word(r.state))
+            let at = found.binary_search_by_key(&nth, |report| report.entry).ok()?;
+            Some(word(found[at].state))
         };
         let entry = |nth: &usize| Entry {
             path: show_bytes(&sidecar.catalog().entries[*nth].path),

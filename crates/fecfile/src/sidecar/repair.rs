@@ -76,7 +76,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     }
     let (actions, left) = actions(sidecar, base, &found, how, &journal);
     let wanted: Vec<usize> =
-        found.entries.iter().map(|report| report.entry).filter(|n| !left.contains(n)).collect();
+        found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
     let mends_sidecar = how.out.is_none() && !found.sidecar_is_intact();
     let mut mended =
         Mended { found, mended: wanted, left, failed: Vec::new(), sidecar: mends_sidecar, written: 0 };
@@ -214,7 +214,7 @@ fn actions(
     }
     // What a repair that did not end has mended, and not yet given its time.
     for (nth, entry) in entries.iter().enumerate() {
-        let is_intact = actions[nth] == Action::Leave && !left.contains(&nth);
+        let is_intact = actions[nth] == Action::Leave && left.binary_search(&nth).is_err();
         if is_intact && matches!(entry.kind, EntryKind::File(_)) && journal.has_begun(nth, base, &entry.path)
         {
             actions[nth] = Action::Mend;
@@ -225,7 +225,7 @@ fn actions(
         if let EntryKind::HardLink(of) = entry.kind
             && matches!(actions[of as usize], Action::Make { .. })
             && actions[nth] == Action::Leave
-            && !left.contains(&nth)
+            && left.binary_search(&nth).is_err()
         {
             actions[nth] = Action::Make { replace: true };
         }

@@ -248,7 +248,7 @@ impl<'a> Targets<'a> {
         let mode = if is_new || (now & 0o100 != 0) != is_executable {
             u32::from(stat.mode) & 0o777
         } else {
-            file.metadata()?.permissions().mode() & 0o7777
+            now & 0o7777
         };
         let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
