@@ -12,6 +12,7 @@ mod limits;
 mod links;
 mod scrub;
 mod sidecars;
+mod undo;
 
 use common::{Arena, expect, payload, text};
 use serde_json::Value;
