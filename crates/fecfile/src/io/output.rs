@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
-use rustix::fs::{AtFlags, CWD, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
@@ -97,6 +97,8 @@ impl FileOut {
         let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let (temporary, file) =
             Temporary::beside(target, open).map_err(|e| Error::io("create", target, e))?;
+        // So that others see that somebody is at it; a file system may be without locks.
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
     }
 

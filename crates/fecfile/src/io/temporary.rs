@@ -3,8 +3,10 @@
 //! [`remove_all`] or [`try_remove_all`].
 
 use fec_core::executor::lock;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -143,6 +145,34 @@ impl Drop for Appended {
             list.swap_remove(at).undo();
         }
     }
+}
+
+/// Removes the temporary files of processes that were killed from a folder: those that nobody has locked, and whose process is
+/// gone. What cannot be removed stays, and hurts nobody.
+pub fn remove_stale(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_of_the_dead(entry.file_name().as_bytes())
+            && is_file()
+            && let Ok(file) = File::open(&path)
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Whether a name is that of a temporary file or folder of a process that is gone.
+pub fn is_of_the_dead(name: &[u8]) -> bool {
+    let name = std::str::from_utf8(name).ok();
+    let parts = name.and_then(|name| name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-'));
+    let Some((pid, attempt)) = parts else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let pid = is_number(pid).then(|| pid.parse().ok()).flatten().and_then(rustix::process::Pid::from_raw);
+    is_number(attempt)
+        && pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
 /// The folder that holds `path`.

@@ -13,7 +13,7 @@ use crate::io::temporary::parent;
 use fec_core::format::sidecar::catalog::Catalog;
 use std::path::Path;
 
-pub use super::findings::{EntryReport, Examined, Margin, Scope, State};
+pub use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State};
 
 /// The folder that a sidecar's names are relative to: the one that is named, or that of the sidecar.
 ///

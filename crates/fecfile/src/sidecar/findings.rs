@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::moved::Moved;
 use crate::ranges::RangeList;
-use std::io;
+use std::{fmt, io};
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,28 @@ pub enum State {
     Unreadable,
 }
 
+/// Why something cannot be read: the number that the system gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cause(i32);
+
+impl From<&io::Error> for Cause {
+    fn from(error: &io::Error) -> Cause {
+        Cause(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+impl From<Cause> for io::Error {
+    fn from(cause: Cause) -> io::Error {
+        io::Error::from_raw_os_error(cause.0)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        io::Error::from(*self).fmt(f)
+    }
+}
+
 /// An entry that is not what it was.
 #[derive(Clone, Debug)]
 pub struct EntryReport {
@@ -48,7 +70,7 @@ pub struct EntryReport {
     /// Bytes of it, as it was, that are not there any more.
     pub damage: RangeList,
     /// Why it cannot be opened or read.
-    pub cause: Option<io::ErrorKind>,
+    pub cause: Option<Cause>,
     /// Where it is, from the base, if it was moved.
     pub moved_to: Option<Box<[u8]>>,
 }

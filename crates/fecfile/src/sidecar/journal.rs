@@ -2,14 +2,14 @@
 //! has another time, and would look like a file that somebody changed.
 
 use super::Sidecar;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::base::Base;
 use crate::io::output::{Policy, write_text};
 use crate::names::hex;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,7 +18,10 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) struct Journal {
     path: PathBuf,
     head: String,
+    /// Files that are mended where they are.
     begun: HashSet<usize>,
+    /// Folders and symbolic links that are made, and get their times and permissions at the end.
+    made: HashSet<usize>,
     /// When it had its last beat.
     written: Option<SystemTime>,
     /// When this repair gave it one.
@@ -41,34 +44,68 @@ pub(super) fn path_of(sidecar: &Path) -> PathBuf {
 
 impl Journal {
     /// The list of a repair of this sidecar that did not end, or an empty one.
-    pub(super) fn of(sidecar: &Sidecar) -> Journal {
+    ///
+    /// # Errors
+    /// Those of the list: without it, what is half mended would pass for an edit.
+    pub(super) fn of(sidecar: &Sidecar) -> Result<Journal> {
         let path = path_of(sidecar.path());
         let head = format!("fec repair of {}", hex(&sidecar.root()));
-        let mut journal =
-            Journal { path, head, begun: HashSet::new(), written: None, beat: Cell::new(Instant::now()) };
+        let mut journal = Journal {
+            path,
+            head,
+            begun: HashSet::new(),
+            made: HashSet::new(),
+            written: None,
+            beat: Cell::new(Instant::now()),
+        };
         let mut text = String::new();
         // Without waiting: it could be a FIFO, and whatever is no file is no list.
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         let open = OpenOptions::new().read(true).custom_flags(flags).open(&journal.path);
         let read = open.and_then(|file| {
-            if !file.metadata()?.is_file() {
-                return Err(std::io::ErrorKind::InvalidInput.into());
+            let meta = file.metadata()?;
+            if !meta.is_file() {
+                return Ok(());
             }
-            journal.written = file.metadata().and_then(|meta| meta.modified()).ok();
-            file.take(MOST).read_to_string(&mut text)
+            journal.written = Some(meta.modified()?);
+            file.take(MOST).read_to_string(&mut text).map(|_| ())
         });
-        let mut lines = text.lines();
-        if read.is_ok() && lines.next() == Some(&journal.head) {
-            journal.begun = lines.filter_map(|line| line.parse().ok()).collect();
+        match read {
+            // None; or something that is no list.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {}
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {}
+            read => read.map_err(|e| Error::io("read", journal.path.as_path(), e))?,
         }
-        journal
+        let mut lines = text.lines();
+        if lines.next() == Some(&journal.head) {
+            for line in lines {
+                match line.strip_prefix('+') {
+                    Some(made) => journal.made.extend(made.parse::<usize>().ok()),
+                    None => journal.begun.extend(line.parse::<usize>().ok()),
+                }
+            }
+        }
+        Ok(journal)
     }
 
     /// Whether a repair that did not end wrote to a file, and nobody has since, as far as times tell.
-    pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> bool {
-        let modified = || base.read(path).and_then(|file| file.metadata()?.modified()).ok();
-        self.begun.contains(&entry)
-            && self.written.zip(modified()).is_some_and(|(written, modified)| modified <= written + SLACK)
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> Result<bool> {
+        let (true, Some(written)) = (self.begun.contains(&entry), self.written) else { return Ok(false) };
+        match base.read(path).and_then(|file| file.metadata()?.modified()) {
+            Ok(modified) => Ok(modified <= written + SLACK),
+            // Nothing is there, or something else.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => Ok(false),
+            Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
+        }
+    }
+
+    /// Whether a repair that did not end made a folder or a symbolic link, which may not have its time and permissions yet.
+    pub(super) fn has_made(&self, entry: usize) -> bool {
+        self.made.contains(&entry)
     }
 
     /// Whether a repair of this sidecar did not end.
@@ -76,10 +113,15 @@ impl Journal {
         self.written.is_some()
     }
 
-    /// Writes the list, before the files are written to.
-    pub(super) fn begin(&self, entries: impl Iterator<Item = usize>) -> Result<()> {
-        let all: Vec<usize> = entries.chain(self.begun.iter().copied()).collect();
-        let lines: String = all.iter().map(|entry| format!("{entry}\n")).collect();
+    /// Writes the list, before the files are written to, and folders and links are made.
+    pub(super) fn begin(
+        &self,
+        mended: impl Iterator<Item = usize>,
+        made: impl Iterator<Item = usize>,
+    ) -> Result<()> {
+        let mended = mended.chain(self.begun.iter().copied()).map(|entry| format!("{entry}\n"));
+        let made = made.chain(self.made.iter().copied()).map(|entry| format!("+{entry}\n"));
+        let lines: String = mended.chain(made).collect();
         write_text(&self.path, &format!("{}\n{lines}", self.head), Policy { force: true, sync: true })
     }
 

@@ -3,7 +3,7 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::error::SidecarError;
-use super::findings::{EntryReport, Examined, Margin, Scope, State};
+use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State};
 use super::hashing::{is_whole, plain_digests};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
@@ -60,7 +60,7 @@ struct FileReport {
     bad: Vec<Range<u64>>,
     /// Whether what is behind the whole blocks has to be looked at by its position.
     is_tail_unknown: bool,
-    cause: Option<io::ErrorKind>,
+    cause: Option<Cause>,
     /// Whether the file has more or fewer bytes than it had.
     has_other_len: bool,
     /// Whether only some chunks were looked at.
@@ -293,11 +293,7 @@ impl Files<'_> {
                     nanos: stat.st_mtime_nsec as u32,
                     mode: (stat.st_mode & 0o7777) as u16,
                 };
-                let is_executable = stat.st_mode & 0o100 != 0;
-                let is_same_time = (found.seconds, found.nanos) == (recorded.seconds, recorded.nanos);
-                let is_same_size = stat.st_size as u64 == file.size;
-                let looks_same = is_same_time && is_same_size && is_executable == file.is_executable;
-                (is_same(looks_same), found != recorded)
+                (is_same(looks_as_recorded(file, &recorded, &stat)), found != recorded)
             }
         }
     }
@@ -493,6 +489,18 @@ impl Files<'_> {
     }
 }
 
+/// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
+/// to execute.
+pub(super) fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
+    // Their types are others on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
+    file_type(stat) == FileType::RegularFile
+        && time == (recorded.seconds, recorded.nanos)
+        && stat.st_size as u64 == file.size
+        && (stat.st_mode & 0o100 != 0) == file.is_executable
+}
+
 /// Whether a file has the time of old, and its owner's right to execute.
 fn looks_as(stat: &rustix::fs::Stat, recorded: &Stat) -> bool {
     // Their types are others on other systems.
@@ -551,7 +559,7 @@ impl Looker<'_> {
         let _stage = stages::enter(Stage::Hash, tail_len as u64);
         let tail = &self.buffer[..tail_len];
         let has_other_len = has_other_len(self.open.as_ref(), file.size);
-        report.cause = cause.map(|e| e.kind());
+        report.cause = cause.as_ref().map(Cause::from);
         report.has_other_len = has_other_len;
         let is_read = report.cause.is_none() && !has_other_len;
         let is_small = values.is_empty() && is_all;

@@ -245,14 +245,18 @@ impl Sidecar {
     pub fn starts(path: &Path) -> Result<bool> {
         let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
         let mut head = vec![0; HEADER_LEN];
-        if file.read_exact_at(0, &mut head).is_err() || !head.starts_with(&PIECE_MAGIC) {
+        // Too short is an answer; that it cannot be read is none.
+        let is_read = |read: std::io::Result<()>| match read {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+            read => read.map(|()| true).map_err(|e| Error::io("read", path, e)),
+        };
+        if !is_read(file.read_exact_at(0, &mut head))? || !head.starts_with(&PIECE_MAGIC) {
             return Ok(false);
         }
         // All of the head: a record of a container is one bit away from the magic alone.
         let head_len = piece_head_len(head.first_chunk().expect("it has that many bytes"));
         head.resize(head_len, 0);
-        let is_read = file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]).is_ok();
-        Ok(is_read
+        Ok(is_read(file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]))?
             && Piece::parse(&head)
                 .map_or_else(|e| e.is_behind_checksum() && !matches!(e, FormatError::Damaged(_)), |_| true))
     }

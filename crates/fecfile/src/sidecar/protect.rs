@@ -14,6 +14,7 @@ use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
 use crate::io::output::{FileOut, Policy, check_absent, check_room};
+use crate::io::temporary::{parent, remove_stale};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
@@ -94,6 +95,7 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
         return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
     }
     let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
+    remove_stale(parent(job.output));
     let found = Found::of(job)?;
     anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
 }

@@ -4,23 +4,26 @@ use super::Sidecar;
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::journal::Journal;
+use super::look::looks_as_recorded;
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::read_recovery;
-use super::targets::{Action, Targets};
+use super::targets::{Action, Targets, remove_old_rooms};
 use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
-use crate::io::output::{FileOut, Policy, check_absent};
+use crate::io::output::{FileOut, Policy, check_absent, write_text};
+use crate::io::temporary::{parent, remove_stale};
+use crate::names::hex;
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How to mend.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +69,12 @@ pub struct Mended {
 /// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
-    let journal = Journal::of(sidecar);
-    if let Some(out) = how.out
-        && std::fs::read_dir(out).is_ok_and(|mut inside| inside.next().is_some())
-    {
-        return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
+    let journal = Journal::of(sidecar)?;
+    let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
+    if !how.dry_run {
+        // What was ended on the way has left them.
+        remove_old_rooms(base);
+        remove_stale(parent(sidecar.path()));
     }
     if let Some(undo) = how.undo {
         let policy = Policy { force: false, sync: false };
@@ -81,7 +85,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
         return Err(Error::at("repair", sidecar.path(), lost));
     }
-    let (actions, left) = actions(sidecar, base, &found, how, &journal);
+    let (actions, left) = actions(sidecar, base, &found, how, copy.as_ref(), &journal)?;
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
     let mends_sidecar = how.out.is_none() && !found.sidecar_is_intact();
@@ -91,25 +95,26 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if how.dry_run || !(has_work || mends_sidecar) {
         return Ok(mended);
     }
-    let out = match how.out {
-        Some(out) => {
-            std::fs::create_dir_all(out).map_err(|e| Error::io("create", out, e))?;
-            Some(Base::open(out).map_err(|e| Error::io("write", out, e))?)
-        }
-        None => None,
-    };
+    let out = copy.as_ref().map(Copy::begin).transpose()?;
     if let Some(undo) = how.undo {
         undo::keep(undo, sidecar, base, &actions, context)?;
     }
     let positions = Positions::of(&sidecar.catalog);
-    let mut own = OwnShards::new(sidecar, &mended.found, mends_sidecar, context)?;
-    let mut put =
-        |group: usize, shard: u64, bytes: &[u8]| own.put(sidecar.recovery_place(group, shard), bytes);
+    let mut own = OwnShards::new(sidecar, &mut mended.found, mends_sidecar, context)?;
+    let mut put = |group: usize, shard: u64, bytes: &[u8]| own.put_shard(sidecar, group, shard, bytes);
     let target = out.as_ref().unwrap_or(base);
-    let is_in_place = actions.contains(&Action::Mend);
-    if is_in_place {
-        let begun = (0..).zip(&actions).filter(|(_, action)| **action == Action::Mend).map(|(nth, _)| nth);
-        journal.begin(begun)?;
+    let of = |is: fn(&Action, &EntryKind) -> bool| {
+        let all = actions.iter().zip(&sidecar.catalog.entries).enumerate();
+        all.filter(move |(_, (action, entry))| is(action, &entry.kind)).map(|(nth, _)| nth)
+    };
+    let mut begun = of(|action, _| *action == Action::Mend).peekable();
+    let mut made = of(|action, kind| {
+        *action != Action::Leave && matches!(kind, EntryKind::Folder | EntryKind::Symlink(_))
+    })
+    .peekable();
+    let is_journaled = how.out.is_none() && (begun.peek().is_some() || made.peek().is_some());
+    if is_journaled {
+        journal.begin(begun, made)?;
     }
     let beat = || journal.beat();
     let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &beat, &mut put);
@@ -134,12 +139,22 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     rebuild.run(&is_wanted, mends_sidecar, &mut targets)?;
     mended.failed = targets.finish()?;
     mended.written = targets.written;
+    let cause = targets.cause.take();
     targets.end()?;
     meter.finish();
     mended.mended.retain(|entry| !mended.failed.contains(entry));
     own.finish(sidecar, context)?;
-    if is_in_place || journal.is_there() {
+    if let Some(copy) = copy {
+        copy.end();
+    }
+    if is_journaled || journal.is_there() {
         journal.end();
+    }
+    if !mended.failed.is_empty()
+        && !how.partial
+        && let Some(cause) = cause
+    {
+        return Err(cause);
     }
     if !mended.failed.is_empty() && !how.partial {
         let failed = mended.failed[0];
@@ -162,19 +177,64 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     Ok(mended)
 }
 
+/// A folder that everything is written to.
+struct Copy<'a> {
+    out: &'a Path,
+    /// Stands in it until all is written, so that a repair that was ended on the way can go on.
+    mark: PathBuf,
+    text: String,
+    /// Whether a repair of this sidecar into it was ended on the way.
+    is_begun: bool,
+}
+
+impl<'a> Copy<'a> {
+    /// The name of the mark.
+    const MARK: &'static str = ".fec-restoring";
+
+    /// Looks whether the folder can be written to.
+    fn new(sidecar: &Sidecar, out: &'a Path) -> Result<Copy<'a>> {
+        let mark = out.join(Copy::MARK);
+        let text = format!("fec repair of {}\n", hex(&sidecar.root()));
+        let is_begun = std::fs::read(&mark).is_ok_and(|found| found == text.as_bytes());
+        if !is_begun && std::fs::read_dir(out).is_ok_and(|mut inside| inside.next().is_some()) {
+            return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
+        }
+        Ok(Copy { out, mark, text, is_begun })
+    }
+
+    fn begin(&self) -> Result<Base> {
+        std::fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
+        write_text(&self.mark, &self.text, Policy { force: true, sync: false })?;
+        remove_stale(self.out);
+        let base = Base::open(self.out).map_err(|e| Error::io("write", self.out, e))?;
+        remove_old_rooms(&base);
+        Ok(base)
+    }
+
+    /// All is written. A file of that name may be one of those that are written.
+    fn end(&self) {
+        if std::fs::read(&self.mark).is_ok_and(|found| found == self.text.as_bytes()) {
+            let _ = std::fs::remove_file(&self.mark);
+        }
+    }
+}
+
 /// What to do with each entry; and those that are left as somebody changed them.
 fn actions(
     sidecar: &Sidecar,
     base: &Base,
     found: &Examined,
     how: &Mend<'_>,
+    copy: Option<&Copy<'_>>,
     journal: &Journal,
-) -> (Vec<Action>, Vec<usize>) {
+) -> Result<(Vec<Action>, Vec<usize>)> {
     let entries = &sidecar.catalog.entries;
     let mut actions = vec![Action::Leave; entries.len()];
     let mut left = Vec::new();
-    if how.out.is_some() {
-        return (vec![Action::Make { replace: false }; entries.len()], left);
+    if let Some(copy) = copy {
+        // What stands in the folder is of a repair that was ended on the way, or the mark.
+        let make = |path: &[u8]| Action::Make { replace: copy.is_begun || path == Copy::MARK.as_bytes() };
+        return Ok((entries.iter().map(|entry| make(&entry.path)).collect(), left));
     }
     // Folders in whose place something else stands, and is left there: nothing can be made in them.
     let mut left_folders: Vec<&[u8]> = Vec::new();
@@ -184,22 +244,28 @@ fn actions(
             left.push(nth);
             continue;
         }
-        let is_ours = || journal.has_begun(nth, base, &entries[nth].path);
-        actions[nth] = match (report.state, &entries[nth].kind) {
+        let is_ours = matches!(report.state, State::Edited | State::Shifted)
+            && journal.has_begun(nth, base, &entries[nth].path)?;
+        let state = match report.state {
+            // What could not be looked at at first may have been edited.
+            State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
+            state => state,
+        };
+        actions[nth] = match (state, &entries[nth].kind) {
             (State::Missing, _) => Action::Make { replace: false },
             (State::Moved, _) if !how.revert => {
                 left.push(nth);
                 Action::Leave
             }
             (State::Moved, _) => Action::Make { replace: false },
-            (State::Edited | State::Shifted, _) if !(is_ours() || how.revert && found.is_mendable()) => {
+            (State::Edited | State::Shifted, _) if !(is_ours || how.revert && found.is_mendable()) => {
                 left.push(nth);
                 if entries[nth].kind == EntryKind::Folder {
                     left_folders.push(&entries[nth].path);
                 }
                 Action::Leave
             }
-            (State::Edited, EntryKind::File(_)) if has_other_names(base, &entries[nth].path) => {
+            (State::Edited, EntryKind::File(_)) if !is_ours && has_other_names(base, &entries[nth].path) => {
                 // Under its other names, which may be anybody's, it stays as it is.
                 Action::Make { replace: true }
             }
@@ -225,9 +291,15 @@ fn actions(
     // What a repair that did not end has mended, and not yet given its time.
     for (nth, entry) in entries.iter().enumerate() {
         let is_intact = actions[nth] == Action::Leave && left.binary_search(&nth).is_err();
-        if is_intact && matches!(entry.kind, EntryKind::File(_)) && journal.has_begun(nth, base, &entry.path)
-        {
-            actions[nth] = Action::Mend;
+        if !is_intact {
+            continue;
+        }
+        match &entry.kind {
+            EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => actions[nth] = Action::Mend,
+            EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth) => {
+                actions[nth] = Action::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
+            }
+            _ => {}
         }
     }
     // Other names of a file that is made anew become names of the new one.
@@ -240,7 +312,7 @@ fn actions(
             actions[nth] = Action::Make { replace: true };
         }
     }
-    (actions, left)
+    Ok((actions, left))
 }
 
 /// Whether a path lies in another.
@@ -248,8 +320,20 @@ fn is_in(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
+/// Whether a file has other names, as far as can be told: what has them is not written to.
 fn has_other_names(base: &Base, path: &[u8]) -> bool {
-    base.stat(path).is_ok_and(|stat| stat.st_nlink > 1)
+    base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
+}
+
+/// What became of an entry that could not be read: as long as that is not known, it is not written to.
+fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
+    let entry = &sidecar.catalog.entries[nth];
+    let stat = base.stat(&entry.path).map_err(|e| Error::io("read", base.place(&entry.path).as_path(), e))?;
+    let is_as_it_was = match &entry.kind {
+        EntryKind::File(file) => looks_as_recorded(file, &sidecar.stats.entries[nth], &stat),
+        _ => false,
+    };
+    Ok(if is_as_it_was { State::Unreadable } else { State::Edited })
 }
 
 /// Recovery shards on their way back into the sidecar.
@@ -258,12 +342,13 @@ enum OwnShards {
     Left,
     /// Each goes where it was.
     InPlace(File, std::path::PathBuf),
-    /// The sidecar is written anew, because parts of it have moved, or it has another length.
-    Anew(FileOut),
+    /// The sidecar is written anew, because parts of it have moved, or it has another length. What of it could not be read
+    /// any more, over all groups, has to be computed.
+    Anew(FileOut, HashSet<u64>),
 }
 
 impl OwnShards {
-    fn new(sidecar: &Sidecar, found: &Examined, mends: bool, context: &Context<'_>) -> Result<OwnShards> {
+    fn new(sidecar: &Sidecar, found: &mut Examined, mends: bool, context: &Context<'_>) -> Result<OwnShards> {
         if !mends {
             return Ok(OwnShards::Left);
         }
@@ -274,6 +359,7 @@ impl OwnShards {
             let old = sidecar.file.metadata().map(|meta| meta.permissions());
             old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
+            let mut owed = HashSet::new();
             let block = u64::from(sidecar.catalog.block);
             for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
                 let area = &sidecar.catalog.areas[group.area as usize];
@@ -281,17 +367,31 @@ impl OwnShards {
                     if found.recovery_erased.get(first + shard) {
                         continue;
                     }
-                    if let Some(bytes) = read_recovery(sidecar, nth, shard) {
-                        out.put(area.block(group.first + shard, block).0, &bytes)?;
+                    match read_recovery(sidecar, nth, shard) {
+                        Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
+                        // It was there when all was looked at.
+                        None => {
+                            found.recovery_erased.set(first + shard);
+                            owed.insert(first + shard);
+                        }
                     }
                 }
                 first += group.recovery();
             }
-            return Ok(OwnShards::Anew(out));
+            return Ok(OwnShards::Anew(out, owed));
         }
         let file = OpenOptions::new().read(true).write(true).open(sidecar.path());
         let file = file.map_err(|e| Error::io("write", sidecar.path(), e))?;
         Ok(OwnShards::InPlace(file, sidecar.path().to_path_buf()))
+    }
+
+    /// Takes a recovery shard that was computed.
+    fn put_shard(&mut self, sidecar: &Sidecar, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
+        if let OwnShards::Anew(_, owed) = self {
+            let before = sidecar.catalog.groups[..group].iter().map(|group| group.recovery()).sum::<u64>();
+            owed.remove(&(before + shard));
+        }
+        self.put(sidecar.recovery_place(group, shard), bytes)
     }
 
     fn put(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
@@ -300,14 +400,19 @@ impl OwnShards {
             OwnShards::InPlace(file, path) => {
                 file.write_all_at(bytes, at).map_err(|e| Error::io("write", path.as_path(), e))
             }
-            OwnShards::Anew(out) => out.put(at, bytes),
+            OwnShards::Anew(out, _) => out.put(at, bytes),
         }
     }
 
     /// Writes the pieces of the metadata, and puts all on the disk.
     fn finish(mut self, sidecar: &Sidecar, context: &Context<'_>) -> Result<()> {
-        if let OwnShards::Left = self {
-            return Ok(());
+        match &self {
+            OwnShards::Left => return Ok(()),
+            // The old one stays: it has what could not be read just now.
+            OwnShards::Anew(_, owed) if !owed.is_empty() => {
+                return Err(Error::io("read", sidecar.path(), std::io::Error::from_raw_os_error(libc::EIO)));
+            }
+            _ => {}
         }
         let area = sidecar.catalog.areas[sidecar.catalog.areas.len() - 1];
         let of = &sidecar.of;
@@ -325,7 +430,7 @@ impl OwnShards {
                 file.sync_all().map_err(|e| Error::io("sync", path.as_path(), e))
             }
             OwnShards::InPlace(..) => Ok(()),
-            OwnShards::Anew(out) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),
+            OwnShards::Anew(out, _) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, Result};
 use crate::io::base::{self, Base, file_type};
-use crate::io::temporary::Temporary;
+use crate::io::temporary::{Temporary, is_of_the_dead};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::HashMap;
@@ -55,6 +55,8 @@ pub(super) struct Targets<'a> {
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
     pub(super) written: u64,
+    /// Why the first file that could not be read again failed.
+    pub(super) cause: Option<Error>,
 }
 
 impl<'a> Targets<'a> {
@@ -78,6 +80,7 @@ impl<'a> Targets<'a> {
             beat,
             recovery,
             written: 0,
+            cause: None,
         }
     }
 
@@ -97,7 +100,6 @@ impl<'a> Targets<'a> {
     /// The folder for new files, in the base, so that they can be renamed from there.
     fn room(&mut self) -> Result<&Base> {
         if self.room.is_none() {
-            remove_old_rooms(self.base);
             let fail = |e| Error::io("create", self.base.path(), e);
             let make = |path: &Path| {
                 let name = path.file_name().unwrap_or_default().as_bytes();
@@ -212,10 +214,11 @@ impl<'a> Targets<'a> {
             if let (Action::Make { .. }, EntryKind::Folder) = (self.actions[entry], &of.kind) {
                 let stat = self.sidecar.stats.entries[entry];
                 let holder = self.base.holder(&of.path);
-                let _ = holder.and_then(|holder| {
+                let dressed = holder.and_then(|holder| {
                     holder.set_mode(stat.mode & 0o777)?;
                     holder.set_modified(stat.seconds, stat.nanos)
                 });
+                as_far_as_possible(dressed).map_err(self.fail(entry as u32))?;
             }
         }
         Ok(failed)
@@ -230,7 +233,15 @@ impl<'a> Targets<'a> {
         if file.metadata().map_err(&fail)?.len() != of.size {
             file.set_len(of.size).map_err(&fail)?;
         }
-        let is_whole = is_whole(&file, of, self.sidecar.catalog.block.into()).map_err(&fail)?;
+        let is_whole = match is_whole(&file, of, self.sidecar.catalog.block.into()) {
+            Ok(is_whole) => is_whole,
+            // The others do not wait for it.
+            Err(e) => {
+                let place = self.base.place(path);
+                self.cause.get_or_insert_with(|| Error::io("read", place.as_path(), e));
+                false
+            }
+        };
         // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
         self.dress(&file, entry, false).map_err(&fail)?;
         if self.sync {
@@ -283,12 +294,12 @@ impl<'a> Targets<'a> {
                 return Ok(true);
             }
             EntryKind::Symlink(target) => {
-                self.make_link(&holder, replace, |at| at.create_link(target)).map_err(&fail)?
+                self.make_link(&holder, entry, replace, |at| at.create_link(target))?
             }
             EntryKind::HardLink(first) => {
                 let first =
                     self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
-                self.make_link(&holder, replace, |at| at.create_hard_link(&first)).map_err(&fail)?;
+                self.make_link(&holder, entry, replace, |at| at.create_hard_link(&first))?;
                 return Ok(true);
             }
             EntryKind::File(file) => {
@@ -310,7 +321,7 @@ impl<'a> Targets<'a> {
             }
         }
         if let EntryKind::Symlink(_) = of.kind {
-            let _ = holder.set_modified(stat.seconds, stat.nanos);
+            as_far_as_possible(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
         }
         if self.sync {
             holder.sync().map_err(&fail)?;
@@ -318,21 +329,34 @@ impl<'a> Targets<'a> {
         Ok(true)
     }
 
-    /// Makes a link under a name, or under another that then takes the name.
+    /// Makes a link under a name, or in the room for new files, from where it then takes the name.
     fn make_link(
-        &self,
+        &mut self,
         holder: &base::Holder<'_>,
+        entry: usize,
         replace: bool,
         make: impl Fn(&base::Holder<'_>) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> Result<()> {
+        let fail = self.fail(entry as u32);
         if !replace {
-            return make(holder);
+            return make(holder).map_err(fail);
         }
-        let name = OsString::from(format!(".fec-{}-link.tmp", std::process::id()));
-        let other = holder.sibling(&name)?;
-        let _ = other.remove();
-        make(&other)?;
-        other.rename(holder, true)
+        let name = OsString::from(entry.to_string());
+        let new = self.room()?.holder(name.as_bytes()).map_err(&fail)?;
+        let renamed = match make(&new).and_then(|()| new.rename(holder, true)) {
+            // On another file system.
+            Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
+                let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
+                let beside = holder.sibling(&name).map_err(&fail)?;
+                let renamed = make(&beside).and_then(|()| beside.rename(holder, true));
+                let _ = beside.remove();
+                renamed
+            }
+            done => done,
+        };
+        // Where both were one file already a rename does nothing.
+        let _ = new.remove();
+        renamed.map_err(fail)
     }
 
     /// A new file into a folder of another file system.
@@ -399,9 +423,17 @@ impl Sink for Targets<'_> {
     }
 }
 
+/// What a file system cannot keep is not there to be kept.
+fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
+        done => done,
+    }
+}
+
 /// Removes the rooms of repairs that were killed: folders with such a name, of processes that are gone, in which nothing lies
 /// but files with numbers for names.
-fn remove_old_rooms(base: &Base) {
+pub(super) fn remove_old_rooms(base: &Base) {
     let Ok((_, folders)) = base.list(b"") else { return };
     for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
         let Ok((files, folders)) = base.list(folder) else { continue };
@@ -412,12 +444,4 @@ fn remove_old_rooms(base: &Base) {
             let _ = removed.and_then(|()| base.holder(folder)?.remove_folder());
         }
     }
-}
-
-/// Whether a name is that of a temporary folder of a process that is gone.
-fn is_of_the_dead(name: &[u8]) -> bool {
-    let name = std::str::from_utf8(name).ok();
-    let pid = name.and_then(|name| name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-'));
-    let pid = pid.and_then(|(pid, _)| rustix::process::Pid::from_raw(pid.parse().ok()?));
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }

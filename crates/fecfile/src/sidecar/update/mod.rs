@@ -27,7 +27,7 @@ use super::protect::{
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::output::{Policy, check_room};
-use crate::io::temporary::Appended;
+use crate::io::temporary::{Appended, parent, remove_stale};
 use compare::{Compare, Fate, file};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::sidecar::area::Area;
@@ -90,6 +90,7 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
     let _lock = metadata::lock_file(job.output, "update")?;
+    remove_stale(parent(job.output));
     let old = Sidecar::open(job.output, wanted, &context.settings)?;
     let displaced = Error::at("update", job.output, SidecarError::Displaced);
     let end = match old.expected_len() {
