@@ -11,6 +11,9 @@ mod interrupted;
 mod limits;
 mod links;
 mod sidecars;
+mod update;
+mod update_attacks;
+mod update_limits;
 
 use common::{Arena, expect, payload, text};
 use serde_json::Value;
