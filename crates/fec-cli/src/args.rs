@@ -233,9 +233,13 @@ pub(crate) struct Protect {
     /// The sidecar [default: PATH.fecp, beside PATH]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Recovery data in per cent of the files
-    #[arg(short = 'r', long, value_name = "P%", value_parser = sidecar_redundancy, default_value = "16%")]
-    pub(crate) redundancy: Redundancy,
+    /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is coded.
+    /// What has the size and time that it had is not read, so that rot stays what it is
+    #[arg(short, long)]
+    pub(crate) update: bool,
+    /// Recovery data in per cent of the files [default: 16%; with --update as before]
+    #[arg(short = 'r', long, value_name = "P%", value_parser = sidecar_redundancy)]
+    pub(crate) redundancy: Option<Redundancy>,
     /// The folder that names are relative to [default: that of the sidecar, if all PATHs lie in it]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
@@ -252,7 +256,10 @@ pub(crate) struct Protect {
     /// Also record SHA-256 of each file, for `fec manifest --sha256`; reads the files once more
     #[arg(long)]
     pub(crate) sha256: bool,
-    /// Replace an existing sidecar
+    /// With --update: the root that the sidecar has now, 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root, requires = "update")]
+    pub(crate) root: Option<Digest>,
+    /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
     #[arg(short, long)]
     pub(crate) force: bool,
 }

@@ -47,6 +47,7 @@ impl Exit {
 impl From<Class> for Exit {
     fn from(class: Class) -> Exit {
         match class {
+            Class::Mendable => Exit::Mendable,
             Class::Lost => Exit::Lost,
             Class::Untrue => Exit::Untrue,
             Class::Refused => Exit::Refused,
@@ -123,6 +124,14 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::OtherRoot(_) => "is it the right root, and the right sidecar?",
         SidecarError::BaseNeeded(_) => "name it with --base",
         SidecarError::BeyondRepair(_) => "fec verify lists what is lost; --partial mends what can be mended",
+        SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
+        SidecarError::ManyGone { .. } => {
+            "are these the folders that it was made for, and are they mounted? if so, go on with -f"
+        }
+        SidecarError::Rotten(_) => {
+            "mend them first with fec repair; if they are as they should be, give them another time with touch"
+        }
+        SidecarError::Displaced => "mend the sidecar first: fec repair",
         SidecarError::Busy => "try again when it has ended",
         _ => return None,
     })

@@ -6,6 +6,8 @@ use fec_core::error::Class as FormatClass;
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
+    /// Damage was found that can be mended, as far as was seen.
+    Mendable,
     /// The payload cannot be restored whole.
     Lost,
     /// What is there is not what the root promises.
@@ -33,7 +35,7 @@ mod tests {
 
     #[test]
     fn of_several_causes_the_gravest_counts() {
-        let order = [Class::Lost, Class::Untrue, Class::Refused, Class::Io];
+        let order = [Class::Mendable, Class::Lost, Class::Untrue, Class::Refused, Class::Io];
         assert!(order.is_sorted());
     }
 }

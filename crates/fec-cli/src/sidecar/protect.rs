@@ -8,6 +8,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use fecfile::Context;
 use fecfile::names::{hex, show};
 use fecfile::sidecar::protect::{Protect, Protected, protect};
+use fecfile::sidecar::update::{Anew, Updated, update};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::Read;
@@ -34,8 +35,13 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         sha256: args.sha256,
         policy: settings.policy(args.force),
     };
-    let protected = protect(&job, &context)?;
-    let report = Report::new(&protected, &output, started);
+    let (protected, updated) = if args.update {
+        let updated = update(&job, args.root, &context)?;
+        (updated.sidecar.clone(), Some(updated))
+    } else {
+        (protect(&job, &context)?, None)
+    };
+    let report = Report::new(&protected, updated.as_ref(), &output, started);
     settings.report(&report, &report.describe(&protected), false)?;
     if !settings.json {
         print_line(&report.root)?;
@@ -96,11 +102,72 @@ struct Report {
     sets: u32,
     /// Devices, sockets and FIFOs, which hold nothing to protect.
     skipped: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update: Option<Update>,
     seconds: f64,
 }
 
+/// What an update did.
+#[derive(Debug, Serialize)]
+struct Update {
+    generation: u64,
+    written: bool,
+    /// Why the sidecar was made anew.
+    anew: Option<String>,
+    unchanged: u64,
+    changed: u64,
+    added: u64,
+    moved: u64,
+    gone: u64,
+    coded_bytes: u64,
+}
+
+impl Update {
+    fn new(updated: &Updated) -> Update {
+        Update {
+            generation: updated.generation,
+            written: updated.written,
+            anew: updated.anew.map(|why| match why {
+                Anew::Weak(sets) => {
+                    format!(
+                        "{} had lost too much of their recovery data to what is gone",
+                        count(sets, "set", "sets")
+                    )
+                }
+                Anew::Long => "it would be more than twice as long as a new one".to_owned(),
+                Anew::SmallBlocks => "its blocks were too small for so many bytes".to_owned(),
+                Anew::Sha256 => "it had no SHA-256 of its files".to_owned(),
+            }),
+            unchanged: updated.unchanged,
+            changed: updated.changed,
+            added: updated.added,
+            moved: updated.moved,
+            gone: updated.gone,
+            coded_bytes: updated.coded_len,
+        }
+    }
+
+    fn describe(&self, sidecar: &str) -> String {
+        let counts = [
+            (self.unchanged, "as they were"),
+            (self.changed, "changed"),
+            (self.added, "new"),
+            (self.moved, "moved"),
+            (self.gone, "gone"),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let what = match (&self.anew, self.written) {
+            (Some(why), _) => format!("{sidecar} was made anew, because {why}"),
+            (None, true) => format!("{sidecar} was updated: {} bytes were coded", self.coded_bytes),
+            (None, false) => format!("{sidecar} is up to date"),
+        };
+        format!("files: {}\n{what}\n", told.join(", "))
+    }
+}
+
 impl Report {
-    fn new(protected: &Protected, output: &Path, started: Instant) -> Report {
+    fn new(protected: &Protected, updated: Option<&Updated>, output: &Path, started: Instant) -> Report {
         Report {
             schema_version: SCHEMA_VERSION,
             command: "protect",
@@ -118,17 +185,18 @@ impl Report {
             recovery: protected.code.1,
             sets: protected.sets,
             skipped: protected.skipped.iter().map(show).collect(),
+            update: updated.map(Update::new),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
 
     fn describe(&self, protected: &Protected) -> String {
         let files = count(self.files, "file", "files");
-        let one_piece = (self.recovery * self.sets as usize) as u64 * u64::from(self.block_bytes);
-        let mut out = format!(
-            "{} ({} bytes) protects {files} ({} bytes); about {one_piece} bytes may be lost in one piece\n",
-            self.sidecar, self.sidecar_bytes, self.payload_bytes
-        );
+        let mut out = self.update.as_ref().map_or_else(String::new, |update| update.describe(&self.sidecar));
+        out.push_str(&format!(
+            "{} ({} bytes) protects {files} ({} bytes); about {} bytes may be lost in one piece\n",
+            self.sidecar, self.sidecar_bytes, self.payload_bytes, protected.one_piece
+        ));
         if !protected.is_beside {
             out.push_str(&format!("to verify and repair them, name their base: --base {}\n", self.base));
         }

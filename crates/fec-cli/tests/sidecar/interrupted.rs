@@ -43,7 +43,7 @@ fn a_sidecar_that_somebody_works_on_is_left_alone() {
     flip(&arena.path("d/large"), 0);
     let other = File::open(arena.path("d.fecp")).unwrap();
     flock(&other, FlockOperation::LockExclusive).unwrap();
-    assert!(changes_nothing(&arena, &["repair", "d.fecp"], 2).contains("another repair works on it"));
+    assert!(changes_nothing(&arena, &["repair", "d.fecp"], 2).contains("somebody else works on it"));
     changes_nothing(&arena, &["repair", "d.fecp", "-n"], 1);
     changes_nothing(&arena, &["verify", "d.fecp"], 1);
     drop(other);

@@ -1,15 +1,44 @@
-//! Nothing partial stays behind: temporary files and folders are removed when they are dropped. A program that ends by
-//! a signal or a panic drops nothing: its own handlers may call [`remove_all`] or [`try_remove_all`].
+//! Nothing partial stays behind: temporary files and folders are removed when they are dropped, and what was appended to a
+//! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
+//! [`remove_all`] or [`try_remove_all`].
 
 use fec_core::executor::lock;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
-fn pending() -> MutexGuard<'static, Vec<PathBuf>> {
+/// What is undone unless it is committed.
+#[derive(Debug)]
+enum Pending {
+    /// A path is removed.
+    Path(PathBuf),
+    /// A file gets this length.
+    Length(Arc<File>, u64),
+}
+
+impl Pending {
+    fn undo(&self) {
+        match self {
+            Pending::Path(path) => remove(path),
+            // As with a path: the operation's own error is the one to show.
+            Pending::Length(file, len) => drop(file.set_len(*len)),
+        }
+    }
+
+    fn is_path(&self, of: &Path) -> bool {
+        matches!(self, Pending::Path(path) if path == of)
+    }
+
+    fn is_file(&self, of: &Arc<File>) -> bool {
+        matches!(self, Pending::Length(file, _) if Arc::ptr_eq(file, of))
+    }
+}
+
+fn pending() -> MutexGuard<'static, Vec<Pending>> {
     lock(&PENDING)
 }
 
@@ -44,7 +73,7 @@ impl Temporary {
             let mut list = pending();
             match create(&path) {
                 Ok(made) => {
-                    list.push(path.clone());
+                    list.push(Pending::Path(path.clone()));
                     return Ok((Temporary { path }, made));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
@@ -62,7 +91,7 @@ impl Temporary {
     pub fn commit<T>(self, rename: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
         let mut list = pending();
         let done = rename(&self.path)?;
-        list.retain(|p| *p != self.path);
+        list.retain(|pending| !pending.is_path(&self.path));
         Ok(done)
     }
 }
@@ -70,9 +99,48 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         let mut list = pending();
-        if list.contains(&self.path) {
-            remove(&self.path);
-            list.retain(|p| *p != self.path);
+        if let Some(at) = list.iter().position(|pending| pending.is_path(&self.path)) {
+            list.swap_remove(at).undo();
+        }
+    }
+}
+
+/// A file that is appended to: what was appended is cut off again unless [`Appended::commit`] keeps it.
+#[derive(Debug)]
+pub struct Appended {
+    file: Arc<File>,
+}
+
+impl Appended {
+    /// A file that is appended to from byte `len` on.
+    pub fn new(file: File, len: u64) -> Appended {
+        let file = Arc::new(file);
+        pending().push(Pending::Length(Arc::clone(&file), len));
+        Appended { file }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts bytes at a place. The list is locked, so that nothing is written any more after [`remove_all`] has cut.
+    pub fn put(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let _list = pending();
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Keeps what was appended.
+    pub fn commit(self) {
+        pending().retain(|pending| !pending.is_file(&self.file));
+    }
+}
+
+impl Drop for Appended {
+    fn drop(&mut self) {
+        let mut list = pending();
+        if let Some(at) = list.iter().position(|pending| pending.is_file(&self.file)) {
+            list.swap_remove(at).undo();
         }
     }
 }
@@ -89,7 +157,7 @@ pub fn parent(path: &Path) -> &Path {
 /// renamed any more.
 pub fn remove_all(end: impl FnOnce()) {
     let list = pending();
-    list.iter().for_each(|path| remove(path));
+    list.iter().for_each(Pending::undo);
     end();
 }
 
@@ -101,6 +169,6 @@ pub fn try_remove_all() -> bool {
         Err(TryLockError::Poisoned(list)) => list.into_inner(),
         Ok(list) => list,
     };
-    list.iter().for_each(|path| remove(path));
+    list.iter().for_each(Pending::undo);
     true
 }

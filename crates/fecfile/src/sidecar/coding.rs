@@ -125,7 +125,7 @@ impl<'a> Coding<'a> {
     }
 
     fn failure(&self, span: Span, cause: io::Error) -> Error {
-        failure(self.base, self.catalog, span.entry, cause)
+        failure(self.base, &self.catalog.entries[span.entry as usize].path, cause)
     }
 }
 
@@ -139,8 +139,8 @@ pub(super) fn admit(seen: &[u64], entry: u32, file: &File) -> io::Result<()> {
 }
 
 /// A file that cannot be read, or is not what it was.
-pub(super) fn failure(base: &Base, catalog: &Catalog, entry: u32, cause: io::Error) -> Error {
-    let place = base.place(&catalog.entries[entry as usize].path);
+pub(super) fn failure(base: &Base, path: &[u8], cause: io::Error) -> Error {
+    let place = base.place(path);
     match cause.kind() {
         // It is shorter than it was, or another.
         io::ErrorKind::UnexpectedEof => Error::at("read", place.as_path(), ErrorKind::Changed),

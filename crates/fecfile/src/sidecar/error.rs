@@ -49,13 +49,40 @@ pub enum SidecarError {
     /// All blocks of a file have their digests, and the file has another.
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
     Contradiction(Vec<u8>),
+    /// There is no sidecar to update.
+    #[error("there is no sidecar to update")]
+    NothingToUpdate,
+    /// Too many files are gone, or one has lost all its bytes, to take that for what was meant.
+    #[error("of {of} files that it protects {gone} are gone{}", emptied.as_ref().map(|path| format!(", and {} is empty now", show_bytes(path))).unwrap_or_default())]
+    ManyGone {
+        /// Files that are gone.
+        gone: u64,
+        /// All files.
+        of: u64,
+        /// A file that is empty, and was not.
+        emptied: Option<Vec<u8>>,
+    },
+    /// Files that nobody wrote to, and that are not what they were.
+    #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
+    Rotten(Vec<Vec<u8>>),
+    /// The sidecar is damaged in a way that has to be mended first.
+    #[error("parts of it have moved or are missing")]
+    Displaced,
     /// Somebody else works on the sidecar.
-    #[error("another repair works on it")]
+    #[error("somebody else works on it, or did just now")]
     Busy,
 }
 
 fn listed(roots: &[Digest]) -> String {
     roots.iter().map(|root| format!("\n  found: root {}", crate::names::hex(root))).collect()
+}
+
+/// Paths, at most a few of them.
+fn named(paths: &[Vec<u8>]) -> String {
+    const FEW: usize = 5;
+    let few: Vec<String> = paths.iter().take(FEW).map(|path| show_bytes(path)).collect();
+    let more = if paths.len() > FEW { format!(" and {} more", paths.len() - FEW) } else { String::new() };
+    few.join(", ") + &more
 }
 
 impl SidecarError {
@@ -64,9 +91,12 @@ impl SidecarError {
         match self {
             SidecarError::NotFound(rule) => class_of(rule.as_ref().map(FormatError::class)),
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
+            SidecarError::Rotten(_) | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
+            | SidecarError::NothingToUpdate
+            | SidecarError::ManyGone { .. }
             | SidecarError::NotAFile
             | SidecarError::NotASidecar
             | SidecarError::OutputNotEmpty

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::base::Base;
 use crate::io::temporary::parent;
+use fec_core::format::sidecar::catalog::Catalog;
 use std::path::Path;
 
 pub use super::findings::{EntryReport, Examined, Margin, Scope, State};
@@ -55,7 +56,7 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     examined.recovery_displaced = recovery_displaced.count();
     examined.recovery_erased = recovery_erased;
     examined.sidecar_damage = sidecar_damage(sidecar);
-    examined.margin = margin(sidecar, &positions, &examined);
+    examined.margin = margin(catalog, &positions, &examined.erased, Some(&examined.recovery_erased));
     Ok(examined)
 }
 
@@ -89,40 +90,51 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
     damage
 }
 
-/// What can be mended, set by set.
-fn margin(sidecar: &Sidecar, positions: &Positions, examined: &Examined) -> Margin {
-    let block = u64::from(sidecar.catalog.block);
-    let mut margin = Margin { one_piece: u64::MAX, ..Margin::default() };
+/// What can be mended, set by set, when these positions and recovery shards are lost.
+pub(super) fn margin(
+    catalog: &Catalog,
+    positions: &Positions,
+    erased: &Bits,
+    recovery_erased: Option<&Bits>,
+) -> Margin {
+    let block = u64::from(catalog.block);
+    let mut margin = Margin::default();
+    let mut one_piece = None;
     let (mut first, mut first_recovery) = (0, 0);
-    let mut least_spare = u64::MAX;
-    for group in &sidecar.catalog.groups {
-        let (sets, m) = (u64::from(group.sets), group.code.m() as u64);
+    for group in &catalog.groups {
+        let (sets, k, m) = (u64::from(group.sets), group.code.k() as u64, group.code.m() as u64);
         let mut used = vec![0u64; sets as usize];
         for index in 0..group.positions() {
-            used[(index % sets) as usize] += u64::from(examined.erased.get(first + index));
+            used[(index % sets) as usize] += u64::from(erased.get(first + index));
         }
-        for index in 0..group.recovery() {
-            used[(index % sets) as usize] += u64::from(examined.recovery_erased.get(first_recovery + index));
+        for index in 0..recovery_erased.map_or(0, |_| group.recovery()) {
+            let is_erased = recovery_erased.is_some_and(|erased| erased.get(first_recovery + index));
+            used[(index % sets) as usize] += u64::from(is_erased);
         }
         let mut least = m;
         for (set, used) in used.iter().enumerate() {
             if *used > m {
                 margin.lost_sets += 1;
-                let lost = (0..group.code.k() as u64).map(|index| first + index * sets + set as u64);
-                let lost = lost.filter(|position| examined.erased.get(*position));
+                let lost = (0..k).map(|index| first + index * sets + set as u64);
+                let lost = lost.filter(|position| erased.get(*position));
                 let bytes =
                     lost.flat_map(|position| positions.within(position..position + 1)).map(|span| span.len);
                 margin.lost_bytes += bytes.sum::<u64>();
             }
             let spare = m.saturating_sub(*used);
             least = least.min(spare);
-            if spare < least_spare || (spare == least_spare && *used > margin.used) {
-                (least_spare, margin.of, margin.used) = (spare, m, *used);
+            // The greatest part of its own.
+            if margin.of == 0 || *used * margin.of > margin.used * m {
+                (margin.of, margin.used) = (m, *used);
             }
         }
-        margin.one_piece = margin.one_piece.min(least * sets * block);
+        // All originals of a group may be lost that has as many recovery shards to spare.
+        if least < k {
+            one_piece = Some(one_piece.unwrap_or(u64::MAX).min(least * sets * block));
+        }
         first += group.positions();
         first_recovery += group.recovery();
     }
+    margin.one_piece = one_piece.unwrap_or(first * block);
     margin
 }

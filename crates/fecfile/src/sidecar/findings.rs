@@ -54,7 +54,7 @@ pub struct EntryReport {
 /// How much of what was lost could be mended, and what more.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
-    /// Recovery shards of the set that has the fewest to spare, and how many of them are needed, or lost themselves.
+    /// Recovery shards of the set of which the greatest part is needed, or lost itself.
     pub of: u64,
     /// Those that are used.
     pub used: u64,

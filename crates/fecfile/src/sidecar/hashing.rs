@@ -63,30 +63,51 @@ pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bo
 
 /// The BLAKE3 of a file of a known size.
 pub(super) fn digest_of_file(file: &File, of: &FileEntry, block: u64) -> io::Result<Digest> {
-    let whole = FileEntry::whole_blocks(of.size, block);
-    let tail_len = of.tail_len(block) as usize;
-    let mut tail = vec![0; tail_len];
+    Ok(hash_file(file, of.size, block, |_, _| ())?.digest)
+}
+
+/// What one pass over a file tells.
+pub(super) struct Hashed {
+    /// Its BLAKE3.
+    pub(super) digest: Digest,
+    /// Of the bytes behind its whole blocks, if there are any: their chaining value, or the digest of a file that has no
+    /// others.
+    pub(super) tail: Option<Digest>,
+}
+
+/// Hashes a file of a known size. `each` gets the values of its whole blocks, with the number of the first.
+pub(super) fn hash_file(
+    file: &File,
+    size: u64,
+    block: u64,
+    mut each: impl FnMut(u64, &[Digest]),
+) -> io::Result<Hashed> {
+    /// Bytes that are read and hashed at a time: they stay in the cache on the way.
+    const PIECE: u64 = 256 << 10;
+    let whole = FileEntry::whole_blocks(size, block);
+    let mut tail = vec![0; (size - whole * block) as usize];
     ReadAt::read_exact_at(file, whole * block, &mut tail)?;
     if whole == 0 {
-        return Ok(HashKind::Blake3.digest(&tail));
+        let digest = HashKind::Blake3.digest(&tail);
+        return Ok(Hashed { digest, tail: (!tail.is_empty()).then_some(digest) });
     }
-    let together = ((1 << 20) / block).max(1);
-    let mut bytes = vec![0; (together.min(whole) * block) as usize];
+    let together = (PIECE / block).clamp(1, whole);
+    let mut bytes = vec![0; (together * block) as usize];
+    let mut values = vec![[0; 32]; together as usize];
     let mut tree = FileTree::default();
     let mut at = 0;
     while at < whole {
         let count = together.min(whole - at);
-        let bytes = &mut bytes[..(count * block) as usize];
+        let (bytes, values) = (&mut bytes[..(count * block) as usize], &mut values[..count as usize]);
         ReadAt::read_exact_at(file, at * block, bytes)?;
-        let mut values = vec![[0; 32]; count as usize];
-        blocks::values(bytes, block as usize, at * block, &mut values);
-        tree.push(&values);
+        blocks::values(bytes, block as usize, at * block, values);
+        each(at, values);
+        tree.push(values);
         at += count;
     }
-    if !tail.is_empty() {
-        tree.push(&[blocks::tail_value(&tail, whole * block)]);
-    }
-    Ok(tree.finish())
+    let tail = (!tail.is_empty()).then(|| blocks::tail_value(&tail, whole * block));
+    tail.iter().for_each(|tail| tree.push(&[*tail]));
+    Ok(Hashed { digest: tree.finish(), tail })
 }
 
 #[cfg(test)]

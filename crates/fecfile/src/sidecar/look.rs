@@ -351,17 +351,6 @@ impl Files<'_> {
         self.sidecar.digest_of(position)
     }
 
-    /// The digests of a file's whole blocks, from number `first` on.
-    fn digests<'b>(&'b self, file: &'b FileEntry, first: u64) -> impl Iterator<Item = [u8; 16]> + 'b {
-        let mut before = 0;
-        let runs = file.runs.iter().filter_map(move |run| {
-            let skipped = first.saturating_sub(before).min(run.count);
-            before += run.count;
-            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
-        });
-        runs.flatten().map(|position| self.digest_of(position))
-    }
-
     /// What to tell of an entry; `None` if it is intact.
     fn entry_report(
         &self,
@@ -445,7 +434,7 @@ impl Looker<'_> {
         let mut report = FileReport::default();
         self.buffer.resize(PIECE.max(block).min(file.size.next_multiple_of(64)) as usize, 0);
         let mut values = vec![[0; 32]; (whole / block) as usize];
-        let mut expected = self.files.digests(file, start / block);
+        let mut expected = self.files.sidecar.digests_of_file(file, start / block);
         let mut cause = None;
         for at in (0..whole).step_by(self.buffer.len().max(1)) {
             let piece = (whole - at).min(self.buffer.len() as u64);

@@ -4,13 +4,15 @@
 use super::error::SidecarError;
 pub(super) use super::generations::{LOST, NOTHING};
 use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
+use super::tree::fingerprint_of;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
+use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::area::Area;
-use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest, SidecarGroup};
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
@@ -18,7 +20,7 @@ use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder, tree_of_shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -79,6 +81,10 @@ pub struct Sidecar {
     odd_head: Option<Vec<u8>>,
     /// All digests and anchors, as they stand in the catalog.
     digests: Vec<u8>,
+    /// Of each group, its first position, and the number of that position's digest.
+    starts: Vec<(u64, u64)>,
+    /// What the file looked like when it was opened.
+    seen: u64,
     root: Digest,
     pub(super) of: Generation,
     pub(super) pieces: PiecesFound,
@@ -213,9 +219,12 @@ impl Sidecar {
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
         let generation = of.layout.generation;
         let newer = found.keys().map(|of| of.layout.generation).filter(|other| *other > generation).max();
+        let starts = starts(&catalog);
         Ok(Sidecar {
             len: reader.len,
             path: path.to_path_buf(),
+            starts,
+            seen: fingerprint_of(&meta),
             catalog,
             stats,
             odd_head,
@@ -285,24 +294,44 @@ impl Sidecar {
 
     /// The digest of a position, over all groups.
     pub(super) fn digest_of(&self, position: u64) -> ShortDigest {
-        let mut first = 0;
-        for (nth, group) in self.catalog.groups.iter().enumerate() {
-            if position < first + group.positions() {
-                return self.position_digest(nth, position - first);
-            }
-            first += group.positions();
-        }
-        LOST
+        let (group, nth) = self.group_of(position);
+        self.position_digest(group, nth)
+    }
+
+    /// The group of a position, and its number there.
+    pub(super) fn group_of(&self, position: u64) -> (usize, u64) {
+        let group = self.starts.partition_point(|(first, _)| *first <= position) - 1;
+        (group, position - self.starts[group].0)
     }
 
     /// The digest of a position of group `group`, counted in the group.
     pub(super) fn position_digest(&self, group: usize, nth: u64) -> ShortDigest {
-        self.digest(self.digests_before(group) + nth)
+        self.digest(self.starts[group].1 + nth)
     }
 
     /// The digest of a recovery shard of group `group`, counted in the group.
     pub(super) fn recovery_digest(&self, group: usize, nth: u64) -> ShortDigest {
-        self.digest(self.digests_before(group) + self.catalog.groups[group].positions() + nth)
+        self.digest(self.starts[group].1 + self.catalog.groups[group].positions() + nth)
+    }
+
+    /// The digests of a file's whole blocks, from number `first` on.
+    pub(super) fn digests_of_file<'a>(
+        &'a self,
+        file: &'a FileEntry,
+        first: u64,
+    ) -> impl Iterator<Item = ShortDigest> + 'a {
+        let mut before = 0;
+        let runs = file.runs.iter().filter_map(move |run| {
+            let skipped = first.saturating_sub(before).min(run.count);
+            before += run.count;
+            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
+        });
+        runs.flatten().map(|position| self.digest_of(position))
+    }
+
+    /// The digests of all shards, group by group, as they stand in the catalog.
+    pub(super) fn digests(&self) -> &[ShortDigest] {
+        self.digests[..self.catalog.digests() as usize * DIGEST_LEN].as_chunks().0
     }
 
     /// The anchors of all files, in order.
@@ -310,10 +339,6 @@ impl Sidecar {
         let at = self.catalog.digests() as usize * DIGEST_LEN;
         let anchors = self.digests[at..].as_chunks().0;
         anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
-    }
-
-    fn digests_before(&self, group: usize) -> u64 {
-        self.catalog.groups[..group].iter().map(|group| group.positions() + group.recovery()).sum()
     }
 
     /// Where a recovery shard belongs.
@@ -331,17 +356,13 @@ impl Sidecar {
     /// Keeps others from working on the sidecar, until what is returned is dropped.
     ///
     /// # Errors
-    /// [`SidecarError::Busy`] if somebody works on it already.
-    pub(super) fn lock(&self) -> Result<File> {
-        use rustix::fs::{FlockOperation, flock};
-        let file = File::open(&self.path).map_err(|e| Error::io("read", self.path.as_path(), e))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(Error::at("repair", self.path.as_path(), SidecarError::Busy))
-            }
-            // A file system without locks.
-            _ => Ok(file),
+    /// [`SidecarError::Busy`] if somebody works on it already, or did since it was opened.
+    pub(super) fn lock(&self, action: &'static str) -> Result<File> {
+        let (file, now) = lock_file(&self.path, action)?;
+        if fingerprint_of(&now) != self.seen {
+            return Err(Error::at(action, self.path.as_path(), SidecarError::Busy));
         }
+        Ok(file)
     }
 
     /// All of the metadata, as it was coded.
@@ -349,6 +370,38 @@ impl Sidecar {
         let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());
         [head, self.digests.clone(), self.stats.to_bytes()].concat()
     }
+}
+
+/// Keeps others from working on the sidecar at `path`, until what is returned is dropped; and what the file looks like.
+///
+/// # Errors
+/// [`SidecarError::Busy`] if somebody works on it already.
+pub(super) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Metadata)> {
+    use rustix::fs::{FlockOperation, flock};
+    let fail = |e| Error::io("read", path, e);
+    let file = File::open(path).map_err(fail)?;
+    // A file system may be without locks.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+        return Err(Error::at(action, path, SidecarError::Busy));
+    }
+    // Whoever had the lock may have put another file in its place.
+    let now = std::fs::metadata(path).map_err(fail)?;
+    let held = file.metadata().map_err(fail)?;
+    if (now.dev(), now.ino()) != (held.dev(), held.ino()) {
+        return Err(Error::at(action, path, SidecarError::Busy));
+    }
+    Ok((file, now))
+}
+
+/// Of each group, its first position, and the number of that position's digest.
+fn starts(catalog: &Catalog) -> Vec<(u64, u64)> {
+    let mut next = (0, 0);
+    let of_group = |group: &SidecarGroup| {
+        let start = next;
+        next = (start.0 + group.positions(), start.1 + group.positions() + group.recovery());
+        start
+    };
+    catalog.groups.iter().map(of_group).collect()
 }
 
 struct Reader<'a> {

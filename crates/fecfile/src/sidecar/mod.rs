@@ -29,6 +29,7 @@ pub mod repair;
 mod search;
 mod targets;
 mod tree;
+pub mod update;
 
 pub use error::SidecarError;
 pub use generations::PiecesFound;

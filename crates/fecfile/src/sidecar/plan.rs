@@ -1,8 +1,8 @@
-//! Which byte is which shard, for files that are protected for the first time (docs/FORMAT.md, section 17.7).
+//! Which byte is which shard, for files that are protected for the first time (docs/FORMAT.md, section 17.8).
 
-use crate::error::{Error, Result};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
+use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
@@ -21,6 +21,24 @@ impl Redundancy {
     /// So many parts of 10,000: 1 to 127 times as many recovery bytes as originals are possible.
     pub fn new(parts: u32) -> Option<Redundancy> {
         (1..=1_270_000).contains(&parts).then_some(Redundancy(parts))
+    }
+
+    /// What fec takes for a sidecar that has sets of this code, to be told no more: the default if it gives this code, else
+    /// so many recovery shards for each original.
+    pub(super) fn of(code: Code) -> Redundancy {
+        let (k, m) = (code.k() as u64, code.m() as u64);
+        if Redundancy::DEFAULT.recovery(k) == m {
+            return Redundancy::DEFAULT;
+        }
+        Redundancy(((m * 10_000 / k) as u32).clamp(1, 1_270_000))
+    }
+
+    /// What is taken for so many new positions beside all those that live: as many recovery shards as all together would
+    /// have, but no more than one for each new original, so that a file that was added may be lost whole as one that was
+    /// there before may.
+    pub(super) fn of_few(self, new: u64, all: u64) -> Redundancy {
+        let as_all = u128::from(self.0) * u128::from(all) / u128::from(new.max(1));
+        Redundancy(self.0.max(as_all.min(10_000) as u32))
     }
 
     /// Recovery shards for k originals: ⌈k·r⌉.
@@ -43,7 +61,7 @@ impl Redundancy {
 }
 
 /// Bytes of a block for so many bytes of files.
-fn block_len(files_len: u64) -> u32 {
+pub(super) fn block_len(files_len: u64) -> u32 {
     const SMALLEST: u64 = 256 << 10;
     const MOST_BLOCKS: u64 = 1 << 18;
     match files_len {
@@ -117,7 +135,7 @@ pub(super) fn plan(
     mut entries: Vec<Entry>,
     redundancy: Redundancy,
     base: &[u8],
-) -> Result<(Catalog, GroupGeometry)> {
+) -> Result<(Catalog, GroupGeometry), FormatError> {
     let files_len = entries.iter().map(|entry| match &entry.kind {
         EntryKind::File(file) => file.size,
         _ => 0,
@@ -125,34 +143,56 @@ pub(super) fn plan(
     let block = block_len(files_len.sum());
     let positions = place(&mut entries, block.into());
     let (code, sets) = redundancy.shape(positions);
-    let refused = |e| Error::new("protect", crate::error::ErrorKind::Format(e));
-    let limit = |value: u64| fec_core::error::FormatError::Limit {
-        what: "the number of sets",
-        value: value.into(),
-        limit: u32::MAX.into(),
-    };
-    let sets = u32::try_from(sets).map_err(|_| refused(limit(sets)))?;
-    let group = SidecarGroup { code, sets, area: 0, first: 0 };
+    let group = group(code, sets, 0)?;
     let area = Area { start: 0, blocks: group.recovery(), pieces: 2, piece_len: 0 };
     let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
-    let head_len = catalog.head_bytes().len() as u64;
     let stats_len = Stats::len_for(catalog.entries.len(), base) as u64;
-    let geometry =
-        metadata_geometry(head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len, code)
-            .map_err(refused)?;
-    let shape = geometry.shape();
-    let area = &mut catalog.areas[0];
-    area.pieces = u32::try_from(shape.code.n() as u64 * u64::from(shape.sets))
-        .map_err(|_| refused(limit(sets.into())))?;
-    area.piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u32;
+    let geometry = fit_pieces(&mut catalog, stats_len)?;
     Ok((catalog, geometry))
 }
 
+/// A group of so many sets, the first of an area.
+pub(super) fn group(code: Code, sets: u64, area: u32) -> Result<SidecarGroup, FormatError> {
+    let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
+    let sets = u32::try_from(sets).map_err(|_| limit)?;
+    Ok(SidecarGroup { code, sets, area, first: 0 })
+}
+
+/// Gives the last area of a catalog the pieces that its metadata takes; returns the geometry of it.
+pub(super) fn fit_pieces(catalog: &mut Catalog, stats_len: u64) -> Result<GroupGeometry, FormatError> {
+    let head_len = catalog.head_bytes().len() as u64;
+    let len = head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len;
+    let code = catalog.groups[catalog.groups.len() - 1].code;
+    let geometry = metadata_geometry(len, code)?;
+    let shape = geometry.shape();
+    let pieces = shape.code.n() as u64 * u64::from(shape.sets);
+    let limit =
+        FormatError::Limit { what: "the number of pieces", value: pieces.into(), limit: u32::MAX.into() };
+    let area = catalog.areas.last_mut().expect("a catalog has an area");
+    area.pieces = u32::try_from(pieces).map_err(|_| limit)?;
+    area.piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u32;
+    Ok(geometry)
+}
+
+/// How long a new sidecar would be for the files of a catalog, at so many positions.
+pub(super) fn len_anew(
+    catalog: &Catalog,
+    positions: u64,
+    redundancy: Redundancy,
+    stats_len: u64,
+) -> Result<u64, FormatError> {
+    let (code, sets) = redundancy.shape(positions);
+    let shards = code.n() as u64 * sets;
+    let head_len = catalog.head_bytes().len() as u64;
+    let geometry = metadata_geometry(head_len + 16 * shards + 8 * catalog.anchors() + stats_len, code)?;
+    let shape = geometry.shape();
+    let piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u64;
+    let pieces = shape.code.n() as u64 * u64::from(shape.sets);
+    Ok(code.m() as u64 * sets * u64::from(catalog.block) + pieces * piece_len)
+}
+
 /// How so many bytes of metadata are coded, beside shards of this code.
-pub(super) fn metadata_geometry(
-    len: u64,
-    code: Code,
-) -> std::result::Result<GroupGeometry, fec_core::error::FormatError> {
+pub(super) fn metadata_geometry(len: u64, code: Code) -> Result<GroupGeometry, FormatError> {
     /// Shards of all sets of large metadata.
     const SHARDS: u64 = 128;
     let (k, m) = (code.k() as u64, code.m() as u64);

@@ -1,10 +1,13 @@
 //! Protecting files: one pass reads them, hashes them and computes their recovery shards.
 
+use super::bits::Bits;
 use super::coding::{Coded, Coding, admit, failure};
 use super::error::SidecarError;
+use super::examine::margin;
 use super::hashing::FileTree;
 use super::plan;
 pub use super::plan::Redundancy;
+use super::positions::Positions;
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
 use super::{Sidecar, journal, metadata};
 use crate::context::{Context, Meter};
@@ -15,11 +18,10 @@ use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::piece::Layout;
 use fec_core::format::sidecar::stat::Stats;
-use fec_core::params::GroupGeometry;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -34,8 +36,8 @@ pub struct Protect<'a> {
     pub output: &'a Path,
     /// The folder that names are relative to; `None`: that of the sidecar, or else the one that holds all paths.
     pub base: Option<&'a Path>,
-    /// Recovery bytes for each byte of the files.
-    pub redundancy: Redundancy,
+    /// Recovery bytes for each byte of the files; `None`: the default, or as the sidecar has it that is updated.
+    pub redundancy: Option<Redundancy>,
     /// Patterns of paths from the base, or of names, that are left out.
     pub exclude: &'a [String],
     /// Other file systems that are mounted below are left out.
@@ -67,11 +69,13 @@ pub struct Protected {
     pub recovery_len: u64,
     /// Bytes of the sidecar.
     pub sidecar_len: u64,
+    /// So many bytes could be lost in one piece, wherever.
+    pub one_piece: u64,
     /// Bytes of a block.
     pub block: u32,
-    /// k and m.
+    /// k and m of the group with the most positions.
     pub code: (usize, usize),
-    /// Sets.
+    /// Its sets.
     pub sets: u32,
     /// Devices, sockets and FIFOs that were left out.
     pub skipped: Vec<PathBuf>,
@@ -84,85 +88,146 @@ pub struct Protected {
 /// # Errors
 /// [`SidecarError`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
-    if job.paths.is_empty() {
-        return Err(Error::new("protect", SidecarError::Nothing));
-    }
     check_absent(job.output, job.policy)?;
-    if job.output.exists() && !Sidecar::starts(job.output)? {
+    let is_there = job.output.exists();
+    if is_there && !Sidecar::starts(job.output)? {
         return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
     }
-    let home = resolved(job.output)?;
-    let base_path = match job.base {
-        Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io("read", base, e))?,
-        None => base_of(job.paths, job.output)?,
-    };
-    let selection =
-        Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
-    let journal = journal::path_of(&home);
-    let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
-    let Tree { mut entries, stats, seen, skipped } = Tree::find(&base_path, &selection, &is_own)?;
-    if job.sha256 {
+    let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
+    let found = Found::of(job)?;
+    anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
+}
+
+/// What there is to protect.
+pub(super) struct Found {
+    /// Where the sidecar stands, without links on the way.
+    home: PathBuf,
+    base_path: PathBuf,
+    pub(super) base: Base,
+    pub(super) tree: Tree,
+}
+
+impl Found {
+    pub(super) fn of(job: &Protect<'_>) -> Result<Found> {
+        if job.paths.is_empty() {
+            return Err(Error::new("protect", SidecarError::Nothing));
+        }
+        let home = resolved(job.output)?;
+        let base_path = match job.base {
+            Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io("read", base, e))?,
+            None => base_of(job.paths, job.output)?,
+        };
+        let selection =
+            Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
+        let journal = journal::path_of(&home);
+        let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
+        let tree = Tree::find(&base_path, &selection, &is_own)?;
+        if tree.entries.is_empty() {
+            return Err(Error::new("protect", SidecarError::Nothing));
+        }
+        let base = Base::open(&base_path).map_err(|e| Error::io("read", base_path.as_path(), e))?;
+        Ok(Found { home, base_path, base, tree })
+    }
+
+    /// The way from the folder of the sidecar to the base; empty if it is that folder.
+    pub(super) fn way(&self) -> Vec<u8> {
+        way_to(&self.home, &self.base_path)
+    }
+
+    /// What to report of a sidecar.
+    pub(super) fn report(&self, catalog: &Catalog, root: Digest, one_piece: u64) -> Protected {
+        let count = |is: fn(&EntryKind) -> bool| {
+            catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64
+        };
+        let block = u64::from(catalog.block);
+        let group =
+            catalog.groups.iter().max_by_key(|group| group.positions()).expect("a catalog has a group");
+        let area = catalog.areas[catalog.areas.len() - 1];
+        Protected {
+            root,
+            base: self.base_path.clone(),
+            is_beside: self.way().is_empty(),
+            files: count(|kind| matches!(kind, EntryKind::File(_))),
+            folders: count(|kind| matches!(kind, EntryKind::Folder)),
+            links: count(|kind| matches!(kind, EntryKind::Symlink(_) | EntryKind::HardLink(_))),
+            files_len: catalog.files_len(),
+            recovery_len: catalog.groups.iter().map(|group| group.recovery()).sum::<u64>() * block,
+            sidecar_len: area.start + area.len(block).unwrap_or(u64::MAX),
+            one_piece,
+            block: catalog.block,
+            code: (group.code.k(), group.code.m()),
+            sets: group.sets,
+            skipped: self.tree.skipped.clone(),
+        }
+    }
+}
+
+/// Makes a sidecar anew. `check` is asked before it appears, with all digests of files.
+pub(super) fn anew(
+    job: &Protect<'_>,
+    mut found: Found,
+    redundancy: Redundancy,
+    sha256: bool,
+    check: &dyn Fn(&Catalog) -> Result<()>,
+    context: &Context<'_>,
+) -> Result<Protected> {
+    let refused = |e| Error::new("protect", ErrorKind::Format(e));
+    let mut entries = std::mem::take(&mut found.tree.entries);
+    if sha256 {
         // Room for them, so that all places are known before any digest is.
-        entries.iter_mut().for_each(|entry| {
-            if let EntryKind::File(file) = &mut entry.kind {
-                file.sha256 = Some(Box::new([0; 32]));
-            }
-        });
+        make_room_for_sha256(&mut entries, |_| true);
     }
-    if entries.is_empty() {
-        return Err(Error::new("protect", SidecarError::Nothing));
-    }
-    let base = Base::open(&base_path).map_err(|e| Error::io("read", base_path.as_path(), e))?;
-    let way = way_to(&home, &base_path);
-    let is_beside = way.is_empty();
-    let (catalog, geometry) = plan::plan(entries, job.redundancy, &way)?;
+    let way = found.way();
+    let (catalog, geometry) = plan::plan(entries, redundancy, &way).map_err(refused)?;
+    let seen = &found.tree.seen;
     let area = catalog.areas[0];
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
-    let need = catalog.groups[0].code.n() as u64 * u64::from(catalog.block);
-    if need > context.settings.max_memory {
-        let most = context.settings.max_memory;
-        return Err(Error::new("protect", ErrorKind::SetMemory { need, most }));
-    }
+    check_memory(&catalog, context)?;
     let out = FileOut::create(job.output, job.policy)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
-        Coding::new(&base, &catalog, &seen, &put, context, meter.as_ref()).run()?
+        Coding::new(&found.base, &catalog, seen, &put, context, meter.as_ref()).run()?
     };
-    let (mut catalog, digests, anchors) = with_digests(coded, catalog);
-    if job.sha256 {
-        add_sha256(&mut catalog, &base, &seen, context)?;
+    let Coded { values, digests, tails, mut anchors } = coded;
+    // By position, which is by entry: the whole blocks of all files come first, in order.
+    anchors.sort_unstable();
+    let anchors: Vec<u64> = anchors.into_iter().map(|(_, anchor)| anchor).collect();
+    let mut catalog = catalog;
+    for (entry, tail) in catalog.entries.iter_mut().zip(tails) {
+        if let EntryKind::File(file) = &mut entry.kind {
+            file.blake3 = digest_of(file, &values, 0, tail);
+        }
     }
-    check_unchanged(&base, &catalog, &seen)?;
+    if sha256 {
+        add_sha256(&mut catalog, &found.base, seen, &|_| true, context)?;
+    }
+    check(&catalog)?;
+    check_unchanged(&found.base, &catalog, seen)?;
     meter.finish();
-    let root = write_metadata(
-        &catalog,
-        (&digests, &anchors),
-        Stats { entries: stats, base: way },
-        geometry,
-        &out,
-        context,
-    )?;
+    let stats = Stats { entries: std::mem::take(&mut found.tree.stats), base: way };
+    let before = ([0; 32], 1);
+    let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
+    let stage = stages::enter(Stage::Write, metadata.len() as u64);
+    let put = |at: u64, piece: &[u8]| out.put(at, piece);
+    metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
+    drop(stage);
     out.commit(sidecar_len)?;
-    let count =
-        |is: fn(&EntryKind) -> bool| catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64;
-    let group = catalog.groups[0];
-    Ok(Protected {
-        root,
-        base: base_path,
-        is_beside,
-        files: count(|kind| matches!(kind, EntryKind::File(_))),
-        folders: count(|kind| matches!(kind, EntryKind::Folder)),
-        links: count(|kind| matches!(kind, EntryKind::Symlink(_) | EntryKind::HardLink(_))),
-        files_len: catalog.files_len(),
-        recovery_len: group.recovery() * u64::from(catalog.block),
-        sidecar_len,
-        block: catalog.block,
-        code: (group.code.k(), group.code.m()),
-        sets: group.sets,
-        skipped,
-    })
+    let nothing = Bits::new(catalog.positions());
+    let margin = margin(&catalog, &Positions::of(&catalog), &nothing, None);
+    Ok(found.report(&catalog, root, margin.one_piece))
+}
+
+/// Fails when a set does not fit into the memory that is allowed.
+pub(super) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<()> {
+    let group = catalog.groups[catalog.groups.len() - 1];
+    let need = group.code.n() as u64 * u64::from(catalog.block);
+    let most = context.settings.max_memory;
+    if need > most {
+        return Err(Error::new("protect", ErrorKind::SetMemory { need, most }));
+    }
+    Ok(())
 }
 
 /// Whether a place is that of a file that fec writes beside the sidecar before it is whole.
@@ -182,36 +247,32 @@ fn way_to(home: &Path, base: &Path) -> Vec<u8> {
     if way.len() > usize::from(u16::MAX) { Vec::new() } else { way.as_bytes().to_vec() }
 }
 
-/// Codes and writes the metadata; returns the root.
-fn write_metadata(
+/// The metadata, with the generation before and the number of this one; its layout; and the root.
+pub(super) fn metadata_bytes(
     catalog: &Catalog,
     (digests, anchors): (&[ShortDigest], &[u64]),
-    stats: Stats,
-    geometry: GroupGeometry,
-    out: &FileOut,
-    context: &Context<'_>,
-) -> Result<Digest> {
+    stats: &Stats,
+    (before, generation): (Digest, u64),
+) -> (Vec<u8>, Layout, Digest) {
     let mut bytes = catalog.head_bytes();
     bytes.extend_from_slice(digests.as_flattened());
     anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
     let root = Catalog::root(&bytes);
     let area = catalog.areas[catalog.areas.len() - 1];
     let layout = Layout {
-        before: [0; 32],
-        generation: 1,
+        before,
+        generation,
         start: area.start,
         blocks: area.blocks,
         catalog_len: bytes.len() as u64,
         block: catalog.block,
     };
     bytes.extend_from_slice(&stats.to_bytes());
-    let _stage = stages::enter(Stage::Write, bytes.len() as u64);
-    metadata::write(bytes, geometry, layout, &area, &context.settings, |at, piece| out.put(at, piece))?;
-    Ok(root)
+    (bytes, layout, root)
 }
 
 /// Fails when an entry is not what it was when it was found.
-fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
+pub(super) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
     for (entry, seen) in catalog.entries.iter().zip(seen) {
         // Other names of a file, and folders, whose times change with what is in them, were not read.
         if !matches!(entry.kind, EntryKind::File(_)) {
@@ -226,16 +287,32 @@ fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// Reads all files once more, for their SHA-256.
-fn add_sha256(catalog: &mut Catalog, base: &Base, seen: &[u64], context: &Context<'_>) -> Result<()> {
-    let meter = context.meter("sha256", Some(catalog.files_len()));
-    let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).collect();
+/// Makes room for the SHA-256 of files.
+pub(super) fn make_room_for_sha256(entries: &mut [Entry], of: impl Fn(usize) -> bool) {
+    for (_, entry) in entries.iter_mut().enumerate().filter(|(nth, _)| of(*nth)) {
+        if let EntryKind::File(file) = &mut entry.kind {
+            file.sha256 = Some(Box::new([0; 32]));
+        }
+    }
+}
+
+/// Reads files once more, for their SHA-256.
+pub(super) fn add_sha256(
+    catalog: &mut Catalog,
+    base: &Base,
+    seen: &[u64],
+    of: &dyn Fn(usize) -> bool,
+    context: &Context<'_>,
+) -> Result<()> {
+    let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).filter(|nth| of(*nth)).collect();
+    let total = catalog.files().filter(|(nth, _)| of(*nth)).map(|(_, file)| file.size).sum();
+    let meter = context.meter("sha256", Some(total));
     let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
     Threads(context.settings.threads).run(files.len(), &|job| {
         let nth = files[job];
-        let digest = sha256(base, &catalog.entries[nth].path, (nth, seen), meter.as_ref());
-        let digest = digest.map_err(|e| failure(base, catalog, nth as u32, e));
-        lock(&found).push((nth, digest));
+        let path = &catalog.entries[nth].path;
+        let digest = sha256(base, path, (nth, seen), meter.as_ref());
+        lock(&found).push((nth, digest.map_err(|e| failure(base, path, e))));
     });
     for (nth, digest) in into_value(found) {
         if let EntryKind::File(file) = &mut catalog.entries[nth].kind {
@@ -264,26 +341,19 @@ fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Me
     }
 }
 
-/// The catalog with the digests of all files; the digests of all shards; and the anchors.
-fn with_digests(coded: Coded, mut catalog: Catalog) -> (Catalog, Vec<ShortDigest>, Vec<u64>) {
-    let Coded { values, digests, tails, mut anchors } = coded;
-    // By position, which is by entry: the whole blocks of all files come first, in order.
-    anchors.sort_unstable();
-    let anchors = anchors.into_iter().map(|(_, anchor)| anchor).collect();
-    for (entry, tail) in catalog.entries.iter_mut().zip(tails) {
-        let EntryKind::File(file) = &mut entry.kind else { continue };
-        file.blake3 = match (&file.runs[..], tail) {
-            ([], None) => HashKind::Blake3.digest(b""),
-            ([], Some(digest)) => digest,
-            (runs, tail) => {
-                let mut tree = FileTree::default();
-                for run in runs {
-                    tree.push(&values[run.start as usize..(run.start + run.count) as usize]);
-                }
-                tail.iter().for_each(|tail| tree.push(&[*tail]));
-                tree.finish()
+/// The BLAKE3 of a file whose whole blocks have these values, from position `first` on, and of its tail.
+pub(super) fn digest_of(file: &FileEntry, values: &[Digest], first: u64, tail: Option<Digest>) -> Digest {
+    match (&file.runs[..], tail) {
+        ([], None) => HashKind::Blake3.digest(b""),
+        ([], Some(digest)) => digest,
+        (runs, tail) => {
+            let mut tree = FileTree::default();
+            for run in runs {
+                let start = (run.start - first) as usize;
+                tree.push(&values[start..start + run.count as usize]);
             }
-        };
+            tail.iter().for_each(|tail| tree.push(&[*tail]));
+            tree.finish()
+        }
     }
-    (catalog, digests, anchors)
 }

@@ -97,6 +97,9 @@ impl Rebuild<'_> {
             let of_group = (0..group.of.recovery()).filter(|index| erased.get(group.first_recovery + index));
             of_group.for_each(|index| is_wanted[(index % sets) as usize] = true);
         }
+        if !is_wanted.contains(&true) {
+            return Ok(());
+        }
         let block = u64::from(self.sidecar.catalog.block);
         let k = group.of.code.k();
         // Rows of all originals, and what is computed of one set.

@@ -62,7 +62,7 @@ pub struct Mended {
 /// # Errors
 /// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
-    let _lock = if how.dry_run { None } else { Some(sidecar.lock()?) };
+    let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
     let journal = Journal::of(sidecar);
     if let Some(out) = how.out
         && std::fs::read_dir(out).is_ok_and(|mut inside| inside.next().is_some())

@@ -70,7 +70,7 @@ pub struct Run {
 }
 
 /// Bytes of a file for each anchor, unless a block has more.
-const ANCHOR_EVERY: u64 = 1 << 16;
+pub const ANCHOR_EVERY: u64 = 1 << 16;
 
 /// Whether the whole block at this offset of a file has an anchor.
 pub fn has_anchor(offset: u64) -> bool {

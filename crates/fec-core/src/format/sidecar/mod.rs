@@ -14,4 +14,4 @@ pub mod piece;
 pub mod stat;
 mod varint;
 
-pub use entry::{Entry, EntryKind, FileEntry, Run, has_anchor};
+pub use entry::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, has_anchor};

@@ -1,0 +1,298 @@
+//! What became of each file since it was protected.
+
+use super::super::coding::{admit, failure};
+use super::super::hashing::{Hashed, hash_file};
+use super::super::metadata::Sidecar;
+use super::super::tree::Tree;
+use crate::context::{Context, Meter};
+use crate::error::Result;
+use crate::io::ReadAt;
+use crate::io::base::Base;
+use crate::threads::Threads;
+use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// What became of an entry.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It is no file.
+    NoFile,
+    /// It is this old file, byte for byte as far as times and digests tell.
+    Same(u32),
+    /// It stands where this old file stood, and has other bytes.
+    Changed(u32, Box<Read>),
+    /// It is none of the old files.
+    New,
+}
+
+/// What was read of a file that is compared with an old one.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// Its BLAKE3.
+    pub(super) digest: Digest,
+    /// Its whole blocks that are those of the old file, by number.
+    pub(super) kept: Vec<Range<u64>>,
+    /// A hash over the digests of the others.
+    pub(super) check: Digest,
+    /// What [`Hashed`] says of the bytes behind them.
+    pub(super) tail: Option<Digest>,
+}
+
+/// Compares what is there with what was.
+pub(super) struct Compare<'a> {
+    pub(super) old: &'a Sidecar,
+    pub(super) base: &'a Base,
+    pub(super) tree: &'a Tree,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// Old files that have not been found, by size.
+type Pool = HashMap<u64, Vec<u32>>;
+
+impl Compare<'_> {
+    /// The fates of all entries, and for each old entry whether one of them is it.
+    ///
+    /// # Errors
+    /// Those of files that have to be read.
+    pub(super) fn run(&self) -> Result<(Vec<Fate>, Vec<bool>)> {
+        let old = &self.old.catalog.entries;
+        let mut taken = vec![false; old.len()];
+        let mut fates: Vec<Fate> = Vec::with_capacity(self.tree.entries.len());
+        // Where it stood, and looks as it did.
+        for (nth, entry) in self.tree.entries.iter().enumerate() {
+            let EntryKind::File(file) = &entry.kind else {
+                fates.push(Fate::NoFile);
+                continue;
+            };
+            let is_same = |of: &u32| {
+                let looks_same = file.size == 0 || self.has_its_time(nth, *of);
+                !taken[*of as usize] && self.old_file(*of).size == file.size && looks_same
+            };
+            match self.old_at(&entry.path).filter(is_same) {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates.push(Fate::Same(of));
+                }
+                None => fates.push(Fate::New),
+            }
+        }
+        let mut pool = Pool::new();
+        for (nth, file) in self.old.catalog.files().filter(|(nth, file)| !taken[*nth] && file.size > 0) {
+            pool.entry(file.size).or_default().push(nth as u32);
+        }
+        self.find_by_time(&mut fates, &mut taken, &pool)?;
+        self.find_by_content(&mut fates, &mut taken, &pool)?;
+        Ok((fates, taken))
+    }
+
+    fn old_file(&self, of: u32) -> &FileEntry {
+        file(&self.old.catalog, of)
+    }
+
+    /// The old file at a path, or that a hard link there led to.
+    pub(super) fn old_at(&self, path: &[u8]) -> Option<u32> {
+        let entries = &self.old.catalog.entries;
+        let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+        match entries[at].kind {
+            EntryKind::File(_) => Some(at as u32),
+            EntryKind::HardLink(of) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Whether an entry has the time of an old one.
+    fn has_its_time(&self, nth: usize, of: u32) -> bool {
+        let (now, then) = (self.tree.stats[nth], self.old.stats.entries[of as usize]);
+        (now.seconds, now.nanos) == (then.seconds, then.nanos)
+    }
+
+    fn size(&self, nth: usize) -> u64 {
+        match &self.tree.entries[nth].kind {
+            EntryKind::File(file) => file.size,
+            _ => 0,
+        }
+    }
+
+    /// Large files with the size of an old one and its time to the nanosecond, and nothing else with both: they were moved, if
+    /// blocks from all of them have their digests.
+    fn find_by_time(&self, fates: &mut [Fate], taken: &mut [bool], pool: &Pool) -> Result<()> {
+        /// Smaller ones are read whole.
+        const LARGE: u64 = 1 << 20;
+        let mut claims: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+            if self.size(nth) <= LARGE || self.tree.stats[nth].nanos == 0 {
+                continue;
+            }
+            let of_size = pool.get(&self.size(nth)).map_or(&[][..], Vec::as_slice);
+            let mut alike = of_size.iter().filter(|of| self.has_its_time(nth, **of));
+            if let (Some(of), None) = (alike.next(), alike.next()) {
+                claims.entry(*of).or_default().push(nth);
+            }
+        }
+        let claims: Vec<(u32, usize)> = claims
+            .into_iter()
+            .filter_map(|(of, by)| if let [nth] = by[..] { Some((of, nth)) } else { None })
+            .collect();
+        let found = self.on_all(&claims, |(of, nth)| {
+            let file = self.open(*nth)?;
+            self.has_blocks_of(&file, self.old_file(*of))
+        });
+        for ((of, nth), found) in claims.into_iter().zip(found) {
+            if found.map_err(|e| self.failure(nth, e))? {
+                taken[of as usize] = true;
+                fates[nth] = Fate::Same(of);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what stands where an old file stood, or has the size of one that was not found.
+    fn find_by_content(&self, fates: &mut [Fate], taken: &mut [bool], pool: &Pool) -> Result<()> {
+        let mut jobs: Vec<(usize, Option<u32>)> = Vec::new();
+        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+            let at = self.old_at(&self.tree.entries[nth].path).filter(|of| !taken[*of as usize]);
+            let is_left = |of: &u32| !taken[*of as usize];
+            let has_size = || pool.get(&self.size(nth)).is_some_and(|of_size| of_size.iter().any(is_left));
+            if self.size(nth) > 0 && (at.is_some() || has_size()) {
+                jobs.push((nth, at));
+            }
+        }
+        let total = jobs.iter().map(|(nth, _)| self.size(*nth)).sum();
+        let meter = self.context.meter("compare", Some(total));
+        let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, meter.as_ref()));
+        meter.finish();
+        let mut read = Vec::new();
+        for ((nth, at), found) in jobs.into_iter().zip(found) {
+            read.push((nth, at, found.map_err(|e| self.failure(nth, e))?));
+        }
+        // By their digests: first what stands where it stood.
+        let mut left = Vec::new();
+        for (nth, at, read) in read {
+            match at.filter(|of| self.old_file(*of).blake3 == read.digest && !taken[*of as usize]) {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates[nth] = Fate::Same(of);
+                }
+                None => left.push((nth, at, read)),
+            }
+        }
+        let mut changed = Vec::new();
+        for (nth, at, read) in left {
+            let of_size = pool.get(&self.size(nth)).map_or(&[][..], Vec::as_slice);
+            let is_it = |of: &&u32| !taken[**of as usize] && self.old_file(**of).blake3 == read.digest;
+            match of_size.iter().find(is_it).copied() {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates[nth] = Fate::Same(of);
+                }
+                None => changed.push((nth, at, read)),
+            }
+        }
+        for (nth, at, read) in changed {
+            if let Some(of) = at.filter(|of| !taken[*of as usize]) {
+                taken[of as usize] = true;
+                fates[nth] = Fate::Changed(of, Box::new(read));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether blocks from all of a file are those of an old one.
+    fn has_blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<bool> {
+        const SAMPLES: u64 = 16;
+        let block = u64::from(self.old.catalog.block);
+        let last = FileEntry::whole_blocks(of.size, block).saturating_sub(1);
+        let mut bytes = vec![0; block as usize];
+        for sample in 0..SAMPLES {
+            let nth = sample * last / (SAMPLES - 1);
+            ReadAt::read_exact_at(file, nth * block, &mut bytes)?;
+            let mut value = [[0; 32]];
+            blocks::values(&bytes, block as usize, nth * block, &mut value);
+            if self.old.digests_of_file(of, nth).next() != Some(shortened(&value[0])) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a file, and compares it block by block with an old one.
+    fn read(&self, nth: usize, at: Option<u32>, meter: &dyn Meter) -> io::Result<Read> {
+        let block = u64::from(self.old.catalog.block);
+        let file = self.open(nth)?;
+        let old = at.map(|of| self.old_file(of));
+        let mut expected = old.map(|old| self.old.digests_of_file(old, 0)).into_iter().flatten();
+        let mut kept: Vec<Range<u64>> = Vec::new();
+        let mut others = PlainHasher::new(HashKind::Blake3);
+        let Hashed { digest, tail } = hash_file(&file, self.size(nth), block, |first, values| {
+            for (nth, value) in (first..).zip(values) {
+                let value = shortened(value);
+                if expected.next() != Some(value) {
+                    others.update(&value);
+                    continue;
+                }
+                match kept.last_mut() {
+                    Some(last) if last.end == nth => last.end += 1,
+                    _ => kept.push(nth..nth + 1),
+                }
+            }
+            meter.add(values.len() as u64 * block);
+        })?;
+        meter.add(self.size(nth) % block);
+        Ok(Read { digest, kept, check: others.finish(), tail })
+    }
+
+    /// Hashes files that should be what they were; returns their tails, and which are not.
+    pub(super) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
+        let block = u64::from(self.old.catalog.block);
+        let found = self.on_all(entries, |(nth, of)| {
+            let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _| ())?;
+            Ok((hashed.digest == self.old_file(*of).blake3).then_some(hashed.tail))
+        });
+        let found = entries.iter().zip(found);
+        found.map(|((nth, _), found)| found.map_err(|e| self.failure(*nth, e))).collect()
+    }
+
+    fn open(&self, nth: usize) -> io::Result<File> {
+        let file = self.base.read(&self.tree.entries[nth].path)?;
+        admit(&self.tree.seen, nth as u32, &file)?;
+        Ok(file)
+    }
+
+    fn failure(&self, nth: usize, cause: io::Error) -> crate::error::Error {
+        failure(self.base, &self.tree.entries[nth].path, cause)
+    }
+
+    /// Does a job for each, on all threads.
+    fn on_all<J: Sync, T: Send>(
+        &self,
+        jobs: &[J],
+        job: impl Fn(&J) -> io::Result<T> + Sync,
+    ) -> Vec<io::Result<T>> {
+        let done: Mutex<Vec<(usize, io::Result<T>)>> = Mutex::default();
+        Threads(self.context.settings.threads).run(jobs.len(), &|nth| {
+            let result = job(&jobs[nth]);
+            lock(&done).push((nth, result));
+        });
+        let mut done = into_value(done);
+        done.sort_unstable_by_key(|(nth, _)| *nth);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// The file that an entry of a catalog is.
+///
+/// # Panics
+/// If it is none.
+pub(super) fn file(catalog: &Catalog, nth: u32) -> &FileEntry {
+    match &catalog.entries[nth as usize].kind {
+        EntryKind::File(file) => file,
+        _ => unreachable!("only files are compared"),
+    }
+}

@@ -1,0 +1,438 @@
+//! Bringing a sidecar up to date after files were changed: only what changed is coded.
+//!
+//! ```text
+//! compare: what became of each file ─▶ place: what is as it was keeps its position ─▶ code what is new ─▶ append
+//! ```
+//!
+//! Nothing of the old sidecar is written over: the new recovery shards and metadata go behind it, so that the old ones are
+//! valid until the new ones are on the disk, and what rotted cannot pass for what somebody wrote. What is gone is marked
+//! as lost in the sets that it stood in. When these have lost too much so, or too much of the sidecar serves nothing any
+//! more, it is made anew, and every file is compared with what it was.
+
+mod compare;
+mod place;
+
+use super::Sidecar;
+use super::bits::Bits;
+use super::coding::{Coded, Coding};
+use super::error::SidecarError;
+use super::examine::margin;
+use super::metadata::{self, LOST};
+use super::plan::{self, Redundancy};
+use super::positions::Positions;
+use super::protect::{
+    Found, Protect, Protected, add_sha256, anew, check_memory, check_unchanged, digest_of,
+    make_room_for_sha256, metadata_bytes,
+};
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::output::{Policy, check_room};
+use crate::io::temporary::Appended;
+use compare::{Compare, Fate, file};
+use fec_core::digest::{Digest, HashKind, PlainHasher};
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::stat::Stats;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
+use place::{Expected, Placed, Tails};
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+
+/// What an update did.
+#[derive(Clone, Debug)]
+pub struct Updated {
+    /// The sidecar as it is now.
+    pub sidecar: Protected,
+    /// Its generation.
+    pub generation: u64,
+    /// Whether it was written to; else nothing had changed.
+    pub written: bool,
+    /// Why it was made anew, if it was.
+    pub anew: Option<Anew>,
+    /// Files that are what they were.
+    pub unchanged: u64,
+    /// Files with other bytes than before.
+    pub changed: u64,
+    /// Files that were not protected before.
+    pub added: u64,
+    /// Files that stand elsewhere.
+    pub moved: u64,
+    /// Files that are not there any more.
+    pub gone: u64,
+    /// Bytes of files that were coded.
+    pub coded_len: u64,
+}
+
+/// Why a sidecar is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anew {
+    /// So many sets would have lost more than a quarter of their recovery shards to what is gone.
+    Weak(u64),
+    /// It would be more than twice as long as a new one.
+    Long,
+    /// Its blocks are too small for so many bytes.
+    SmallBlocks,
+    /// SHA-256 is to be recorded, and was not.
+    Sha256,
+}
+
+/// Brings the sidecar `job.output` up to date with what is there now; with the root `wanted`, if one is given.
+///
+/// What has the size and the time that the sidecar has of it is not read. With `job.policy.force`, many files may be gone.
+///
+/// Memory: as that of [`protect`](super::protect::protect), for the old and the new files.
+///
+/// # Errors
+/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a file
+/// changes meanwhile; those of the system. The sidecar is then as it was.
+pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) -> Result<Updated> {
+    if !job.output.exists() {
+        return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
+    }
+    let _lock = metadata::lock_file(job.output, "update")?;
+    let old = Sidecar::open(job.output, wanted, &context.settings)?;
+    let displaced = Error::at("update", job.output, SidecarError::Displaced);
+    let end = match old.expected_len() {
+        Some(end) if end <= old.len && old.shifts.is_empty() => end,
+        _ => return Err(displaced),
+    };
+    let found = Found::of(job)?;
+    let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
+    let (fates, taken) = compare.run()?;
+    let counts = Counts::of(&compare, &fates, &taken);
+    if !job.policy.force {
+        counts.check(&old, job)?;
+    }
+    Update { job, old: &old, end, found, fates, counts, context }.run()
+}
+
+/// What became of the files, in numbers.
+#[derive(Debug, Default)]
+struct Counts {
+    unchanged: u64,
+    changed: u64,
+    added: u64,
+    moved: u64,
+    gone: u64,
+    emptied: Option<Vec<u8>>,
+}
+
+impl Counts {
+    fn of(compare: &Compare<'_>, fates: &[Fate], taken: &[bool]) -> Counts {
+        let mut counts = Counts::default();
+        let (old, entries) = (compare.old, &compare.tree.entries);
+        for (entry, fate) in entries.iter().zip(fates) {
+            match fate {
+                Fate::NoFile => {}
+                Fate::Same(of) if compare.old_at(&entry.path) == Some(*of) => counts.unchanged += 1,
+                Fate::Same(_) => counts.moved += 1,
+                Fate::Changed(..) => counts.changed += 1,
+                Fate::New => {
+                    // One that is empty is compared with nothing.
+                    let was = compare.old_at(&entry.path).filter(|of| !taken[*of as usize]);
+                    match was {
+                        Some(of) => {
+                            counts.changed += 1;
+                            let is_empty = matches!(&entry.kind, EntryKind::File(file) if file.size == 0);
+                            if is_empty && file(&old.catalog, of).size > 0 {
+                                counts.emptied.get_or_insert_with(|| entry.path.to_vec());
+                            }
+                        }
+                        None => counts.added += 1,
+                    }
+                }
+            }
+        }
+        let is_there = |path: &[u8]| {
+            let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok();
+            at.is_some_and(|at| matches!(entries[at].kind, EntryKind::File(_) | EntryKind::HardLink(_)))
+        };
+        let gone = old.catalog.files().filter(|(nth, _)| !taken[*nth]);
+        counts.gone = gone.filter(|(nth, _)| !is_there(&old.catalog.entries[*nth].path)).count() as u64;
+        counts
+    }
+
+    fn report(
+        self,
+        sidecar: Protected,
+        generation: u64,
+        written: bool,
+        anew: Option<Anew>,
+        coded_len: u64,
+    ) -> Updated {
+        let Counts { unchanged, changed, added, moved, gone, .. } = self;
+        Updated { sidecar, generation, written, anew, unchanged, changed, added, moved, gone, coded_len }
+    }
+
+    /// Fails when that looks like an accident.
+    fn check(&self, old: &Sidecar, job: &Protect<'_>) -> Result<()> {
+        let of = old.catalog.files().count() as u64;
+        if self.gone * 10 > of || self.emptied.is_some() {
+            let many = SidecarError::ManyGone { gone: self.gone, of, emptied: self.emptied.clone() };
+            return Err(Error::at("update", job.output, many));
+        }
+        Ok(())
+    }
+}
+
+/// An update on its way.
+struct Update<'a> {
+    job: &'a Protect<'a>,
+    old: &'a Sidecar,
+    /// Where the old sidecar ends.
+    end: u64,
+    found: Found,
+    fates: Vec<Fate>,
+    counts: Counts,
+    context: &'a Context<'a>,
+}
+
+impl Update<'_> {
+    fn run(mut self) -> Result<Updated> {
+        let old = self.old;
+        let has_sha256 = old.catalog.files().any(|(_, file)| file.sha256.is_some());
+        let block = u64::from(old.catalog.block);
+        if self.job.sha256 && !has_sha256 {
+            return self.anew(Anew::Sha256, true);
+        }
+        let size = |nth: usize| match &self.found.tree.entries[nth].kind {
+            EntryKind::File(file) => file.size,
+            _ => 0,
+        };
+        let tails = Tails::of(old, &self.found.base, &self.fates, &size);
+        let displaced = self.check_displaced(&tails)?;
+        let mut entries = std::mem::take(&mut self.found.tree.entries);
+        if has_sha256 {
+            make_room_for_sha256(&mut entries, |nth| !matches!(self.fates[nth], Fate::Same(_)));
+        }
+        let placed = place::place(&old.catalog, entries, &self.fates, &tails, &displaced);
+        let Placed { entries, positions, expected } = placed;
+        let way = self.found.way();
+        if positions == 0 && self.is_same(&entries, &way) {
+            return self.nothing();
+        }
+        let mut catalog = Catalog {
+            block: old.catalog.block,
+            areas: old.catalog.areas.clone(),
+            groups: old.catalog.groups.clone(),
+            entries,
+        };
+        let mut digests = old.digests().to_vec();
+        let weak = place::mark_lost(old, &catalog, positions, &mut digests);
+        let is_small = plan::block_len(catalog.files_len()) > 2 * catalog.block;
+        if weak > 0 || is_small {
+            self.found.tree.entries = catalog.entries;
+            return self.anew(if weak > 0 { Anew::Weak(weak) } else { Anew::SmallBlocks }, has_sha256);
+        }
+        let redundancy = self.redundancy();
+        let lives = catalog.files_len().div_ceil(block).max(positions);
+        let refused = |e| Error::new("update", ErrorKind::Format(e));
+        let area = catalog.areas.len() as u32;
+        let mut blocks = 0;
+        if positions > 0 {
+            let (code, sets) = redundancy.of_few(positions, lives).shape(positions);
+            let group = plan::group(code, sets, area).map_err(refused)?;
+            blocks = group.recovery();
+            catalog.groups.push(group);
+        }
+        catalog.areas.push(Area { start: self.end, blocks, pieces: 2, piece_len: 0 });
+        let stats = Stats { entries: self.found.tree.stats.clone(), base: way };
+        let stats_len = Stats::len_for(catalog.entries.len(), &stats.base) as u64;
+        let geometry = plan::fit_pieces(&mut catalog, stats_len).map_err(refused)?;
+        let area = catalog.areas[area as usize];
+        let area_len = area.len(block).unwrap_or(u64::MAX);
+        let new_len = self.end.saturating_add(area_len);
+        if new_len > 2 * plan::len_anew(&catalog, lives, redundancy, stats_len).map_err(refused)? {
+            self.found.tree.entries = catalog.entries;
+            return self.anew(Anew::Long, has_sha256);
+        }
+        check_room(self.job.output, area_len.saturating_sub(old.len - self.end))?;
+        check_memory(&catalog, self.context)?;
+
+        let fail = |e| Error::io("write", self.job.output, e);
+        let file = OpenOptions::new().read(true).write(true).open(self.job.output).map_err(fail)?;
+        if old.len > self.end {
+            // What an update left that was ended on the way.
+            file.set_len(self.end).map_err(fail)?;
+        }
+        let out = Appended::new(file, self.end);
+        let put = |at: u64, bytes: &[u8]| out.put(at, bytes).map_err(fail);
+        let seen = &self.found.tree.seen;
+        let mut coded_len = 0;
+        let mut anchors = Vec::new();
+        if positions > 0 {
+            let first = old.catalog.positions();
+            coded_len = Positions::of(&catalog).within(first..catalog.positions()).map(|span| span.len).sum();
+            let meter = self.context.meter("update", Some(coded_len));
+            let base = &self.found.base;
+            let coded = Coding::new(base, &catalog, seen, &put, self.context, meter.as_ref()).run()?;
+            meter.finish();
+            self.check_again(&catalog, first, &expected, &coded)?;
+            let Coded { values, digests: of_group, tails, anchors: of_new } = coded;
+            digests.extend(of_group);
+            anchors = of_new;
+            anchors.sort_unstable();
+            for ((entry, fate), tail) in catalog.entries.iter_mut().zip(&self.fates).zip(tails) {
+                if let (EntryKind::File(file), Fate::New) = (&mut entry.kind, fate) {
+                    file.blake3 = digest_of(file, &values, first, tail);
+                }
+            }
+        } else {
+            give_empty_files_their_digest(&mut catalog);
+        }
+        if has_sha256 {
+            let is_new = |nth: usize| !matches!(self.fates[nth], Fate::Same(_));
+            add_sha256(&mut catalog, &self.found.base, seen, &is_new, self.context)?;
+        }
+        let anchors = place::anchors(old, &catalog, &self.fates, &anchors);
+        check_unchanged(&self.found.base, &catalog, seen)?;
+        let generation = old.generation() + 1;
+        let before = (old.of.root, generation);
+        let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
+        // What nobody could read is never written.
+        Catalog::parse(&metadata[..layout.catalog_len as usize]).map_err(refused)?;
+        let sync = || match self.context.settings.sync {
+            true => out.file().sync_data().map_err(fail),
+            false => Ok(()),
+        };
+        sync()?;
+        metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
+        sync()?;
+        out.commit();
+        let margin = one_piece(&catalog, &digests);
+        let report = self.found.report(&catalog, root, margin);
+        Ok(self.counts.report(report, generation, true, None, coded_len))
+    }
+
+    /// Recovery data as it was asked for, or as the sidecar has it.
+    fn redundancy(&self) -> Redundancy {
+        let group = self.old.catalog.groups[0];
+        self.job.redundancy.unwrap_or_else(|| Redundancy::of(group.code))
+    }
+
+    /// Compares the files that are to be coded again, although nothing of them changed, with what they were; returns their
+    /// tails.
+    fn check_displaced(&self, tails: &Tails) -> Result<HashMap<usize, Option<Digest>>> {
+        let Update { old, found, context, .. } = self;
+        let compare = Compare { old, base: &found.base, tree: &found.tree, context };
+        let checked = compare.check(&tails.displaced)?;
+        let mut rotten = Vec::new();
+        let mut displaced = HashMap::new();
+        for ((nth, _), tail) in tails.displaced.iter().zip(checked) {
+            match tail {
+                Some(tail) => drop(displaced.insert(*nth, tail)),
+                None => rotten.push(found.tree.entries[*nth].path.to_vec()),
+            }
+        }
+        if !rotten.is_empty() {
+            return Err(Error::at("update", self.job.output, SidecarError::Rotten(rotten)));
+        }
+        Ok(displaced)
+    }
+
+    /// Fails when what was coded is not what was read before.
+    fn check_again(
+        &self,
+        catalog: &Catalog,
+        first: u64,
+        expected: &HashMap<usize, Expected>,
+        coded: &Coded,
+    ) -> Result<()> {
+        for (nth, expected) in expected {
+            let EntryKind::File(file) = &catalog.entries[*nth].kind else { continue };
+            let mut check = PlainHasher::new(HashKind::Blake3);
+            let new = file.runs.iter().filter(|run| run.start + run.count > first);
+            for run in new {
+                let start = run.start.max(first) - first;
+                let digests = &coded.digests[start as usize..(run.start + run.count - first) as usize];
+                check.update(digests.as_flattened());
+            }
+            let is_same_tail = expected.tail == coded.tails[*nth];
+            let found = check.finish();
+            if !is_same_tail || expected.check.is_some_and(|sum| sum != found) {
+                let place = self.found.base.place(&catalog.entries[*nth].path);
+                return Err(Error::at("read", place.as_path(), ErrorKind::Changed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all entries are what they were, and those that are no folders have the times that they had.
+    fn is_same(&self, entries: &[Entry], way: &[u8]) -> bool {
+        let old = self.old;
+        let is_old = |nth: usize| {
+            let (now, then) = (self.found.tree.stats[nth], old.stats.entries[nth]);
+            now == then || entries[nth].kind == EntryKind::Folder && now.mode == then.mode
+        };
+        *entries == *old.catalog.entries && old.stats.base == way && (0..entries.len()).all(is_old)
+    }
+
+    /// Nothing has changed.
+    fn nothing(self) -> Result<Updated> {
+        if self.old.len > self.end {
+            // What an update left that was ended on the way.
+            let file = OpenOptions::new().write(true).open(self.job.output);
+            let cut = file.and_then(|file| file.set_len(self.end));
+            cut.map_err(|e| Error::io("write", self.job.output, e))?;
+        }
+        let old = self.old;
+        let margin = one_piece(&old.catalog, old.digests());
+        let report = self.found.report(&old.catalog, old.root(), margin);
+        Ok(self.counts.report(report, old.generation(), false, None, 0))
+    }
+
+    /// Makes the sidecar anew. Files that look as they did, and are not what they were, are refused.
+    fn anew(self, why: Anew, sha256: bool) -> Result<Updated> {
+        let redundancy = self.redundancy();
+        let Update { job, old, mut found, fates, counts, context, .. } = self;
+        // Without what was found of them so far.
+        for entry in &mut found.tree.entries {
+            if let EntryKind::File(file) = &mut entry.kind {
+                (file.blake3, file.sha256, file.runs, file.tail) = ([0; 32], None, Vec::new(), 0);
+            }
+        }
+        let check = |catalog: &Catalog| {
+            let is_rotten = |(nth, new): &(usize, &FileEntry)| match fates[*nth] {
+                Fate::Same(of) => file(&old.catalog, of).blake3 != new.blake3,
+                _ => false,
+            };
+            let rotten = catalog.files().filter(is_rotten);
+            let rotten: Vec<Vec<u8>> = rotten.map(|(nth, _)| catalog.entries[nth].path.to_vec()).collect();
+            match rotten.is_empty() {
+                true => Ok(()),
+                false => Err(Error::at("update", job.output, SidecarError::Rotten(rotten))),
+            }
+        };
+        let job = Protect { policy: Policy { force: true, ..job.policy }, ..*job };
+        let report = anew(&job, found, redundancy, sha256, &check, context)?;
+        let coded_len = report.files_len;
+        Ok(counts.report(report, 1, true, Some(why), coded_len))
+    }
+}
+
+/// Empty files have a digest too.
+fn give_empty_files_their_digest(catalog: &mut Catalog) {
+    for entry in &mut catalog.entries {
+        if let EntryKind::File(file) = &mut entry.kind
+            && file.size == 0
+        {
+            file.blake3 = HashKind::Blake3.digest(b"");
+        }
+    }
+}
+
+/// So many bytes could be lost in one piece of files with these digests.
+fn one_piece(catalog: &Catalog, digests: &[ShortDigest]) -> u64 {
+    let mut lost = Bits::new(catalog.positions());
+    let (mut first, mut first_digest) = (0, 0);
+    for group in &catalog.groups {
+        for nth in 0..group.positions() {
+            if digests[(first_digest + nth) as usize] == LOST {
+                lost.set(first + nth);
+            }
+        }
+        first += group.positions();
+        first_digest += group.positions() + group.recovery();
+    }
+    margin(catalog, &Positions::of(catalog), &lost, None).one_piece
+}

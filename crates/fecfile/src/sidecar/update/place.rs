@@ -1,0 +1,243 @@
+//! Which byte is which shard after an update: what is as it was keeps its position, and the rest gets new ones behind all
+//! others.
+
+use super::super::hashing::plain_digests;
+use super::super::metadata::{LOST, NOTHING, Sidecar};
+use super::super::plan::Bins;
+use super::super::positions::{Any, PositionReader, Positions};
+use super::compare::{Fate, file};
+use crate::io::base::Base;
+use fec_core::digest::Digest;
+use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, has_anchor};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// The tails that have to be coded anew.
+#[derive(Debug, Default)]
+pub(super) struct Tails {
+    /// Of files that changed: those that are as they were, by entry.
+    pub(super) kept: HashSet<usize>,
+    /// Of files that are what they were, in positions with something that is gone: entries, and the old files.
+    pub(super) displaced: Vec<(usize, u32)>,
+}
+
+impl Tails {
+    /// Looks which positions with packed bytes have lost some of them.
+    pub(super) fn of(old: &Sidecar, base: &Base, fates: &[Fate], sizes: &dyn Fn(usize) -> u64) -> Tails {
+        let catalog = &old.catalog;
+        let block = u64::from(catalog.block);
+        let positions = Positions::of(catalog);
+        let mut reader = PositionReader::new(base, catalog, &positions, &Any);
+        let mut bytes = vec![0; block as usize];
+        let mut is_whole = |position: u64| {
+            let read = reader.fill(position, &mut bytes, |_, e| Err(e));
+            read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
+        };
+        let mut tails = Tails::default();
+        let mut lives = HashSet::new();
+        for (nth, fate) in fates.iter().enumerate() {
+            match fate {
+                Fate::Same(of) => {
+                    lives.insert(*of);
+                }
+                Fate::Changed(of, _) => {
+                    let old = file(catalog, *of);
+                    let is_there = sizes(nth) == old.size && old.tail_len(block) > 0;
+                    if is_there && is_whole(old.tail / block) {
+                        tails.kept.insert(nth);
+                        lives.insert(*of);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let gone = catalog.files().filter(|(nth, _)| !lives.contains(&(*nth as u32)));
+        let broken: HashSet<u64> =
+            gone.filter(|(_, file)| file.tail_len(block) > 0).map(|(_, file)| file.tail / block).collect();
+        for (nth, fate) in fates.iter().enumerate() {
+            let is_displaced = |of: u32| {
+                let file = file(catalog, of);
+                file.tail_len(block) > 0 && broken.contains(&(file.tail / block))
+            };
+            match fate {
+                Fate::Same(of) if is_displaced(*of) => tails.displaced.push((nth, *of)),
+                Fate::Changed(of, _) if is_displaced(*of) => {
+                    tails.kept.remove(&nth);
+                }
+                _ => {}
+            }
+        }
+        tails
+    }
+}
+
+/// What coding has to find again where it was read before.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    /// The hash over the digests of the new blocks, if some of the file's blocks are old.
+    pub(super) check: Option<Digest>,
+    /// The tail.
+    pub(super) tail: Option<Digest>,
+}
+
+/// Entries with all their places.
+pub(super) struct Placed {
+    pub(super) entries: Vec<Entry>,
+    /// New positions.
+    pub(super) positions: u64,
+    /// By entry.
+    pub(super) expected: HashMap<usize, Expected>,
+}
+
+/// Gives all bytes of files their places. `displaced` are the tails of files that are what they were, by entry.
+pub(super) fn place(
+    old: &Catalog,
+    mut entries: Vec<Entry>,
+    fates: &[Fate],
+    tails: &Tails,
+    displaced: &HashMap<usize, Option<Digest>>,
+) -> Placed {
+    let block = u64::from(old.block);
+    let first = old.positions();
+    let mut next = first;
+    let mut expected: HashMap<usize, Expected> = HashMap::new();
+    for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
+        let EntryKind::File(new) = &mut entry.kind else { continue };
+        let whole = FileEntry::whole_blocks(new.size, block);
+        match fate {
+            Fate::NoFile => {}
+            Fate::Same(of) => {
+                *new = FileEntry { is_executable: new.is_executable, ..file(old, *of).clone() };
+                if let Some(tail) = displaced.get(&nth) {
+                    expected.insert(nth, Expected { check: None, tail: *tail });
+                }
+            }
+            Fate::Changed(of, read) => {
+                let was = file(old, *of);
+                new.blake3 = read.digest;
+                new.runs = runs(was, &read.kept, whole, &mut next);
+                if tails.kept.contains(&nth) {
+                    new.tail = was.tail;
+                }
+                let tail = read.tail.filter(|_| !tails.kept.contains(&nth));
+                expected.insert(nth, Expected { check: Some(read.check), tail });
+            }
+            Fate::New if whole > 0 => {
+                new.runs = vec![Run { start: next, count: whole }];
+                next += whole;
+            }
+            Fate::New => {}
+        }
+    }
+    let mut bins = Bins { block, first: next, filled: Vec::new() };
+    for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
+        let EntryKind::File(file) = &mut entry.kind else { continue };
+        let is_new = match fate {
+            Fate::NoFile => false,
+            Fate::Same(_) => displaced.contains_key(&nth),
+            Fate::Changed(..) => !tails.kept.contains(&nth),
+            Fate::New => true,
+        };
+        let len = file.tail_len(block);
+        if is_new && len > 0 {
+            file.tail = bins.take(len);
+        }
+    }
+    Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
+}
+
+/// The runs of a file of so many whole blocks, of which those that are `kept` stay where they were.
+fn runs(was: &FileEntry, kept: &[Range<u64>], whole: u64, next: &mut u64) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut push = |start: u64, count: u64| match runs.last_mut() {
+        Some(last) if last.start + last.count == start => last.count += count,
+        _ => runs.push(Run { start, count }),
+    };
+    let mut at = 0;
+    for range in kept.iter().cloned().chain(std::iter::once(whole..whole)) {
+        if at < range.start {
+            push(*next, range.start - at);
+            *next += range.start - at;
+        }
+        // Where these blocks were: in one run of the old file or several.
+        let mut before = 0;
+        for run in &was.runs {
+            let (start, end) = (range.start.max(before), range.end.min(before + run.count));
+            if start < end {
+                push(run.start + (start - before), end - start);
+            }
+            before += run.count;
+        }
+        at = range.end;
+    }
+    runs
+}
+
+/// Marks what is gone of the old positions as lost, in the digests of all old shards, where the files of `catalog` take
+/// `new` positions more; returns how many sets there are that
+/// have lost more than a quarter of their recovery shards so, and still have something to protect.
+pub(super) fn mark_lost(old: &Sidecar, catalog: &Catalog, new: u64, digests: &mut [ShortDigest]) -> u64 {
+    let covered = Positions::of(catalog).covered(old.catalog.positions() + new);
+    let mut weak = 0;
+    let (mut first, mut first_digest) = (0, 0);
+    for group in &old.catalog.groups {
+        let mut sets = vec![(0u64, false); group.sets as usize];
+        for index in 0..group.positions() {
+            let digest = &mut digests[(first_digest + index) as usize];
+            let set = &mut sets[(index % u64::from(group.sets)) as usize];
+            match covered.get(first + index) {
+                true => set.1 = true,
+                false if *digest == NOTHING => {}
+                false => {
+                    *digest = LOST;
+                    set.0 += 1;
+                }
+            }
+        }
+        let m = group.code.m() as u64;
+        weak += sets.iter().filter(|(lost, lives)| *lives && 4 * lost > m).count() as u64;
+        first += group.positions();
+        first_digest += group.positions() + group.recovery();
+    }
+    weak
+}
+
+/// The anchors of all files: those of old blocks from the old sidecar, and those of new ones from `coded`, by position.
+pub(super) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
+    let block = u64::from(catalog.block);
+    let old_anchors: Vec<u64> = old.anchors().collect();
+    let mut first_of: HashMap<u32, u64> = HashMap::new();
+    let mut next = 0;
+    for (nth, file) in old.catalog.files() {
+        first_of.insert(nth as u32, next);
+        next += file.anchors(block);
+    }
+    let old_positions = old.catalog.positions();
+    // Blocks from one anchor to the next.
+    let step = (ANCHOR_EVERY / block).max(1);
+    let mut anchors = Vec::new();
+    for (nth, file) in catalog.files() {
+        let was = match &fates[nth] {
+            Fate::Same(of) | Fate::Changed(of, _) => first_of[of],
+            _ => 0,
+        };
+        let mut before = 0u64;
+        for run in &file.runs {
+            let mut number = before.next_multiple_of(step);
+            while number < before + run.count {
+                debug_assert!(has_anchor(number * block));
+                let position = run.start + (number - before);
+                anchors.push(if position < old_positions {
+                    old_anchors[(was + number / step) as usize]
+                } else {
+                    let at = coded.binary_search_by_key(&position, |(position, _)| *position);
+                    coded[at.expect("each new block that should have an anchor got one")].1
+                });
+                number += step;
+            }
+            before += run.count;
+        }
+    }
+    anchors
+}
