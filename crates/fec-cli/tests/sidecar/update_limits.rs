@@ -154,21 +154,34 @@ fn what_may_be_lost_stays_about_as_much() {
 
 #[test]
 fn redundancy_is_that_of_the_sidecar_or_what_is_asked_for() {
-    let grown = |made: &[&str], updated: &[&str]| {
-        let (arena, before) = protected(made);
-        arena.write("d/new", &payload(30, 15 * BLOCK));
-        report(&arena, updated);
+    let grown = |blocks: usize, made: &[&str], updated: &[&str]| {
+        let (arena, _) = protected(made);
+        arena.write("d/new", &payload(30, blocks * BLOCK));
+        let said = report(&arena, updated);
+        assert_eq!(said["update"]["generation"], 2);
+        let recovery = said["recovery_bytes"].as_u64().unwrap();
         is_protected(&arena);
-        arena.read("d.fecp").len() - before.len()
+        recovery / BLOCK as u64
     };
-    // 15 blocks more, of which 16 % are three; beside them the index, which is as large as the redundancy lets it be.
-    let (default, same) = (grown(&[], &[]), grown(&[], &["-r", "16%"]));
-    assert_eq!(default, same);
-    assert!((3 * BLOCK..15 * BLOCK).contains(&default), "{default}");
-    let (higher, asked) = (grown(&["-r", "100%"], &[]), grown(&[], &["-r", "100%"]));
-    assert!(higher >= 15 * BLOCK && asked >= 15 * BLOCK, "{higher}, {asked}");
-    let lower = grown(&["-r", "100%"], &["-r", "5%"]);
-    assert!(lower + 10 * BLOCK < higher, "{lower}, {higher}");
+    // 81 blocks of 504, and 504 of 504; 200 blocks more get as much as 704 blocks would together.
+    let default = grown(200, &[], &[]);
+    assert_eq!(default, grown(200, &[], &["-r", "16%"]));
+    assert!((81 + 113..81 + 116).contains(&default), "{default}");
+    assert_eq!(grown(200, &[], &["-r", "100%"]), 81 + 200);
+    assert_eq!(grown(200, &["-r", "100%"], &[]), 504 + 200);
+    assert!((504 + 36..504 + 38).contains(&grown(200, &["-r", "100%"], &["-r", "5%"])));
+}
+
+/// The redundancy is that of all that there is: a few files more are protected as well as they would be among the others.
+#[test]
+fn what_was_added_may_be_lost_whole() {
+    let (arena, _) = protected(&[]);
+    arena.write("d/new", &payload(30, 15 * BLOCK + 100));
+    report(&arena, &[]);
+    let before = state(&arena);
+    fs::remove_file(arena.path("d/new")).unwrap();
+    arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+    assert!(state(&arena) == before);
 }
 
 /// What `manifest --sha256` lists is what the files have.
@@ -196,7 +209,9 @@ fn sha256_is_kept_for_all_files() {
     arena.write("d/new", &payload(40, 5000));
     appended(&arena, &[]);
     has_sha256(&arena);
-    appended_once_more(&arena);
+    rot(&arena.path("d/big"), 0, b"edited");
+    age(&arena.path("d/big"), 8888);
+    appended(&arena, &["--sha256"]);
     has_sha256(&arena);
     is_protected(&arena);
     edit(&arena.path("d/moved"), &payload(41, 200 * BLOCK));
@@ -210,11 +225,6 @@ fn sha256_is_kept_for_all_files() {
     has_sha256(&arena);
 }
 
-fn appended_once_more(arena: &Arena) {
-    edit(&arena.path(note(5)), b"edited too");
-    appended(arena, &["--sha256"]);
-}
-
 /// Files that are too large to be read for nothing; times are compared to the nanosecond.
 #[test]
 fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() {
@@ -225,7 +235,7 @@ fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() 
         let path = arena.write(name, bytes);
         File::open(path).and_then(|file| file.set_modified(time)).unwrap();
     };
-    let len = 1_600_000;
+    let len = 400 * BLOCK;
     put("d/huge", &payload(90, len));
     arena.write("d/mass", &payload(91, 6_000_000));
     protect(&arena, &["d", "-r", "100%"]);
