@@ -10,6 +10,7 @@ use fecfile::live::loss::Loss;
 use fecfile::range::PayloadRange;
 use fecfile::sidecar::protect::Redundancy;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -223,6 +224,19 @@ pub(crate) struct Verify {
     /// With a sidecar: check the sidecar alone, and none of the files
     #[arg(long, conflicts_with = "deep")]
     pub(crate) sidecar_only: bool,
+    /// With a sidecar: remember in this file when each file was looked at, and look first at those that were not for the
+    /// longest time; the file is made when it is not there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
+    pub(crate) state: Option<PathBuf>,
+    /// With --state: leave out what was looked at within this time: 30d, 12h
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "state")]
+    pub(crate) older_than: Option<Duration>,
+    /// With --state or --sample: begin nothing more after this time: 2h, 90min
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) budget: Option<Duration>,
+    /// With a sidecar: look at so much of all bytes, chosen at random
+    #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state"])]
+    pub(crate) sample: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -469,7 +483,20 @@ fn redundancy(text: &str) -> Result<(u16, u16), String> {
 
 /// Per cent as in `16%` or `12.5%`, of what a sidecar protects.
 fn sidecar_redundancy(text: &str) -> Result<Redundancy, String> {
-    let wrong = || "write per cent between 0.01% and 12700%, as in 16%".to_owned();
+    let wrong = "write per cent between 0.01% and 12700%, as in 16%";
+    hundredths(text, wrong).and_then(|parts| Redundancy::new(parts).ok_or_else(|| wrong.to_owned()))
+}
+
+/// Per cent of all bytes, in parts of 10,000.
+fn sample(text: &str) -> Result<u32, String> {
+    let wrong = "write per cent between 0.01% and 100%, as in 5%";
+    let parts = hundredths(text, wrong)?;
+    if (1..=10_000).contains(&parts) { Ok(parts) } else { Err(wrong.to_owned()) }
+}
+
+/// Hundredths of a per cent.
+fn hundredths(text: &str, wrong: &str) -> Result<u32, String> {
+    let wrong = || wrong.to_owned();
     let number = text.strip_suffix('%').ok_or_else(|| format!("write it with %, as in {text}%"))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if fraction.is_empty() || fraction.len() > 2 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
@@ -477,7 +504,7 @@ fn sidecar_redundancy(text: &str) -> Result<Redundancy, String> {
     }
     let whole: u32 = whole.parse().map_err(|_| wrong())?;
     let fraction: u32 = format!("{fraction:0<2}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(100).and_then(|parts| Redundancy::new(parts + fraction)).ok_or_else(wrong)
+    whole.checked_mul(100).map(|parts| parts + fraction).ok_or_else(wrong)
 }
 
 /// 64 hexadecimal digits, or the first line of a file.

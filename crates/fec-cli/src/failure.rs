@@ -124,6 +124,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::OtherRoot(_) => "is it the right root, and the right sidecar?",
         SidecarError::BaseNeeded(_) => "name it with --base",
         SidecarError::BeyondRepair(_) => "fec verify lists what is lost; --partial mends what can be mended",
+        SidecarError::NotAState => "choose another name with --state",
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
             "are these the folders that it was made for, and are they mounted? if so, go on with -f"

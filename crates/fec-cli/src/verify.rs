@@ -21,6 +21,18 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if let Some(path) = sidecar::named(&args.inputs)? {
         return sidecar::verify::run(path, args, settings);
     }
+    let is_for_sidecars = args.quick
+        || args.sidecar_only
+        || args.base.is_some()
+        || args.state.is_some()
+        || args.budget.is_some()
+        || args.sample.is_some();
+    if is_for_sidecars {
+        return Err(Failure::usage(
+            "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
+        )
+        .help("shard files and containers are always checked whole"));
+    }
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };

@@ -5,6 +5,7 @@ use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{Examined, Scope, State};
+use fecfile::sidecar::scrub::Scrubbed;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -37,7 +38,24 @@ pub(super) struct Report {
     worst_set: WorstSet,
     /// Bytes of files that cannot be mended.
     lost_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrub: Option<Scrub>,
     seconds: f64,
+}
+
+/// What was looked at, when not all was.
+#[derive(Debug, Serialize)]
+struct Scrub {
+    looked_at_bytes: u64,
+    /// Files of which all was looked at.
+    looked_at_files: u64,
+    /// Files that are due and are not among them. Without a state nothing is due.
+    due_files: u64,
+    /// How long ago that was looked at that was not for the longest time; nothing if anything never was.
+    oldest_seconds: Option<u64>,
+    /// Files that were damaged when they were looked at last, before this run.
+    damaged_before: u64,
+    sidecar_was_damaged: bool,
 }
 
 /// The set that has the fewest recovery shards to spare.
@@ -77,7 +95,13 @@ pub(super) fn word(state: State) -> &'static str {
 }
 
 impl Report {
-    pub(super) fn new(sidecar: &Sidecar, examined: &Examined, scope: Scope, started: Instant) -> Report {
+    pub(super) fn new(
+        sidecar: &Sidecar,
+        examined: &Examined,
+        scope: Scope,
+        scrubbed: Option<&Scrubbed>,
+        started: Instant,
+    ) -> Report {
         let entry = |report: &fecfile::sidecar::examine::EntryReport| Entry {
             path: show_bytes(&sidecar.catalog().entries[report.entry].path),
             state: word(report.state),
@@ -94,6 +118,7 @@ impl Report {
                 Scope::All => "all",
                 Scope::Quick => "quick",
                 Scope::Sidecar => "sidecar",
+                Scope::Part => "part",
             },
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
@@ -112,6 +137,14 @@ impl Report {
                 one_piece_bytes: examined.margin.one_piece,
             },
             lost_bytes: examined.margin.lost_bytes,
+            scrub: scrubbed.map(|scrubbed| Scrub {
+                looked_at_bytes: scrubbed.looked_len,
+                looked_at_files: scrubbed.looked_files,
+                due_files: scrubbed.due_files,
+                oldest_seconds: scrubbed.oldest.map(|oldest| oldest.as_secs()),
+                damaged_before: scrubbed.damaged_before,
+                sidecar_was_damaged: scrubbed.sidecar_was_damaged,
+            }),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
@@ -135,6 +168,9 @@ impl Report {
             0 if self.scope == "quick" => {
                 format!("{all}: all there, with their sizes and times; their contents were not read\n")
             }
+            0 if self.scope == "part" => {
+                format!("{all}: all there, with their sizes and times; what was read is intact\n")
+            }
             0 => format!("{all}: all intact\n"),
             _ => {
                 let states = [
@@ -157,7 +193,13 @@ impl Report {
         if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
             out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
         }
-        if self.scope != "quick" {
+        if let Some(scrub) = &self.scrub {
+            out.push_str(&scrub.describe());
+        }
+        if self.scope == "all"
+            || self.scope == "sidecar"
+            || self.recovery_damaged + self.recovery_displaced > 0
+        {
             let blocks = count(self.recovery, "recovery block", "recovery blocks");
             let damage = match (self.recovery_damaged, self.recovery_displaced) {
                 (0, 0) => "all intact".to_owned(),
@@ -197,6 +239,36 @@ impl Report {
             "about {one_piece_bytes} bytes more may be lost in one piece (the worst set has used {used} of its {of} \
              recovery blocks)\n"
         ));
+    }
+}
+
+impl Scrub {
+    fn describe(&self) -> String {
+        let mut out = format!("looked at {} bytes of the files and the sidecar", self.looked_at_bytes);
+        if self.looked_at_files > 0 {
+            out.push_str(&format!(", all of {}", count(self.looked_at_files, "file", "files")));
+        }
+        out.push('\n');
+        if self.due_files > 0 {
+            out.push_str(&format!("{} left to look at\n", count(self.due_files, "file is", "files are")));
+        }
+        if let Some(oldest) = self.oldest_seconds {
+            let (count_of, one, several) = match oldest {
+                0..7200 => (oldest / 60 + 1, "minute", "minutes"),
+                7200..172_800 => (oldest / 3600 + 1, "hour", "hours"),
+                _ => (oldest / 86_400 + 1, "day", "days"),
+            };
+            let within = count(count_of, one, several);
+            out.push_str(&format!("everything was looked at within the last {within}\n"));
+        }
+        if self.damaged_before > 0 {
+            let files = count(self.damaged_before, "file was", "files were");
+            out.push_str(&format!("{files} damaged when looked at last, and not looked at now\n"));
+        }
+        if self.sidecar_was_damaged {
+            out.push_str("the sidecar was damaged when looked at last, and not looked at now\n");
+        }
+        out
     }
 }
 

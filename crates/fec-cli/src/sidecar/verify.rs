@@ -2,11 +2,12 @@
 
 use super::report::Report;
 use crate::args;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fecfile::Context;
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{Scope, base_of, examine};
+use fecfile::sidecar::scrub::{Scrub, scrub};
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,15 +17,30 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     let context = Context { settings: settings.library, progress: &bars };
     let sidecar = Sidecar::open(path, args.root, &settings.library)?;
     let base = base_of(&sidecar, args.base.as_deref())?;
-    let scope = match (args.quick, args.sidecar_only) {
-        (true, _) => Scope::Quick,
-        (_, true) => Scope::Sidecar,
-        _ => Scope::All,
+    let part = Scrub {
+        state: args.state.as_deref(),
+        older_than: args.older_than,
+        budget: args.budget,
+        sample: args.sample,
     };
-    let examined = examine(&sidecar, &base, scope, &context)?;
-    let report = Report::new(&sidecar, &examined, scope, started);
+    if part.budget.is_some() && part.state.is_none() && part.sample.is_none() {
+        return Err(Failure::usage("verify: --budget needs --state or --sample")
+            .help("with --state FILE the next run goes on with what was not looked at"));
+    }
+    let (scope, examined, scrubbed) = match (args.quick, args.sidecar_only) {
+        _ if part.state.is_some() || part.sample.is_some() => {
+            let (examined, scrubbed) = scrub(&sidecar, &base, &part, &context)?;
+            (Scope::Part, examined, Some(scrubbed))
+        }
+        (true, _) => (Scope::Quick, examine(&sidecar, &base, Scope::Quick, &context)?, None),
+        (_, true) => (Scope::Sidecar, examine(&sidecar, &base, Scope::Sidecar, &context)?, None),
+        _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
+    };
+    let report = Report::new(&sidecar, &examined, scope, scrubbed.as_ref(), started);
     settings.report(&report, &report.describe(&examined), false)?;
-    Ok(match (examined.is_intact(), examined.is_mendable()) {
+    let was_damaged =
+        scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
+    Ok(match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,

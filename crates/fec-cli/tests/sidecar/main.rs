@@ -10,6 +10,7 @@ mod hostile;
 mod interrupted;
 mod limits;
 mod links;
+mod scrub;
 mod sidecars;
 mod update;
 mod update_attacks;

@@ -49,6 +49,9 @@ pub enum SidecarError {
     /// All blocks of a file have their digests, and the file has another.
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
     Contradiction(Vec<u8>),
+    /// Something that is no list of when files were looked at.
+    #[error("it is no state of a scrub")]
+    NotAState,
     /// There is no sidecar to update.
     #[error("there is no sidecar to update")]
     NothingToUpdate,
@@ -96,6 +99,7 @@ impl SidecarError {
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NothingToUpdate
+            | SidecarError::NotAState
             | SidecarError::ManyGone { .. }
             | SidecarError::NotAFile
             | SidecarError::NotASidecar

@@ -5,7 +5,7 @@ use super::bits::Bits;
 use super::error::SidecarError;
 use super::look::Files;
 use super::positions::Positions;
-use super::recovery::Recovery;
+use super::recovery::{Recovery, RecoveryFound};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::base::Base;
@@ -46,18 +46,27 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     let positions = Positions::of(catalog);
     let mut examined =
         Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context)?;
-    let (recovery_erased, recovery_displaced) = match scope {
-        Scope::Quick => (Bits::new(recovery), Bits::new(recovery)),
-        _ => Recovery { sidecar, meter: meter.as_ref() }.look(context),
-    };
+    let mut found = RecoveryFound::new(recovery);
+    if scope != Scope::Quick {
+        let looks = Recovery { sidecar, meter: meter.as_ref() };
+        looks.look_at(&looks.jobs(), None, &mut found, context);
+    }
     meter.finish();
-    examined.recovery = recovery;
-    examined.recovery_damaged = recovery_erased.count();
-    examined.recovery_displaced = recovery_displaced.count();
-    examined.recovery_erased = recovery_erased;
-    examined.sidecar_damage = sidecar_damage(sidecar);
-    examined.margin = margin(catalog, &positions, &examined.erased, Some(&examined.recovery_erased));
+    examined.add_sidecar(sidecar, &positions, found);
     Ok(examined)
+}
+
+impl Examined {
+    /// Adds what was found of the sidecar, and what that means for what can be mended.
+    pub(super) fn add_sidecar(&mut self, sidecar: &Sidecar, positions: &Positions, found: RecoveryFound) {
+        let catalog = &sidecar.catalog;
+        self.recovery = catalog.groups.iter().map(|group| group.recovery()).sum();
+        self.recovery_damaged = found.erased.count();
+        self.recovery_displaced = found.displaced.count();
+        self.recovery_erased = found.erased;
+        self.sidecar_damage = sidecar_damage(sidecar);
+        self.margin = margin(catalog, positions, &self.erased, Some(&self.recovery_erased));
+    }
 }
 
 /// What is wrong with the sidecar beside its recovery shards.
@@ -100,19 +109,23 @@ pub(super) fn margin(
     let block = u64::from(catalog.block);
     let mut margin = Margin::default();
     let mut one_piece = None;
+    let covered = positions.covered(catalog.positions());
     let (mut first, mut first_recovery) = (0, 0);
     for group in &catalog.groups {
         let (sets, k, m) = (u64::from(group.sets), group.code.k() as u64, group.code.m() as u64);
         let mut used = vec![0u64; sets as usize];
+        let mut lives = vec![false; sets as usize];
         for index in 0..group.positions() {
             used[(index % sets) as usize] += u64::from(erased.get(first + index));
+            lives[(index % sets) as usize] |= covered.get(first + index);
         }
         for index in 0..recovery_erased.map_or(0, |_| group.recovery()) {
             let is_erased = recovery_erased.is_some_and(|erased| erased.get(first_recovery + index));
             used[(index % sets) as usize] += u64::from(is_erased);
         }
         let mut least = m;
-        for (set, used) in used.iter().enumerate() {
+        // A set with nothing in it any more has nothing to lose.
+        for (set, used) in used.iter().enumerate().filter(|(set, _)| lives[*set]) {
             if *used > m {
                 margin.lost_sets += 1;
                 let lost = (0..k).map(|index| first + index * sets + set as u64);
@@ -129,12 +142,15 @@ pub(super) fn margin(
             }
         }
         // All originals of a group may be lost that has as many recovery shards to spare.
-        if least < k {
+        if least < k && lives.contains(&true) {
             one_piece = Some(one_piece.unwrap_or(u64::MAX).min(least * sets * block));
         }
         first += group.positions();
         first_recovery += group.recovery();
     }
     margin.one_piece = one_piece.unwrap_or(first * block);
+    if margin.of == 0 {
+        margin.of = catalog.groups[0].code.m() as u64;
+    }
     margin
 }

@@ -15,6 +15,8 @@ pub enum Scope {
     Quick,
     /// The sidecar alone.
     Sidecar,
+    /// Whether files are there, and have their sizes and times; and some of the bytes of files and sidecar.
+    Part,
 }
 
 /// What became of an entry.

@@ -22,23 +22,25 @@ use fec_core::format::sidecar::catalog::shortened;
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Bytes of a file that are looked at in one go: a number of blocks that is a power of two.
-const CHUNK: u64 = 4 << 20;
+pub(super) const CHUNK: u64 = 4 << 20;
 
 /// Bytes that are read and hashed at a time: they stay in the cache on the way.
 const PIECE: u64 = 128 << 10;
 
 /// A chunk of a file, or all of a small one.
 #[derive(Clone, Copy, Debug)]
-struct Job {
-    entry: u32,
-    chunk: u64,
+pub(super) struct Job {
+    pub(super) entry: u32,
+    pub(super) chunk: u64,
 }
 
 /// What is known of a file whose chunks are looked at one by one.
@@ -47,6 +49,8 @@ struct Pending {
     /// The value of each chunk.
     values: Vec<Option<Digest>>,
     report: FileReport,
+    /// Whether the last chunk was looked at.
+    has_end: bool,
 }
 
 /// What was found of a file's bytes.
@@ -59,11 +63,20 @@ struct FileReport {
     cause: Option<io::ErrorKind>,
     /// Whether the file has more or fewer bytes than it had.
     has_other_len: bool,
+    /// Whether only some chunks were looked at.
+    is_part: bool,
     /// Whether the file's own digest is right; `None` if it was not computed.
     is_whole: Option<bool>,
 }
 
-/// Looks at all files.
+impl FileReport {
+    /// Whether nothing is wrong with any of its blocks.
+    fn is_clean(&self) -> bool {
+        self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()
+    }
+}
+
+/// Looks at files.
 pub(super) struct Files<'a> {
     pub(super) sidecar: &'a Sidecar,
     pub(super) base: &'a Base,
@@ -72,30 +85,88 @@ pub(super) struct Files<'a> {
     pub(super) scope: Scope,
 }
 
+/// What the metadata of files tells, before any of them is read.
+pub(super) struct Survey {
+    states: Vec<State>,
+    touched: u64,
+    reports: Vec<(usize, FileReport)>,
+    /// Files that can be read.
+    pub(super) files: Vec<u32>,
+}
+
+impl Survey {
+    /// Whether nobody wrote to an entry, as far as its metadata tells.
+    pub(super) fn looks_intact(&self, nth: usize) -> bool {
+        self.states[nth] == State::Intact
+    }
+
+    /// Adds what was found of files.
+    pub(super) fn add(&mut self, looked: Looked) {
+        self.reports.extend(looked.reports);
+    }
+}
+
+/// What looking at chunks told.
+pub(super) struct Looked {
+    reports: Vec<(usize, FileReport)>,
+    /// How many of the chunks were looked at before the time was over: the first ones.
+    pub(super) done: usize,
+}
+
+impl Looked {
+    /// The entries that something is wrong with, or may be.
+    pub(super) fn suspects(&self) -> impl Iterator<Item = usize> {
+        self.reports.iter().map(|(nth, _)| *nth)
+    }
+}
+
 impl Files<'_> {
+    /// Looks at everything.
     pub(super) fn look(&self, context: &Context<'_>) -> Result<Examined> {
+        let mut survey = self.survey();
+        if self.scope == Scope::All {
+            let jobs: Vec<Job> = survey.files.iter().flat_map(|entry| self.jobs(*entry)).collect();
+            survey.add(self.look_at(&jobs, None, context));
+        }
+        self.conclude(survey)
+    }
+
+    /// Looks at metadata alone.
+    pub(super) fn survey(&self) -> Survey {
         let catalog = &self.sidecar.catalog;
-        let mut states = vec![State::Intact; catalog.entries.len()];
-        let mut touched = 0;
-        let mut reports: Vec<(usize, FileReport)> = Vec::new();
-        let mut jobs = Vec::new();
+        let states = vec![State::Intact; catalog.entries.len()];
+        let mut survey = Survey { states, touched: 0, reports: Vec::new(), files: Vec::new() };
         let looks_at = if self.scope == Scope::Sidecar { 0 } else { catalog.entries.len() };
         for (nth, entry) in catalog.entries.iter().enumerate().take(looks_at) {
             let (state, is_touched) = self.state_by_stat(nth);
-            states[nth] = state;
-            touched += u64::from(is_touched);
+            survey.states[nth] = state;
+            survey.touched += u64::from(is_touched);
             if let EntryKind::File(file) = &entry.kind {
                 match state {
-                    State::Missing => reports.push((nth, self.all_lost(file))),
+                    State::Missing => survey.reports.push((nth, self.all_lost(file))),
                     State::Edited if !self.is_regular(&entry.path) => {
-                        reports.push((nth, self.all_lost(file)))
+                        survey.reports.push((nth, self.all_lost(file)))
                     }
-                    _ if self.scope == Scope::Quick => {}
-                    _ => jobs.extend((0..self.chunks(file)).map(|chunk| Job { entry: nth as u32, chunk })),
+                    _ => survey.files.push(nth as u32),
                 }
             }
         }
-        reports.extend(self.look_at(&jobs, context));
+        survey
+    }
+
+    /// The chunks of a file.
+    pub(super) fn jobs(&self, entry: u32) -> impl Iterator<Item = Job> + use<> {
+        let chunks = match &self.sidecar.catalog.entries[entry as usize].kind {
+            EntryKind::File(file) => self.chunks(file),
+            _ => 0,
+        };
+        (0..chunks).map(move |chunk| Job { entry, chunk })
+    }
+
+    /// Puts together what is known of all entries.
+    pub(super) fn conclude(&self, survey: Survey) -> Result<Examined> {
+        let catalog = &self.sidecar.catalog;
+        let Survey { mut states, touched, mut reports, .. } = survey;
         reports.sort_unstable_by_key(|(nth, _)| *nth);
         let mut erased = Bits::new(catalog.positions());
         self.erase_lost(&mut erased);
@@ -109,12 +180,13 @@ impl Files<'_> {
         let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
         let names = self.other_names(&states);
         let found = match self.scope {
-            Scope::Quick => FoundElsewhere::default(),
-            _ => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
+            Scope::All => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
+            _ => FoundElsewhere::default(),
         };
         self.settle(&mut reports, &found.moved, &mut erased);
+        reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         for (nth, report) in &reports {
-            let is_there = report.bad.is_empty() && !report.is_tail_unknown && report.cause.is_none();
+            let is_there = report.is_clean();
             let path = &catalog.entries[*nth].path;
             // Of an empty file nothing is wrong but that it is not there.
             let has_bytes = matches!(&catalog.entries[*nth].kind, EntryKind::File(file) if file.size > 0);
@@ -244,15 +316,18 @@ impl Files<'_> {
         FileReport { bad, ..FileReport::default() }
     }
 
-    /// Looks at chunks on all threads.
-    fn look_at(&self, jobs: &[Job], context: &Context<'_>) -> Vec<(usize, FileReport)> {
+    /// Looks at chunks on all threads, until the time is over.
+    pub(super) fn look_at(&self, jobs: &[Job], until: Option<Instant>, context: &Context<'_>) -> Looked {
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
-        let pending: Mutex<std::collections::HashMap<u32, Pending>> = Mutex::default();
+        let pending: Mutex<HashMap<u32, Pending>> = Mutex::default();
         let workers = context.settings.threads.min(jobs.len()).max(1);
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
         Threads(workers).run(workers, &|_| {
             let mut looker = Looker { files: self, buffer: Vec::new(), open: None, unread: Vec::new() };
-            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while !is_over()
+                && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+            {
                 let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
                     continue;
                 };
@@ -269,8 +344,10 @@ impl Files<'_> {
                     left: chunks,
                     values: vec![None; chunks as usize],
                     report: FileReport::default(),
+                    has_end: false,
                 });
                 of_file.values[job.chunk as usize] = value;
+                of_file.has_end |= job.chunk + 1 == chunks;
                 of_file.report.bad.extend(report.bad);
                 of_file.report.cause = of_file.report.cause.or(report.cause);
                 of_file.report.has_other_len |= report.has_other_len;
@@ -289,7 +366,16 @@ impl Files<'_> {
                 }
             }
         });
-        into_value(done)
+        let mut reports = into_value(done);
+        // Files of which some chunks were looked at: the bytes behind the whole blocks have no digest of their own.
+        for (entry, Pending { mut report, has_end, .. }) in into_value(pending) {
+            if has_end || !report.is_clean() {
+                report.is_part = true;
+                report.bad.sort_unstable_by_key(|range| range.start);
+                reports.push((entry as usize, report));
+            }
+        }
+        Looked { reports, done: next.into_inner().min(jobs.len()) }
     }
 
     /// Positions that were lost before: marked as such, or of nothing that has a name any more.
@@ -373,7 +459,8 @@ impl Files<'_> {
         let report = match report {
             Some(report) => report,
             None if state == State::Edited
-                && (self.scope == Scope::Quick || !self.may_execute_as_before(nth, file)) =>
+                && (matches!(self.scope, Scope::Quick | Scope::Part)
+                    || !self.may_execute_as_before(nth, file)) =>
             {
                 FileReport::default()
             }

@@ -26,6 +26,7 @@ pub mod protect;
 mod rebuild;
 mod recovery;
 pub mod repair;
+pub mod scrub;
 mod search;
 mod targets;
 mod tree;

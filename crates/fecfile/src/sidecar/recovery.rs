@@ -7,8 +7,11 @@ use crate::context::{Context, Meter};
 use crate::io::ReadAt;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
-use fec_core::executor::{Executor, into_value, lock};
+use fec_core::executor::{Executor, lock};
+use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Looks at the recovery shards.
 pub(super) struct Recovery<'a> {
@@ -16,25 +19,77 @@ pub(super) struct Recovery<'a> {
     pub(super) meter: &'a dyn Meter,
 }
 
+/// Recovery shards of a group that are looked at in one go.
+#[derive(Clone, Debug)]
+pub(super) struct RecoveryJob {
+    group: usize,
+    /// Recovery shards of the groups before.
+    before: u64,
+    range: Range<u64>,
+}
+
+impl RecoveryJob {
+    /// How many they are.
+    pub(super) fn shards(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
+
+/// What is wrong with recovery shards.
+#[derive(Debug)]
+pub(super) struct RecoveryFound {
+    /// Those that are not there.
+    pub(super) erased: Bits,
+    /// Those that stand elsewhere.
+    pub(super) displaced: Bits,
+}
+
+impl RecoveryFound {
+    /// Nothing of so many.
+    pub(super) fn new(total: u64) -> RecoveryFound {
+        RecoveryFound { erased: Bits::new(total), displaced: Bits::new(total) }
+    }
+}
+
 impl Recovery<'_> {
-    /// Those that are not there, and those that stand elsewhere.
-    pub(super) fn look(&self, context: &Context<'_>) -> (Bits, Bits) {
+    /// All of them.
+    pub(super) fn jobs(&self) -> Vec<RecoveryJob> {
         /// Bytes that are read and hashed at a time: they stay in the cache on the way.
         const PIECE: u64 = 128 << 10;
         let catalog = &self.sidecar.catalog;
-        let block = u64::from(catalog.block);
-        let total = catalog.groups.iter().map(|group| group.recovery()).sum();
-        let erased = Mutex::new((Bits::new(total), Bits::new(total)));
         let mut jobs = Vec::new();
         let mut before = 0;
         for (nth, group) in catalog.groups.iter().enumerate() {
-            let step = (PIECE / block).max(1);
-            let starts = (0..group.recovery()).step_by(step as usize);
-            jobs.extend(starts.map(|start| (nth, before, start..(start + step).min(group.recovery()))));
-            before += group.recovery();
+            let (total, step) = (group.recovery(), (PIECE / u64::from(catalog.block)).max(1));
+            let starts = (0..total).step_by(step as usize);
+            jobs.extend(starts.map(|start| {
+                let range = start..(start + step).min(total);
+                RecoveryJob { group: nth, before, range }
+            }));
+            before += total;
         }
+        jobs
+    }
+
+    /// Looks at some of them until the time is over, and adds what is wrong to `found`. Returns how many were looked at: the
+    /// first ones.
+    pub(super) fn look_at(
+        &self,
+        jobs: &[RecoveryJob],
+        until: Option<Instant>,
+        found: &mut RecoveryFound,
+        context: &Context<'_>,
+    ) -> usize {
+        let catalog = &self.sidecar.catalog;
+        let block = u64::from(catalog.block);
+        let wrong_ones = Mutex::new(found);
+        let done = AtomicUsize::new(jobs.len());
         Threads(context.settings.threads).run(jobs.len(), &|job| {
-            let (nth, before, ref range) = jobs[job];
+            if until.is_some_and(|until| Instant::now() >= until) {
+                done.fetch_min(job, Ordering::Relaxed);
+                return;
+            }
+            let RecoveryJob { group: nth, before, ref range } = jobs[job];
             let group = catalog.groups[nth];
             let area = &catalog.areas[group.area as usize];
             let mut bytes = vec![0; ((range.end - range.start) * block) as usize];
@@ -66,11 +121,11 @@ impl Recovery<'_> {
             });
             for (shard, _) in wrong {
                 let elsewhere = self.find(nth, shard).is_some();
-                let mut erased = lock(&erased);
-                if elsewhere { erased.1.set(before + shard) } else { erased.0.set(before + shard) }
+                let mut found = lock(&wrong_ones);
+                if elsewhere { found.displaced.set(before + shard) } else { found.erased.set(before + shard) }
             }
         });
-        into_value(erased)
+        done.into_inner()
     }
 
     fn find(&self, group: usize, shard: u64) -> Option<Vec<u8>> {

@@ -1,0 +1,301 @@
+//! Looking at a part of what a sidecar protects, again and again, until all was looked at: a scrub.
+
+mod state;
+
+use super::Sidecar;
+use super::examine::{Examined, Scope, State as EntryState};
+use super::look::{CHUNK, Files, Job, Looked, Survey};
+use super::positions::Positions;
+use super::recovery::{Recovery, RecoveryFound, RecoveryJob};
+use crate::context::Context;
+use crate::error::Result;
+use crate::io::base::Base;
+use fec_core::format::sidecar::EntryKind;
+use fec_core::random::SplitMix64;
+use state::{Known, State};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scrub<'a> {
+    /// Remembers when each file was looked at last; those come first that were not for the longest time.
+    pub state: Option<&'a Path>,
+    /// What was looked at within this time is left out.
+    pub older_than: Option<Duration>,
+    /// Nothing more is begun after this time.
+    pub budget: Option<Duration>,
+    /// So many parts of 10,000 of all bytes, chosen at random.
+    pub sample: Option<u32>,
+}
+
+/// What was looked at, and what is left to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Scrubbed {
+    /// Bytes of files and of the sidecar that were looked at.
+    pub looked_len: u64,
+    /// Files of which all was looked at.
+    pub looked_files: u64,
+    /// Files that are due and were not looked at, or not at all of them.
+    pub due_files: u64,
+    /// How long ago that was looked at that was not for the longest time; `None` if anything never was.
+    pub oldest: Option<Duration>,
+    /// Files that were damaged when they were looked at last, before this time.
+    pub damaged_before: u64,
+    /// Whether the sidecar was damaged when it was looked at last, before this time.
+    pub sidecar_was_damaged: bool,
+}
+
+/// Something to look at.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Sidecar,
+    File(u32),
+}
+
+/// How often the state is written.
+const SAVE_EVERY: Duration = Duration::from_secs(30);
+/// Chunks that are looked at between two looks at the clock for that.
+const BATCH: usize = 1024;
+
+/// Looks at a part of the files and of the sidecar, and at the metadata of all.
+///
+/// Memory: as [`examine`](super::examine::examine), and 24 bytes for each entry.
+///
+/// # Errors
+/// [`SidecarError::NotAState`]; those of the base and of the state. A file that cannot be read is part of the result.
+pub fn scrub(
+    sidecar: &Sidecar,
+    base: &Base,
+    how: &Scrub<'_>,
+    context: &Context<'_>,
+) -> Result<(Examined, Scrubbed)> {
+    let started = Instant::now();
+    let until = how.budget.and_then(|budget| started.checked_add(budget));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let mut state = match how.state {
+        Some(path) => State::load(path, sidecar, now)?,
+        None => State::new(sidecar),
+    };
+    if let Some(path) = how.state {
+        // Now, rather than after hours, it shows that it cannot be written.
+        state.save(path, sidecar, context.settings.sync)?;
+    }
+    let positions = Positions::of(&sidecar.catalog);
+    let total = sidecar.catalog.files_len();
+    let meter = context.meter("scrub", how.sample.is_none().then_some(total));
+    let files = Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope: Scope::Part };
+    let recovery = Recovery { sidecar, meter: meter.as_ref() };
+    let survey = files.survey();
+    let recovery_total = sidecar.catalog.groups.iter().map(|group| group.recovery()).sum();
+    let mut run = Run {
+        sidecar,
+        files,
+        recovery,
+        survey,
+        found: RecoveryFound::new(recovery_total),
+        done: Scrubbed::default(),
+        suspects: Vec::new(),
+        has_looked_at_sidecar: false,
+        now,
+        until,
+        saved: started,
+        context,
+    };
+    match how.sample {
+        Some(parts) => run.sample(parts),
+        None => run.oldest_first(&mut state, how)?,
+    }
+    let Run { files, survey, found, mut done, suspects, has_looked_at_sidecar, .. } = run;
+    meter.finish();
+    let mut examined = files.conclude(survey)?;
+    examined.add_sidecar(sidecar, &positions, found);
+    let is_damaged = |nth: usize| {
+        let at = examined.entries.binary_search_by_key(&nth, |report| report.entry);
+        at.is_ok_and(|at| matches!(examined.entries[at].state, EntryState::Rotten | EntryState::Unreadable))
+    };
+    for (nth, is_whole) in suspects {
+        let known = &mut state.files[nth];
+        known.is_damaged = is_damaged(nth) || (!is_whole && known.is_damaged);
+        if is_whole {
+            *known = Known { time: now, next: 0, ..*known };
+        }
+    }
+    let flagged = (0..).zip(&state.files).filter(|(nth, known)| known.is_damaged && !is_damaged(*nth));
+    done.damaged_before = flagged.count() as u64;
+    if let Some(path) = how.state {
+        let is_intact = examined.sidecar_is_intact();
+        state.sidecar.is_damaged = !is_intact || (state.sidecar.is_damaged && !has_looked_at_sidecar);
+        done.sidecar_was_damaged = is_intact && state.sidecar.is_damaged;
+        state.save(path, sidecar, context.settings.sync)?;
+        let known = |nth: &u32| state.files[*nth as usize];
+        let all = files.survey().files;
+        let times = || all.iter().map(known).chain([state.sidecar]);
+        done.oldest = match times().all(|known| known.time > 0) {
+            true => times().map(|known| Duration::from_secs(now - known.time)).max(),
+            false => None,
+        };
+        let is_left = |known: Known| (known.time < now || known.next > 0) && is_due(&known, how, now);
+        done.due_files = all.iter().filter(|nth| is_left(known(nth))).count() as u64;
+    }
+    Ok((examined, done))
+}
+
+/// Whether something has to be looked at.
+fn is_due(known: &Known, how: &Scrub<'_>, now: u64) -> bool {
+    let age = Duration::from_secs(now.saturating_sub(known.time));
+    let is_old = how.older_than.is_none_or(|older| age >= older);
+    known.next > 0 || known.time == 0 || is_old || known.is_damaged
+}
+
+/// A scrub on its way.
+struct Run<'a> {
+    sidecar: &'a Sidecar,
+    files: Files<'a>,
+    recovery: Recovery<'a>,
+    survey: Survey,
+    found: RecoveryFound,
+    done: Scrubbed,
+    /// Files that something may be wrong with, and whether all of them was looked at.
+    suspects: Vec<(usize, bool)>,
+    /// Whether all of the sidecar was looked at, in one go.
+    has_looked_at_sidecar: bool,
+    now: u64,
+    until: Option<Instant>,
+    saved: Instant,
+    context: &'a Context<'a>,
+}
+
+impl Run<'_> {
+    /// Looks at what was not looked at for the longest time, until the time is over.
+    fn oldest_first(&mut self, state: &mut State, how: &Scrub<'_>) -> Result<()> {
+        let mut items: Vec<(u64, Item)> = vec![(state.sidecar.time, Item::Sidecar)];
+        items.extend(self.survey.files.iter().map(|nth| (state.files[*nth as usize].time, Item::File(*nth))));
+        items.retain(|(_, item)| {
+            let known = match item {
+                Item::Sidecar => &state.sidecar,
+                Item::File(nth) => &state.files[*nth as usize],
+            };
+            is_due(known, how, self.now)
+        });
+        // In order of their paths where times are equal, and the sidecar, which all of them need, first.
+        items.sort_by_key(|(time, _)| *time);
+        let mut jobs: Vec<Job> = Vec::new();
+        for (_, item) in items {
+            match item {
+                Item::Sidecar => {
+                    if !self.look_at_files(&mut jobs, state) || !self.look_at_recovery(state) {
+                        return Ok(());
+                    }
+                }
+                Item::File(nth) => {
+                    let next = state.files[nth as usize].next;
+                    let all = self.files.jobs(nth).count() as u64;
+                    let next = if next < all { next } else { 0 };
+                    for chunk in next..all {
+                        jobs.push(Job { entry: nth, chunk });
+                        if jobs.len() < BATCH {
+                            continue;
+                        }
+                        if !self.look_at_files(&mut jobs, state) {
+                            return Ok(());
+                        }
+                        if let Some(path) = how.state
+                            && self.saved.elapsed() >= SAVE_EVERY
+                        {
+                            state.save(path, self.sidecar, false)?;
+                            self.saved = Instant::now();
+                        }
+                    }
+                }
+            }
+        }
+        self.look_at_files(&mut jobs, state);
+        Ok(())
+    }
+
+    /// Looks at chunks of files, each from somewhere to its end; false if the time is over.
+    fn look_at_files(&mut self, jobs: &mut Vec<Job>, state: &mut State) -> bool {
+        let looked = self.files.look_at(jobs, self.until, self.context);
+        let done = looked.done;
+        let suspects: Vec<usize> = self.add(looked, &jobs[..done]);
+        for of_file in jobs[..done].chunk_by(|a, b| a.entry == b.entry) {
+            let last = of_file[of_file.len() - 1];
+            let nth = last.entry as usize;
+            let is_whole = last.chunk + 1 == self.files.jobs(last.entry).count() as u64;
+            self.done.looked_files += u64::from(is_whole);
+            let known = &mut state.files[nth];
+            if !is_whole {
+                known.next = last.chunk + 1;
+            }
+            if suspects.contains(&nth) {
+                self.suspects.push((nth, is_whole));
+            } else if is_whole {
+                // What was found in the first part of it counts until all was looked at once more.
+                let is_damaged = known.is_damaged && known.next > 0;
+                *known = Known { time: self.now, next: 0, is_damaged };
+            }
+        }
+        let is_all = done == jobs.len();
+        jobs.clear();
+        is_all
+    }
+
+    /// Takes over what was found; returns what may be damaged.
+    fn add(&mut self, looked: Looked, jobs: &[Job]) -> Vec<usize> {
+        for job in jobs {
+            if let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind {
+                self.done.looked_len += (file.size - job.chunk * CHUNK).min(CHUNK);
+            }
+        }
+        let suspects = looked.suspects().filter(|nth| self.survey.looks_intact(*nth)).collect();
+        self.survey.add(looked);
+        suspects
+    }
+
+    /// Looks at recovery shards from where the last look ended; false if the time is over.
+    fn look_at_recovery(&mut self, state: &mut State) -> bool {
+        let jobs = self.recovery.jobs();
+        let start = usize::try_from(state.sidecar.next).ok().filter(|start| *start < jobs.len()).unwrap_or(0);
+        let done = self.recovery.look_at(&jobs[start..], self.until, &mut self.found, self.context);
+        self.count(&jobs[start..start + done]);
+        let is_all = start + done == jobs.len();
+        self.has_looked_at_sidecar = is_all && start == 0;
+        state.sidecar = match is_all {
+            true => Known { time: self.now, next: 0, ..state.sidecar },
+            false => Known { next: (start + done) as u64, ..state.sidecar },
+        };
+        is_all
+    }
+
+    fn count(&mut self, jobs: &[RecoveryJob]) {
+        let shards: u64 = jobs.iter().map(RecoveryJob::shards).sum();
+        self.done.looked_len += shards * u64::from(self.sidecar.catalog.block);
+    }
+
+    /// Looks at a part of everything, in random order.
+    fn sample(&mut self, parts: u32) {
+        // Seeded by the system, once for each process.
+        let seed = RandomState::new().hash_one(self.now);
+        let mut random = SplitMix64::new(seed);
+        let mut is_drawn = || random.next() % 10_000 < u64::from(parts);
+        let mut jobs: Vec<Job> = self.survey.files.iter().flat_map(|nth| self.files.jobs(*nth)).collect();
+        jobs.retain(|_| is_drawn());
+        let mut of_recovery = self.recovery.jobs();
+        of_recovery.retain(|_| is_drawn());
+        let is_limited = self.until.is_some();
+        let mut shuffle = |len: usize, swap: &mut dyn FnMut(usize, usize)| {
+            for at in (1..len).filter(|_| is_limited).rev() {
+                swap(at, (random.next() % (at as u64 + 1)) as usize);
+            }
+        };
+        shuffle(jobs.len(), &mut |a, b| jobs.swap(a, b));
+        shuffle(of_recovery.len(), &mut |a, b| of_recovery.swap(a, b));
+        let done = self.recovery.look_at(&of_recovery, self.until, &mut self.found, self.context);
+        self.count(&of_recovery[..done]);
+        let looked = self.files.look_at(&jobs, self.until, self.context);
+        let done = looked.done;
+        self.add(looked, &jobs[..done]);
+    }
+}

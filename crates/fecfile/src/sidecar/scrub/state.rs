@@ -1,0 +1,200 @@
+//! When each file was looked at last: a text file beside or away from the sidecar, which belongs to whoever schedules.
+//!
+//! ```text
+//! fec scrub state 1
+//! 1764000000 0 ok 0011223344556677 photos/2019/a.jpg
+//! ```
+//!
+//! Seconds since 1970 (0: never), the chunk to go on from, `ok` or `damaged`, the first half of a digest (of a file its BLAKE3, of the
+//! sidecar, whose line has no path, its root), and the path, in which a backslash, a line feed and a carriage return are
+//! escaped by a backslash. What is not as the sidecar has it now, or lies in the future, was never looked at.
+
+use super::super::Sidecar;
+use super::super::error::SidecarError;
+use crate::error::{Error, Result};
+use crate::io::output::{FileOut, Policy};
+use crate::names::hex;
+use fec_core::digest::Digest;
+use fec_core::format::sidecar::EntryKind;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+const HEAD: &[u8] = b"fec scrub state 1";
+/// The longest line that is read: a path with each byte escaped, and what stands before it.
+const LINE: u64 = 2 * 4096 + 128;
+
+/// What is known of a file, or of the sidecar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// When all of it was looked at last, in seconds since 1970; 0: never.
+    pub(super) time: u64,
+    /// Where the next look goes on.
+    pub(super) next: u64,
+    /// Whether it was damaged then.
+    pub(super) is_damaged: bool,
+}
+
+/// Of all files, and of the sidecar.
+#[derive(Debug)]
+pub(super) struct State {
+    /// By entry; those that are no files have nothing.
+    pub(super) files: Vec<Known>,
+    pub(super) sidecar: Known,
+}
+
+impl State {
+    /// Nothing was ever looked at.
+    pub(super) fn new(sidecar: &Sidecar) -> State {
+        State { files: vec![Known::default(); sidecar.catalog.entries.len()], sidecar: Known::default() }
+    }
+
+    /// Reads a state; one that is not there is empty.
+    ///
+    /// # Errors
+    /// [`SidecarError::NotAState`] when something else stands there; those of the file.
+    pub(super) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
+        let mut state = State::new(sidecar);
+        let fail = |e| Error::io("read", path, e);
+        let file = match File::open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(state),
+            opened => opened.map_err(fail)?,
+        };
+        if !file.metadata().map_err(fail)?.is_file() {
+            return Err(Error::at("read", path, SidecarError::NotAState));
+        }
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        let mut is_head = true;
+        loop {
+            line.clear();
+            let read = io::Read::take(&mut lines, LINE).read_until(b'\n', &mut line).map_err(fail)?;
+            if is_head {
+                if line.strip_suffix(b"\n") != Some(HEAD) {
+                    return Err(Error::at("read", path, SidecarError::NotAState));
+                }
+                is_head = false;
+            } else if read == 0 {
+                return Ok(state);
+            } else {
+                state.add(&line, sidecar, now);
+            }
+        }
+    }
+
+    /// Takes over a line, if it says anything of what is there now.
+    fn add(&mut self, line: &[u8], sidecar: &Sidecar, now: u64) {
+        let Some((known, digest, path)) = parse(line) else { return };
+        if known.time > now {
+            return;
+        }
+        if path.is_empty() {
+            if digest == half(&sidecar.root()).as_bytes() {
+                self.sidecar = known;
+            }
+            return;
+        }
+        let entries = &sidecar.catalog.entries;
+        let Ok(nth) = entries.binary_search_by(|entry| (*entry.path).cmp(&path)) else { return };
+        if let EntryKind::File(file) = &entries[nth].kind
+            && digest == half(&file.blake3).as_bytes()
+        {
+            self.files[nth] = known;
+        }
+    }
+
+    /// Writes the state; what was there is replaced when all is written.
+    pub(super) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
+        let out = FileOut::create(path, Policy { force: true, sync })?;
+        let mut writer = io::BufWriter::new(out.file());
+        let mut len = 0;
+        let mut put = |line: &[u8]| -> io::Result<()> {
+            len += line.len() as u64 + 1;
+            writer.write_all(line)?;
+            writer.write_all(b"\n")
+        };
+        let written = put(HEAD)
+            .and_then(|()| put(&line(&self.sidecar, &sidecar.root(), b"")))
+            .and_then(|()| {
+                let known = sidecar.catalog.files().map(|(nth, file)| (nth, file, &self.files[nth]));
+                let mut told = known.filter(|(_, _, known)| **known != Known::default());
+                told.try_for_each(|(nth, file, known)| {
+                    put(&line(known, &file.blake3, &sidecar.catalog.entries[nth].path))
+                })
+            })
+            .and_then(|()| writer.flush());
+        drop(writer);
+        written.map_err(|e| out.failure(e))?;
+        out.commit(len)
+    }
+}
+
+fn half(digest: &Digest) -> String {
+    hex(&digest[..8])
+}
+
+fn line(known: &Known, digest: &Digest, path: &[u8]) -> Vec<u8> {
+    let word = if known.is_damaged { "damaged" } else { "ok" };
+    let mut line = format!("{} {} {word} {} ", known.time, known.next, half(digest)).into_bytes();
+    for byte in path {
+        match byte {
+            b'\\' => line.extend_from_slice(b"\\\\"),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            byte => line.push(*byte),
+        }
+    }
+    line
+}
+
+/// What a line says: of what digest and path.
+fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
+    let line = line.strip_suffix(b"\n")?;
+    let mut words = line.splitn(5, |byte| *byte == b' ');
+    let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u64>().ok();
+    let (time, next) = (number()?, number()?);
+    let is_damaged = match words.next()? {
+        b"ok" => false,
+        b"damaged" => true,
+        _ => return None,
+    };
+    let (digest, escaped) = (words.next()?, words.next()?);
+    let mut path = Vec::with_capacity(escaped.len());
+    let mut bytes = escaped.iter();
+    while let Some(byte) = bytes.next() {
+        path.push(match byte {
+            b'\\' => match bytes.next()? {
+                b'\\' => b'\\',
+                b'n' => b'\n',
+                b'r' => b'\r',
+                _ => return None,
+            },
+            byte => *byte,
+        });
+    }
+    Some((Known { time, next, is_damaged }, digest, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back() {
+        let known = Known { time: 1_764_000_000, next: 7, is_damaged: true };
+        let path = b"a b/\\n\n\xff \r";
+        let mut text = line(&known, &[0xab; 32], path);
+        assert_eq!(text, b"1764000000 7 damaged abababababababab a b/\\\\n\\n\xff \\r");
+        text.push(b'\n');
+        assert_eq!(parse(&text), Some((known, &b"abababababababab"[..], path.to_vec())));
+    }
+
+    #[test]
+    fn what_is_no_line_is_none() {
+        for text in
+            ["", "\n", "1 2 ok aa\n", "1 2 fine aa b\n", "-1 2 ok aa b\n", "1 2 ok aa \\x\n", "1 2 ok aa b"]
+        {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}
