@@ -15,6 +15,7 @@ mod sidecars;
 mod update;
 mod update_attacks;
 mod update_limits;
+mod update_sidecars;
 
 use common::{Arena, expect, payload, text};
 use serde_json::Value;

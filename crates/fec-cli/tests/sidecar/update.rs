@@ -96,12 +96,15 @@ fn coded(update: &Value) -> u64 {
     update["coded_bytes"].as_u64().expect("a number")
 }
 
-/// What is there is intact, and each file comes back with its mode and time: small ones from nothing, others from rot.
+/// What is there is intact, and every third file comes back with its mode and time: small ones from nothing, others from
+/// rot.
 #[track_caller]
 pub(super) fn is_protected(arena: &Arena) {
     is_intact(arena, "d.fecp");
     let before = state(arena);
-    for path in files(arena) {
+    // Others each time.
+    let first = arena.read("d.fecp").len() / 64 % 3;
+    for path in files(arena).skip(first).step_by(3) {
         let (len, is_linked) = fs::metadata(&path).map(|meta| (meta.len(), meta.nlink() > 1)).unwrap();
         match len {
             0..8192 if !is_linked => fs::remove_file(&path).unwrap(),

@@ -299,6 +299,18 @@ fn it_takes_what_protect_takes() {
     );
 }
 
+/// It lists names that not everybody may know.
+#[test]
+fn a_sidecar_keeps_its_permissions() {
+    let (arena, _) = protected(&[]);
+    set_mode(&arena.path("d.fecp"), 0o600);
+    edit(&arena.path(note(1)), b"edited");
+    appended(&arena, &[]);
+    assert_eq!(fs::metadata(arena.path("d.fecp")).unwrap().mode() & 0o777, 0o600);
+    anew(&arena, &["--sha256"]);
+    assert_eq!(fs::metadata(arena.path("d.fecp")).unwrap().mode() & 0o777, 0o600, "made anew");
+}
+
 /// With a root, the sidecar has to have it now.
 #[test]
 fn a_root_has_to_be_that_of_the_sidecar() {
