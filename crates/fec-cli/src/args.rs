@@ -315,6 +315,9 @@ pub(crate) struct Repair {
     /// With a sidecar: mend what can be mended, even if not everything can
     #[arg(long)]
     pub(crate) partial: bool,
+    /// With a sidecar: first keep the files that are written over in this tar archive, as they are
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "dry_run"])]
+    pub(crate) undo: Option<PathBuf>,
     /// Only tell what would be mended or made anew
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,

@@ -142,6 +142,9 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
 fn help(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsSymlink => "name the file that it leads to",
+        ErrorKind::Exists if error.action == "keep" => {
+            "choose another name with --undo: this one may hold what an earlier repair wrote over"
+        }
         ErrorKind::Exists => "choose another name with -o, or replace it with -f",
         ErrorKind::NotAFolder => "choose another name with -o",
         ErrorKind::FolderNotEmpty => "choose another with -o, or replace the shard files in it with -f",

@@ -17,6 +17,10 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     if let Some(path) = sidecar::named(&args.inputs)? {
         return sidecar::repair::run(path, args, settings);
     }
+    if args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
+        return Err(Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
+            .help("of shard files and containers only what is damaged or missing is written"));
+    }
     let started = Instant::now();
     let needs_files =
         || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");

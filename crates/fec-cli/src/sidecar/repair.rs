@@ -5,6 +5,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use fecfile::Context;
+use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::base_of;
@@ -27,11 +28,12 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         revert: args.revert,
         partial: args.partial,
         out: args.output.as_deref(),
+        undo: args.undo.as_deref(),
         dry_run: args.dry_run,
         sync: settings.library.sync,
     };
     let mended = repair(&sidecar, &base, &how, &context)?;
-    let report = Report::new(&sidecar, &mended, args, started);
+    let report = Report::new(&sidecar, &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     Ok(match (mended.failed.is_empty() && mended.found.is_mendable(), mended.left.is_empty()) {
         (false, _) => Exit::Lost,
@@ -60,6 +62,11 @@ struct Report {
     failed: Vec<Entry>,
     sidecar_mended: bool,
     written_bytes: u64,
+    /// The archive of what was written over, if anything was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<String>,
+    #[serde(skip)]
+    undo_with: Option<(String, String)>,
     seconds: f64,
 }
 
@@ -70,7 +77,7 @@ struct Entry {
 }
 
 impl Report {
-    fn new(sidecar: &Sidecar, mended: &Mended, args: &args::Repair, started: Instant) -> Report {
+    fn new(sidecar: &Sidecar, base: &Base, mended: &Mended, args: &args::Repair, started: Instant) -> Report {
         let found = &mended.found.entries;
         let state = |nth: usize| {
             let at = found.binary_search_by_key(&nth, |report| report.entry).ok()?;
@@ -81,6 +88,7 @@ impl Report {
             was: state(*nth).unwrap_or("intact"),
         };
         let list = |entries: &[usize]| entries.iter().map(entry).collect();
+        let undo = args.undo.as_ref().filter(|undo| undo.exists());
         Report {
             schema_version: SCHEMA_VERSION,
             command: "repair",
@@ -93,6 +101,8 @@ impl Report {
             failed: list(&mended.failed),
             sidecar_mended: mended.sidecar,
             written_bytes: mended.written,
+            undo: undo.map(show),
+            undo_with: undo.map(|undo| (show(undo), show(base.path()))),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
@@ -124,6 +134,11 @@ impl Report {
         }
         if !self.left.is_empty() {
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");
+        }
+        if let Some((undo, base)) = &self.undo_with {
+            out.push_str(&format!(
+                "what was written over is in {undo}; tar -xpf {undo} -C {base} puts it back\n"
+            ));
         }
         out.push_str(&format!("root {}\n", self.root));
         out

@@ -231,7 +231,8 @@ impl Report {
         }
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so; fec repair --revert {sidecar} makes it what it was\n"
+                "what was edited or moved stays so: fec protect --update protects it as it is now, fec repair --revert \
+                 {sidecar} makes it what it was\n"
             ));
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;

@@ -12,6 +12,7 @@ mod limits;
 mod links;
 mod scrub;
 mod sidecars;
+mod undo;
 mod update;
 mod update_attacks;
 mod update_limits;

@@ -1,6 +1,5 @@
 //! `fec protect --update` among rot, kills, full disks and other updates.
 
-use super::forge::Forged;
 use super::update::{
     BLOCK, FILES, anew, appended, counts, is_protected, note, plant, protected, report, state,
 };

@@ -1,13 +1,9 @@
 //! `fec protect --update` of sidecars that are damaged, cut short, or written to by somebody else.
 
 use super::forge::Forged;
-use super::update::{
-    BLOCK, FILES, anew, appended, counts, is_protected, note, plant, protected, report, state,
-};
+use super::update::{BLOCK, appended, is_protected, note, plant, protected, report};
 use super::update_limits::refused;
 use super::*;
-use common::Random;
-use rustix::fs::{FlockOperation, flock};
 
 /// A sidecar of several generations is mended to what it was, like any other.
 #[test]

@@ -30,6 +30,7 @@ pub mod scrub;
 mod search;
 mod targets;
 mod tree;
+mod undo;
 pub mod update;
 
 pub use error::SidecarError;

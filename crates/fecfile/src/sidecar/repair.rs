@@ -10,10 +10,11 @@ use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::read_recovery;
 use super::targets::{Action, Targets};
+use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
-use crate::io::output::{FileOut, Policy};
+use crate::io::output::{FileOut, Policy, check_absent};
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
 use std::collections::HashSet;
@@ -30,6 +31,8 @@ pub struct Mend<'a> {
     pub partial: bool,
     /// All files are written to this folder, as they were, and nothing is changed where they are.
     pub out: Option<&'a Path>,
+    /// What is written over is kept before in this tar archive, which must not be there yet.
+    pub undo: Option<&'a Path>,
     /// Nothing is written at all.
     pub dry_run: bool,
     /// Whether everything is on the disk before the repair ends.
@@ -69,6 +72,10 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     {
         return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
     }
+    if let Some(undo) = how.undo {
+        let policy = Policy { force: false, sync: false };
+        check_absent(undo, policy).map_err(|e| Error { action: "keep", ..e })?;
+    }
     let found = examine(sidecar, base, Scope::All, context)?;
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
@@ -91,6 +98,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
         None => None,
     };
+    if let Some(undo) = how.undo {
+        undo::keep(undo, sidecar, base, &actions, context)?;
+    }
     let positions = Positions::of(&sidecar.catalog);
     let mut own = OwnShards::new(sidecar, &mended.found, mends_sidecar, context)?;
     let mut put =

@@ -64,7 +64,7 @@ const BATCH: usize = 1024;
 /// Memory: as [`examine`](super::examine::examine), and 24 bytes for each entry.
 ///
 /// # Errors
-/// [`SidecarError::NotAState`]; those of the base and of the state. A file that cannot be read is part of the result.
+/// [`SidecarError::NotAState`](super::SidecarError::NotAState); those of the base and of the state. A file that cannot be read is part of the result.
 pub fn scrub(
     sidecar: &Sidecar,
     base: &Base,

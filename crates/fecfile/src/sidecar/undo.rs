@@ -1,0 +1,139 @@
+//! Keeps what a repair is about to write over: a tar archive of these files as they are, which any tar puts back.
+
+use super::Sidecar;
+use super::targets::Action;
+use crate::context::{Context, Meter};
+use crate::error::{Error, Result};
+use crate::io::ReadAt;
+use crate::io::base::{Base, file_type};
+use crate::io::output::{FileOut, Policy, check_room};
+use rustix::fs::{FileType, Stat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use tar::{Builder, EntryType, Header};
+
+/// Writes the archive `path`, unless nothing is written over, of all that these actions write over, below `base`. What cannot be read of a file is zeros in
+/// it.
+///
+/// # Errors
+/// Those of the archive; and when a file cannot be opened.
+pub(super) fn keep(
+    path: &Path,
+    sidecar: &Sidecar,
+    base: &Base,
+    actions: &[Action],
+    context: &Context<'_>,
+) -> Result<()> {
+    let mut kept = Vec::new();
+    for (entry, action) in sidecar.catalog.entries.iter().zip(actions) {
+        if *action != Action::Leave
+            && let Ok(stat) = base.stat(&entry.path)
+        {
+            kept.push((&*entry.path, stat));
+        }
+    }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let out = FileOut::create(path, Policy { force: false, sync: context.settings.sync })?;
+    let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
+    let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
+    check_room(path, total)?;
+    let meter = context.meter("keep", Some(total));
+    let mut archive = Builder::new(BufWriter::with_capacity(256 << 10, out.file()));
+    for (path, stat) in &kept {
+        let place = base.place(path);
+        let fail = |e: io::Error| match e.kind() {
+            // It is the archive that has no room.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                out.failure(e)
+            }
+            _ => Error::io("keep", place.as_path(), e),
+        };
+        let added = match file_type(stat) {
+            FileType::RegularFile => {
+                base.read(path).and_then(|file| add_file(&mut archive, path, stat, &file, meter.as_ref()))
+            }
+            FileType::Symlink => {
+                base.link_target(path).and_then(|target| add_link(&mut archive, path, stat, &target))
+            }
+            // A folder that is in the way is removed only if nothing is in it; other things hold nothing.
+            _ => Ok(()),
+        };
+        added.map_err(fail)?;
+    }
+    let ended = archive.into_inner().and_then(|mut writer| writer.flush());
+    let len = ended.and_then(|()| Ok(out.file().metadata()?.len())).map_err(|e| out.failure(e))?;
+    meter.finish();
+    out.commit(len)
+}
+
+// Times and sizes have other types on other systems.
+#[allow(clippy::unnecessary_cast)]
+fn header(stat: &Stat) -> (Header, String) {
+    let mut header = Header::new_gnu();
+    header.set_mode(stat.st_mode as u32 & 0o7777);
+    header.set_uid(stat.st_uid.into());
+    header.set_gid(stat.st_gid.into());
+    header.set_mtime((stat.st_mtime as i64).max(0) as u64);
+    (header, format!("{}.{:09}", stat.st_mtime as i64, stat.st_mtime_nsec as u32))
+}
+
+fn add_file(
+    archive: &mut Builder<BufWriter<&File>>,
+    path: &[u8],
+    stat: &Stat,
+    file: &File,
+    meter: &dyn Meter,
+) -> io::Result<()> {
+    let (mut header, modified) = header(stat);
+    let len = file.size()?;
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(len);
+    archive.append_pax_extensions([("mtime", modified.as_bytes())])?;
+    archive.append_data(&mut header, OsStr::from_bytes(path), Lenient { file, at: 0, len, meter })
+}
+
+fn add_link(
+    archive: &mut Builder<BufWriter<&File>>,
+    path: &[u8],
+    stat: &Stat,
+    target: &[u8],
+) -> io::Result<()> {
+    let (mut header, modified) = header(stat);
+    header.set_entry_type(EntryType::Symlink);
+    header.set_size(0);
+    archive.append_pax_extensions([("mtime", modified.as_bytes())])?;
+    archive.append_link(&mut header, OsStr::from_bytes(path), OsStr::from_bytes(target))
+}
+
+/// Exactly `len` bytes of a file; zeros for what cannot be read, or is not there any more.
+struct Lenient<'a> {
+    file: &'a File,
+    at: u64,
+    len: u64,
+    meter: &'a dyn Meter,
+}
+
+impl Read for Lenient<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        const SECTOR: u64 = 4096;
+        let most = (self.len - self.at).min(out.len() as u64) as usize;
+        let out = &mut out[..most];
+        let count = match self.file.read_at(self.at, out) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
+            Ok(count) if count > 0 || most == 0 => count,
+            _ => {
+                let count = most.min((SECTOR - self.at % SECTOR) as usize);
+                out[..count].fill(0);
+                count
+            }
+        };
+        self.at += count as u64;
+        self.meter.add(count as u64);
+        Ok(count)
+    }
+}
