@@ -107,6 +107,35 @@ fn a_file_with_two_names_keeps_them() {
     arena.nothing_temporary();
 }
 
+/// Whatever stands now where the first name was: the second has the bytes of old, and perhaps the only ones.
+#[test]
+fn a_name_keeps_its_bytes_when_the_other_is_edited() {
+    type Change<'a> = (&'a str, &'a dyn Fn(&Path));
+    let changes: [Change<'_>; 4] = [
+        ("a file", &|path| edit(path, b"another")),
+        ("a file of this size", &|path| edit(path, &payload(9, 700))),
+        ("a link", &|path| symlink("large", path).unwrap()),
+        ("a folder", &|path| fs::create_dir(path).unwrap()),
+    ];
+    for (name, change) in changes {
+        for options in [&[][..], &["--partial"], &["--revert"]] {
+            let arena = Arena::new();
+            furnish(&arena);
+            fs::hard_link(arena.path("d/small"), arena.path("d/zoo")).unwrap();
+            protect(&arena, &["d"]);
+            fs::remove_file(arena.path("d/small")).unwrap();
+            change(&arena.path("d/small"));
+            let output = arena.run([&["repair", "d.fecp"], options].concat());
+            assert!([0, 1].contains(&common::code(&output)), "{name}: {options:?}: {}", text(&output.stderr));
+            let is_file = fs::symlink_metadata(arena.path("d/zoo")).unwrap().is_file();
+            assert!(
+                is_file && arena.read("d/zoo") == payload(2, 700),
+                "{name}: {options:?}: its bytes are gone"
+            );
+        }
+    }
+}
+
 /// Something else where a file was: nothing waits for it, and nothing of it is lost without --revert.
 #[test]
 fn what_is_no_file_any_more_is_edited() {

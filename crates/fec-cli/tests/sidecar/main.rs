@@ -13,6 +13,10 @@ mod links;
 mod scrub;
 mod sidecars;
 mod undo;
+mod update;
+mod update_attacks;
+mod update_limits;
+mod update_sidecars;
 
 use common::{Arena, expect, payload, text};
 use serde_json::Value;
