@@ -43,6 +43,8 @@ pub(super) struct Search<'a> {
     /// The position of each whole block that is still wanted, by file and number.
     wanted: HashMap<(usize, u64), u64>,
     spans: Vec<MovedSpan>,
+    /// Blocks that are compared.
+    buffer: Vec<u8>,
     sources: Vec<Box<[u8]>>,
     found: FoundElsewhere,
     /// Bytes of other files that may still be read.
@@ -60,6 +62,7 @@ impl<'a> Search<'a> {
             block: sidecar.catalog.block.into(),
             wanted: HashMap::new(),
             spans: Vec::new(),
+            buffer: Vec::new(),
             sources: Vec::new(),
             found: FoundElsewhere::default(),
             budget: sidecar.catalog.files_len().saturating_mul(2).saturating_add(1 << 30),
@@ -325,9 +328,14 @@ impl<'a> Search<'a> {
                 break;
             }
             first = start;
-            step = (step * 2).min(64);
+            step = (step * 2).min(self.most());
         }
         true
+    }
+
+    /// Blocks that are looked at in one go: as many as stay in a cache.
+    fn most(&self) -> u64 {
+        ((128 << 10) / self.block).max(1)
     }
 
     fn take_forwards(&mut self, place: &mut Place<'_>, entry: usize, block: u64, at: u64) -> bool {
@@ -343,22 +351,23 @@ impl<'a> Search<'a> {
             if taken < step {
                 return any;
             }
-            step = (step * 2).min(64);
+            step = (step * 2).min(self.most());
         }
     }
 
     /// Which of successive blocks are wanted and stand at a place, one behind the other.
-    fn matching(&self, place: &Place<'_>, entry: usize, numbers: Range<u64>, at: u64) -> Vec<bool> {
+    fn matching(&mut self, place: &Place<'_>, entry: usize, numbers: Range<u64>, at: u64) -> Vec<bool> {
         let there = place.len.saturating_sub(at) / self.block;
         let count = (numbers.end - numbers.start).min(there);
-        let mut bytes = vec![0; (count * self.block) as usize];
         let is_wanted = |nth: &u64| self.wanted.contains_key(&(entry, *nth));
         if count == 0 || !numbers.clone().any(|nth| is_wanted(&nth)) {
             return vec![false; (numbers.end - numbers.start) as usize];
         }
         let mut values = vec![[0; 32]; count as usize];
-        if place.file.read_exact_at(at, &mut bytes).is_ok() {
-            blocks::values(&bytes, self.block as usize, numbers.start * self.block, &mut values);
+        self.buffer.resize((self.most() * self.block) as usize, 0);
+        let bytes = &mut self.buffer[..(count * self.block) as usize];
+        if place.file.read_exact_at(at, bytes).is_ok() {
+            blocks::values(bytes, self.block as usize, numbers.start * self.block, &mut values);
         }
         let is = |nth: u64| {
             let value = values.get((nth - numbers.start) as usize).map(shortened);

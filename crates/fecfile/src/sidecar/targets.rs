@@ -2,15 +2,16 @@
 
 use super::Sidecar;
 use super::bits::Bits;
-use super::hashing::is_whole;
+use super::hashing::{FileTree, is_whole};
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, Result};
 use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::{Temporary, is_of_the_dead};
+use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Mode, OFlags};
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -35,6 +36,43 @@ pub(super) enum Action {
 /// Takes a recovery shard: its group, its number there, and its bytes.
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
+/// What was written of a new file, by which it is known to be whole without being read again.
+struct Written {
+    /// The chaining values of whole blocks.
+    values: Vec<Digest>,
+    /// Blocks of which the value is there.
+    known: Bits,
+    /// Of the bytes behind them: their chaining value, or the digest of a file that has no others.
+    tail: Option<Digest>,
+}
+
+/// The most values that are kept for that, of all new files.
+const MOST_VALUES: u64 = 1 << 18;
+
+impl Written {
+    fn new(blocks: u64) -> Written {
+        Written { values: vec![[0; 32]; blocks as usize], known: Bits::new(blocks), tail: None }
+    }
+
+    /// The BLAKE3 of the file, if all of it was written.
+    fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
+        let is_all = self.known.count() == self.values.len() as u64;
+        let has_tail = self.tail.is_some() == (of.tail_len(block) > 0);
+        if !is_all || !has_tail {
+            return None;
+        }
+        Some(match (self.values.is_empty(), self.tail) {
+            (true, tail) => tail.unwrap_or_else(|| HashKind::Blake3.digest(b"")),
+            (false, tail) => {
+                let mut tree = FileTree::default();
+                tree.push(&self.values);
+                tail.iter().for_each(|tail| tree.push(&[*tail]));
+                tree.finish()
+            }
+        })
+    }
+}
+
 /// Files that are kept open.
 const OPEN: usize = 256;
 
@@ -46,6 +84,10 @@ pub(super) struct Targets<'a> {
     base: &'a Base,
     pub(super) actions: Vec<Action>,
     open: HashMap<u32, File>,
+    /// Of new files.
+    values: HashMap<u32, Written>,
+    /// How many values may still be kept.
+    room_for_values: u64,
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     sync: bool,
@@ -75,6 +117,8 @@ impl<'a> Targets<'a> {
             base,
             actions,
             open: HashMap::new(),
+            values: HashMap::new(),
+            room_for_values: MOST_VALUES,
             room: None,
             sync,
             beat,
@@ -150,7 +194,42 @@ impl<'a> Targets<'a> {
         }
         self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
         self.written += bytes.len() as u64;
+        self.note(span, bytes);
         Ok(())
+    }
+
+    /// Keeps the values of what was written of a new file.
+    fn note(&mut self, span: &Span, bytes: &[u8]) {
+        let (Action::Make { .. }, Some(of)) = (self.actions[span.entry as usize], self.entry(span.entry).1)
+        else {
+            return;
+        };
+        let block = u64::from(self.sidecar.catalog.block);
+        let blocks = FileEntry::whole_blocks(of.size, block);
+        let written = match self.values.entry(span.entry) {
+            hash_map::Entry::Occupied(written) => written.into_mut(),
+            // A file of one block and a tail counts two.
+            hash_map::Entry::Vacant(place) => match self.room_for_values.checked_sub(blocks + 1) {
+                Some(left) => {
+                    self.room_for_values = left;
+                    place.insert(Written::new(blocks))
+                }
+                // It will be read again.
+                None => return,
+            },
+        };
+        if span.is_packed {
+            if bytes.len() as u64 == of.tail_len(block) {
+                written.tail = Some(match blocks {
+                    0 => HashKind::Blake3.digest(bytes),
+                    _ => blocks::tail_value(bytes, span.offset),
+                });
+            }
+            return;
+        }
+        let (first, count) = ((span.offset / block) as usize, bytes.len() / block as usize);
+        blocks::values(bytes, block as usize, span.offset, &mut written.values[first..first + count]);
+        (first..first + count).for_each(|nth| written.known.set(nth as u64));
     }
 
     /// Fills a new file with what is there of it; the rest is computed.
@@ -305,9 +384,17 @@ impl<'a> Targets<'a> {
             EntryKind::File(file) => {
                 let name = OsString::from(entry.to_string());
                 let block = self.sidecar.catalog.block.into();
+                let is_as_written = match self.values.remove(&(entry as u32)) {
+                    Some(written) => written.digest(file, block).map(|digest| digest == file.blake3),
+                    None => None,
+                };
                 let room = self.room()?;
                 let new = room.write(name.as_bytes()).map_err(&fail)?;
-                if !is_whole(&new, file, block).map_err(&fail)? {
+                let is_whole = match is_as_written {
+                    Some(is_whole) => is_whole,
+                    None => is_whole(&new, file, block).map_err(&fail)?,
+                };
+                if !is_whole {
                     return Ok(false);
                 }
                 let from = room.holder(name.as_bytes()).map_err(&fail)?;
