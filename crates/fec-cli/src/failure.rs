@@ -132,6 +132,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::Rotten(_) => {
             "mend them first with fec repair; if they are as they should be, give them another time with touch"
         }
+        SidecarError::RepairBegun => "run fec repair again first: it goes on where it ended",
         SidecarError::Displaced => "mend the sidecar first: fec repair",
         SidecarError::Busy => "try again when it has ended",
         _ => return None,

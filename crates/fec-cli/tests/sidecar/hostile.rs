@@ -314,7 +314,7 @@ fn what_is_no_sidecar_is_refused() {
     let root = json(&arena.expect(["verify", "noname", "--json"], 0))["root"].as_str().unwrap().to_owned();
     edit(&arena.path("d/small"), b"edited");
     for list in
-        [format!("fec repair of {root}\n99999999\n-1\nx\n18446744073709551616\n"), "\0\n0\n1\n2\n".into()]
+        [format!("fec repair of {root}\nsince 1\n99999999\n-1\nx\n18446744073709551616\n"), "\0\n0\n1\n2\n".into()]
     {
         arena.write("noname.repairing", list.as_bytes());
         changes_nothing(&arena, &["repair", "noname"], 1);

@@ -46,7 +46,8 @@ fn what_a_repair_has_begun_is_not_blessed() {
     flip(&arena.path("d/big"), 70_000);
     // As a repair that was killed leaves it: a list of all that it had begun, and the file with the time of its writing.
     let list: String = (0..30).map(|nth| format!("{nth}\n")).collect();
-    arena.write("d.fecp.repairing", format!("fec repair of {root}\n{list}").as_bytes());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    arena.write("d.fecp.repairing", format!("fec repair of {root}\nsince {now}\n{list}").as_bytes());
     File::open(arena.path("d/big")).and_then(|file| file.set_modified(SystemTime::now())).unwrap();
     edit(&arena.path(note(3)), b"edited");
     refused(&arena, &[], 1, "repair");

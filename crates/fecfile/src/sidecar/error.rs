@@ -68,6 +68,9 @@ pub enum SidecarError {
     /// Files that nobody wrote to, and that are not what they were.
     #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
     Rotten(Vec<Vec<u8>>),
+    /// A repair was ended on the way.
+    #[error("a repair of what it protects has begun, and has not ended")]
+    RepairBegun,
     /// The sidecar is damaged in a way that has to be mended first.
     #[error("parts of it have moved or are missing")]
     Displaced,
@@ -94,7 +97,7 @@ impl SidecarError {
         match self {
             SidecarError::NotFound(rule) => class_of(rule.as_ref().map(FormatError::class)),
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
-            SidecarError::Rotten(_) | SidecarError::Displaced => Class::Mendable,
+            SidecarError::Rotten(_) | SidecarError::RepairBegun | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing

@@ -22,6 +22,8 @@ pub(super) struct Journal {
     begun: HashSet<usize>,
     /// Folders and symbolic links that are made, and get their times and permissions at the end.
     made: HashSet<usize>,
+    /// When the first of the repairs that it is of began.
+    since: SystemTime,
     /// When it had its last beat.
     written: Option<SystemTime>,
     /// When this repair gave it one.
@@ -55,6 +57,7 @@ impl Journal {
             head,
             begun: HashSet::new(),
             made: HashSet::new(),
+            since: SystemTime::now(),
             written: None,
             beat: Cell::new(Instant::now()),
         };
@@ -77,7 +80,12 @@ impl Journal {
             read => read.map_err(|e| Error::io("read", journal.path.as_path(), e))?,
         }
         let mut lines = text.lines();
-        if lines.next() == Some(&journal.head) {
+        let is_of_this = lines.next() == Some(&journal.head);
+        if is_of_this
+            && let Some(since) = lines.next().and_then(|line| line.strip_prefix("since ")?.parse().ok())
+        {
+            journal.since =
+                SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(journal.since);
             for line in lines {
                 match line.strip_prefix('+') {
                     Some(made) => journal.made.extend(made.parse::<usize>().ok()),
@@ -95,7 +103,7 @@ impl Journal {
     pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> Result<bool> {
         let (true, Some(written)) = (self.begun.contains(&entry), self.written) else { return Ok(false) };
         match base.read(path).and_then(|file| file.metadata()?.modified()) {
-            Ok(modified) => Ok(modified <= written + SLACK),
+            Ok(modified) => Ok((self.since - SLACK..=written + SLACK).contains(&modified)),
             // Nothing is there, or something else.
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
             Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => Ok(false),
@@ -122,7 +130,12 @@ impl Journal {
         let mended = mended.chain(self.begun.iter().copied()).map(|entry| format!("{entry}\n"));
         let made = made.chain(self.made.iter().copied()).map(|entry| format!("+{entry}\n"));
         let lines: String = mended.chain(made).collect();
-        write_text(&self.path, &format!("{}\n{lines}", self.head), Policy { force: true, sync: true })
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        write_text(
+            &self.path,
+            &format!("{}\nsince {since}\n{lines}", self.head),
+            Policy { force: true, sync: true },
+        )
     }
 
     /// Tells that files are being written to now.

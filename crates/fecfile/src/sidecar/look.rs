@@ -138,7 +138,7 @@ impl Files<'_> {
         let mut survey = Survey { states, touched: 0, reports: Vec::new(), files: Vec::new() };
         let looks_at = if self.scope == Scope::Sidecar { 0 } else { catalog.entries.len() };
         for (nth, entry) in catalog.entries.iter().enumerate().take(looks_at) {
-            let (state, is_touched) = self.state_by_stat(nth);
+            let (state, is_touched) = state_by_stat(self.sidecar, self.base, nth);
             survey.states[nth] = state;
             survey.touched += u64::from(is_touched);
             if let EntryKind::File(file) = &entry.kind {
@@ -238,64 +238,6 @@ impl Files<'_> {
             }
         }
         names
-    }
-
-    /// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
-    /// whether only its time or permissions are.
-    fn state_by_stat(&self, nth: usize) -> (State, bool) {
-        let entry = &self.sidecar.catalog.entries[nth];
-        let stat = match self.base.stat(&entry.path) {
-            Ok(stat) => stat,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return (State::Missing, false);
-            }
-            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return (State::Missing, false),
-            Err(_) => return (State::Unreadable, false),
-        };
-        let kind = file_type(&stat);
-        let is_same = |is: bool| if is { State::Intact } else { State::Edited };
-        match &entry.kind {
-            EntryKind::Folder => (is_same(kind == FileType::Directory), false),
-            EntryKind::Symlink(target) => {
-                let is_same_target =
-                    || self.base.link_target(&entry.path).is_ok_and(|found| found == **target);
-                (is_same(kind == FileType::Symlink && is_same_target()), false)
-            }
-            EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
-                (State::Edited, false)
-            }
-            EntryKind::HardLink(of) => {
-                let first = &self.sidecar.catalog.entries[*of as usize];
-                let is_one = match (self.base.stat(&first.path), &first.kind) {
-                    (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
-                    // The file has lost its first name: this one has its bytes, or others.
-                    (Err(_), EntryKind::File(file)) => self
-                        .base
-                        .read(&entry.path)
-                        .is_ok_and(|found| is_whole(&found, file, self.block()).unwrap_or(false)),
-                    _ => false,
-                };
-                let recorded = self.sidecar.stats.entries[nth];
-                let looks_same = looks_as(&stat, &recorded);
-                let state = match is_one {
-                    true => State::Intact,
-                    false if looks_same => State::Rotten,
-                    false => State::Edited,
-                };
-                (state, false)
-            }
-            EntryKind::File(file) => {
-                let recorded = self.sidecar.stats.entries[nth];
-                // Their types are others on other systems.
-                #[allow(clippy::unnecessary_cast)]
-                let found = Stat {
-                    seconds: stat.st_mtime as i64,
-                    nanos: stat.st_mtime_nsec as u32,
-                    mode: (stat.st_mode & 0o7777) as u16,
-                };
-                (is_same(looks_as_recorded(file, &recorded, &stat)), found != recorded)
-            }
-        }
     }
 
     fn chunks(&self, file: &FileEntry) -> u64 {
@@ -489,9 +431,65 @@ impl Files<'_> {
     }
 }
 
+/// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
+/// whether only its time or permissions are.
+pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (State, bool) {
+    let entry = &sidecar.catalog.entries[nth];
+    let stat = match base.stat(&entry.path) {
+        Ok(stat) => stat,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return (State::Missing, false);
+        }
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return (State::Missing, false),
+        Err(_) => return (State::Unreadable, false),
+    };
+    let kind = file_type(&stat);
+    let is_same = |is: bool| if is { State::Intact } else { State::Edited };
+    match &entry.kind {
+        EntryKind::Folder => (is_same(kind == FileType::Directory), false),
+        EntryKind::Symlink(target) => {
+            let is_same_target = || base.link_target(&entry.path).is_ok_and(|found| found == **target);
+            (is_same(kind == FileType::Symlink && is_same_target()), false)
+        }
+        EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
+            (State::Edited, false)
+        }
+        EntryKind::HardLink(of) => {
+            let first = &sidecar.catalog.entries[*of as usize];
+            let is_one = match (base.stat(&first.path), &first.kind) {
+                (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
+                // The file has lost its first name: this one has its bytes, or others.
+                (Err(_), EntryKind::File(file)) => base
+                    .read(&entry.path)
+                    .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
+                _ => false,
+            };
+            let recorded = sidecar.stats.entries[nth];
+            let looks_same = looks_as(&stat, &recorded);
+            let state = match is_one {
+                true => State::Intact,
+                false if looks_same => State::Rotten,
+                false => State::Edited,
+            };
+            (state, false)
+        }
+        EntryKind::File(file) => {
+            let recorded = sidecar.stats.entries[nth];
+            // Their types are others on other systems.
+            #[allow(clippy::unnecessary_cast)]
+            let found = Stat {
+                seconds: stat.st_mtime as i64,
+                nanos: stat.st_mtime_nsec as u32,
+                mode: (stat.st_mode & 0o7777) as u16,
+            };
+            (is_same(looks_as_recorded(file, &recorded, &stat)), found != recorded)
+        }
+    }
+}
+
 /// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
 /// to execute.
-pub(super) fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
+fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
     // Their types are others on other systems.
     #[allow(clippy::unnecessary_cast)]
     let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);

@@ -23,6 +23,7 @@ mod moved;
 mod plan;
 mod positions;
 pub mod protect;
+mod reader;
 mod rebuild;
 mod recovery;
 pub mod repair;

@@ -187,6 +187,10 @@ pub(super) fn anew(
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
     let out = FileOut::create(job.output, job.policy)?;
+    if let Ok(old) = std::fs::metadata(job.output) {
+        // It lists names that not everybody may know.
+        out.file().set_permissions(old.permissions()).map_err(|e| out.failure(e))?;
+    }
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);

@@ -3,8 +3,9 @@
 use super::Sidecar;
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
+use super::generations::area_of;
 use super::journal::Journal;
-use super::look::looks_as_recorded;
+use super::look::state_by_stat;
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
@@ -240,7 +241,12 @@ fn actions(
     let mut left_folders: Vec<&[u8]> = Vec::new();
     for report in &found.entries {
         let nth = report.entry;
-        if left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
+        // A further name of a file whose first name somebody gave to another: what stands at it may be all that is left.
+        let is_of_edited = match entries[nth].kind {
+            EntryKind::HardLink(of) => report.state != State::Missing && left.contains(&(of as usize)),
+            _ => false,
+        };
+        if is_of_edited || left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
             left.push(nth);
             continue;
         }
@@ -252,6 +258,7 @@ fn actions(
             state => state,
         };
         actions[nth] = match (state, &entries[nth].kind) {
+            (State::Intact, _) => Action::Leave,
             (State::Missing, _) => Action::Make { replace: false },
             (State::Moved, _) if !how.revert => {
                 left.push(nth);
@@ -327,13 +334,18 @@ fn has_other_names(base: &Base, path: &[u8]) -> bool {
 
 /// What became of an entry that could not be read: as long as that is not known, it is not written to.
 fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
-    let entry = &sidecar.catalog.entries[nth];
-    let stat = base.stat(&entry.path).map_err(|e| Error::io("read", base.place(&entry.path).as_path(), e))?;
-    let is_as_it_was = match &entry.kind {
-        EntryKind::File(file) => looks_as_recorded(file, &sidecar.stats.entries[nth], &stat),
-        _ => false,
-    };
-    Ok(if is_as_it_was { State::Unreadable } else { State::Edited })
+    let path = &sidecar.catalog.entries[nth].path;
+    match state_by_stat(sidecar, base, nth).0 {
+        State::Unreadable => {
+            let cause = base.stat(path).err().unwrap_or_else(|| std::io::Error::from_raw_os_error(libc::EIO));
+            Err(Error::io("read", base.place(path).as_path(), cause))
+        }
+        // It looks as it did, and what was read of it was not right, or not read.
+        State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
+            Ok(State::Unreadable)
+        }
+        state => Ok(state),
+    }
 }
 
 /// Recovery shards on their way back into the sidecar.
@@ -424,6 +436,15 @@ impl OwnShards {
             &context.settings,
             |at, piece| self.put(at, piece),
         )?;
+        if let OwnShards::Anew(..) = self {
+            // The generations before, whose areas it has: what they say of the files can be asked for by their roots.
+            for (of, metadata) in sidecar.metadata_before(&context.settings)? {
+                if let Some(area) = area_of(&of) {
+                    let put = |at: u64, piece: &[u8]| self.put(at, piece);
+                    metadata::write(metadata, of.geometry, of.layout, &area, &context.settings, put)?;
+                }
+            }
+        }
         match self {
             OwnShards::Left => Ok(()),
             OwnShards::InPlace(file, path) if context.settings.sync => {

@@ -83,6 +83,7 @@ impl Compare<'_> {
                 None => fates.push(Fate::New),
             }
         }
+        self.find_empty(&mut fates, &mut taken);
         let mut pool = Pool::new();
         for (nth, file) in self.old.catalog.files().filter(|(nth, file)| !taken[*nth] && file.size > 0) {
             pool.entry(file.size).or_default().push(nth as u32);
@@ -117,6 +118,24 @@ impl Compare<'_> {
         match &self.tree.entries[nth].kind {
             EntryKind::File(file) => file.size,
             _ => 0,
+        }
+    }
+
+    /// Empty files that stand where none stood are those that are gone, as far as there are any: they are all alike.
+    fn find_empty(&self, fates: &mut [Fate], taken: &mut [bool]) {
+        let is_gone = |of: &usize| {
+            let path = &self.old.catalog.entries[*of].path;
+            self.tree.entries.binary_search_by(|entry| entry.path.cmp(path)).is_err()
+        };
+        let empty = self.old.catalog.files().filter(|(_, file)| file.size == 0).map(|(of, _)| of);
+        let left: Vec<usize> = empty.filter(|of| !taken[*of] && is_gone(of)).collect();
+        let mut left = left.into_iter();
+        for (nth, fate) in fates.iter_mut().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+            if self.size(nth) == 0 && self.old_at(&self.tree.entries[nth].path).is_none() {
+                let Some(of) = left.next() else { return };
+                taken[of] = true;
+                *fate = Fate::Same(of as u32);
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use super::bits::Bits;
 use super::coding::{Coded, Coding};
 use super::error::SidecarError;
 use super::examine::margin;
+use super::journal::Journal;
 use super::metadata::{self, LOST};
 use super::plan::{self, Redundancy};
 use super::positions::Positions;
@@ -97,6 +98,10 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
         Some(end) if end <= old.len && old.shifts.is_empty() => end,
         _ => return Err(displaced),
     };
+    // What a repair has half mended has another time, and is no edit.
+    if Journal::of(&old)?.is_there() {
+        return Err(Error::at("update", job.output, SidecarError::RepairBegun));
+    }
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;

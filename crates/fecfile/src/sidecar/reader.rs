@@ -1,0 +1,368 @@
+//! Finds the pieces of metadata in a file, and restores the metadata from those that are left (docs/FORMAT.md, sections 17.4
+//! and 17.5).
+
+use super::generations::{Opened, PiecesFound, Seen, area_of};
+use crate::context::Settings;
+use crate::io::ReadAt;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, PIECE_MAGIC, Piece, piece_head_len};
+use fec_core::set::{PlanCache, Run, SetDecoder, tree_of_shard};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+
+/// By how many bytes the surroundings of pieces have moved: by the start of their area and their number. Empty if none
+/// has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shifts(BTreeMap<(u64, u64), i64>);
+
+impl Shifts {
+    /// Where a block of an area may stand, most likely first: at its place, or moved as the nearest pieces are on either
+    /// side.
+    pub(super) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
+        let at = area.block(nth, block).0;
+        let mut places = vec![at];
+        let [before, behind] = area.neighbours(nth);
+        let start = area.start;
+        let nearest = [self.0.range(..=(start, before)).next_back(), self.0.range((start, behind)..).next()];
+        for (_, by) in nearest.into_iter().flatten() {
+            let moved = at.checked_add_signed(*by);
+            places.extend(moved.filter(|place| !places.contains(place)));
+        }
+        places
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
+pub(super) type Found = HashMap<Generation, Places>;
+
+/// Where the pieces of an encoding are looked for.
+pub(super) enum Places {
+    /// Each where it belongs.
+    Expected,
+    /// Where their heads were found, by set and index.
+    Found(HashMap<(u32, u32), Vec<u64>>),
+}
+
+impl Places {
+    /// The places of a piece, which belongs at `expected`.
+    fn of<'a>(&'a self, key: (u32, u32), expected: &'a u64) -> &'a [u64] {
+        match self {
+            Places::Expected => std::slice::from_ref(expected),
+            Places::Found(places) => places.get(&key).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// How many pieces have a place, and where the first of these places is.
+    fn extent(&self, of: &Generation) -> (u64, u64) {
+        match self {
+            Places::Expected => (of.pieces(), of.layout.start),
+            Places::Found(places) => {
+                let first = places.values().flatten().min();
+                (places.len() as u64, first.copied().unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// Encodings that are told apart in one file: each takes no more memory than its piece takes of the file.
+const MOST_ENCODINGS: usize = 1 << 16;
+/// Places that are tried for one piece.
+const MOST_COPIES: usize = 64;
+
+/// Reads the pieces of a file.
+pub(super) struct Reader<'a> {
+    file: &'a File,
+    pub(super) len: u64,
+    /// The most bytes of metadata that are believed.
+    most: u64,
+    plans: PlanCache,
+    settings: &'a Settings,
+    /// Bytes that were hashed.
+    pub(super) work: Cell<u64>,
+    /// Encodings of which any piece is usable.
+    pub(super) links: RefCell<Vec<Generation>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(file: &'a File, meta: &Metadata, settings: &'a Settings) -> Reader<'a> {
+        Reader {
+            len: meta.len(),
+            // More than the file holds can only be holes.
+            most: meta.blocks().saturating_mul(512).max(1 << 20).min(meta.len()),
+            file,
+            plans: PlanCache::new(settings.backend),
+            settings,
+            work: Cell::new(0),
+            links: RefCell::default(),
+        }
+    }
+
+    /// The piece that stands at a place.
+    fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
+        let mut head = vec![0; HEADER_LEN];
+        self.file.read_exact_at(at, &mut head).ok()?;
+        let header = head.first_chunk().expect("it has that many bytes");
+        if !header.starts_with(&PIECE_MAGIC) {
+            return None;
+        }
+        let head_len = piece_head_len(header);
+        head.resize(head_len, 0);
+        self.file.read_exact_at(at + HEADER_LEN as u64, &mut head[HEADER_LEN..]).ok()?;
+        match Piece::parse(&head) {
+            Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
+            Ok(piece) => {
+                let (value, limit) =
+                    (piece.of.geometry.shape().set_bytes().into(), self.settings.max_memory.into());
+                if value > limit {
+                    rule.get_or_insert(FormatError::Limit {
+                        what: "the size of a set of the metadata",
+                        value,
+                        limit,
+                    });
+                }
+                None
+            }
+            Err(e) => {
+                // Another version is told only where nothing else is found.
+                if e.is_behind_checksum() || (rule.is_none() && matches!(e, FormatError::Version(_))) {
+                    *rule = Some(e);
+                }
+                None
+            }
+        }
+    }
+
+    fn is_possible(&self, of: &Generation) -> bool {
+        let shape = of.geometry.shape();
+        area_of(of).is_some()
+            && shape.capacity() <= self.most
+            && shape.set_bytes() <= self.settings.max_memory
+    }
+
+    /// The encodings whose pieces stand in their places, area behind area; and whether that is all of the file.
+    pub(super) fn by_place(&self, rule: &mut Option<FormatError>) -> (Found, bool) {
+        let mut found = Found::new();
+        let mut at = 0;
+        while at < self.len {
+            let Some((piece, _)) = self.head_at(at, rule) else { return (found, false) };
+            let Some(area) = area_of(&piece.of) else { return (found, false) };
+            let block = u64::from(piece.of.layout.block);
+            let end = area.len(block).and_then(|len| at.checked_add(len));
+            let is_next = area.start == at && found.len() < MOST_ENCODINGS;
+            let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
+            found.insert(piece.of, Places::Expected);
+            at = end;
+        }
+        (found, true)
+    }
+
+    /// The encodings of all pieces, wherever they stand.
+    pub(super) fn scan(&self, rule: &mut Option<FormatError>) -> std::io::Result<Found> {
+        const WINDOW: usize = 1 << 20;
+        let finder = memchr::memmem::Finder::new(&PIECE_MAGIC);
+        let mut found = Found::new();
+        let mut window = vec![0; WINDOW + PIECE_MAGIC.len() - 1];
+        let mut at = 0;
+        while at < self.len {
+            let mut filled = 0;
+            while filled < window.len() {
+                match self.file.read_at(at + filled as u64, &mut window[filled..]) {
+                    Ok(0) => break,
+                    Ok(n) => filled += n,
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    // What cannot be read is lost, and what is behind it is read.
+                    Err(_) => {
+                        let lost = (window.len() - filled).min(4096);
+                        window[filled..filled + lost].fill(0);
+                        filled += lost;
+                    }
+                }
+            }
+            for hit in finder.find_iter(&window[..filled]) {
+                let place = at + hit as u64;
+                if let Some((piece, _)) = self.head_at(place, rule)
+                    && (found.len() < MOST_ENCODINGS || found.contains_key(&piece.of))
+                {
+                    let places = found.entry(piece.of).or_insert_with(|| Places::Found(HashMap::new()));
+                    let Places::Found(places) = places else { continue };
+                    let copies = places.entry((piece.set, piece.index)).or_default();
+                    if copies.len() < MOST_COPIES && copies.last() != Some(&place) {
+                        copies.push(place);
+                    }
+                }
+            }
+            at += WINDOW as u64;
+        }
+        Ok(found)
+    }
+
+    /// Those that can be restored. The work is bounded: those with the most pieces come first.
+    pub(super) fn look_at_all(&self, found: &Found) -> std::io::Result<Vec<Seen>> {
+        let mut order: Vec<_> = found.iter().collect();
+        order.sort_by_key(|(of, places)| {
+            let (count, first) = places.extent(of);
+            (std::cmp::Reverse(count), first)
+        });
+        self.work.set(0);
+        self.links.take();
+        let is_only = order.len() == 1;
+        let mut seen = Vec::new();
+        for (of, places) in order {
+            let Some(opened) = self.restore(*of, places)? else { continue };
+            let (first, is_whole) = (opened.first, opened.pieces.intact == opened.pieces.all);
+            let parsed = opened.parse();
+            let root = parsed.as_ref().map(|parsed| parsed.root).map_err(Clone::clone);
+            let parsed = parsed.ok().filter(|_| is_only).map(Box::new);
+            seen.push(Seen { of: *of, first, is_whole, root, parsed });
+        }
+        Ok(seen)
+    }
+
+    /// Whether so many bytes more may be hashed: four times as many as there are, and a gigabyte (section 9.1).
+    fn may_hash(&self, bytes: u64) -> bool {
+        self.work.set(self.work.get().saturating_add(bytes));
+        self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)
+    }
+
+    /// Reads the body of a piece that is looked for at a place into `body`; returns X, if it leads there, and its proof.
+    fn prove(
+        &self,
+        of: &Generation,
+        (set, index): (u32, u32),
+        at: u64,
+        body: &mut [u8],
+    ) -> Option<(Digest, Vec<u8>)> {
+        let (piece, head) = self.head_at(at, &mut None)?;
+        let is_it = piece.of == *of && (piece.set, piece.index) == (set, index);
+        if !is_it || !self.may_hash(body.len() as u64) {
+            return None;
+        }
+        self.file.read_exact_at(at + of.head_len() as u64, body).ok()?;
+        let proof = piece.proof(&head).to_vec();
+        Some((tree_of_shard(&of.geometry, set, index, body, &proof)?, proof))
+    }
+
+    /// Notes an encoding of which a piece is usable.
+    fn note(&self, of: &Generation) {
+        let mut links = self.links.borrow_mut();
+        if !links.contains(of) {
+            links.push(*of);
+        }
+    }
+
+    /// The metadata of an encoding, if enough of its pieces are intact.
+    pub(super) fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
+        let shape = *of.geometry.shape();
+        let (k, n) = (shape.code.k(), shape.code.n());
+        let Some(area) = area_of(&of) else { return Ok(None) };
+        let mut body = vec![0; shape.shard_len];
+        if let Places::Found(found) = places
+            && found.len() < k * shape.sets as usize
+        {
+            let mut all = found.iter().flat_map(|(key, places)| places.iter().map(move |at| (*key, *at)));
+            let is_usable = |(tree, _): (Digest, Vec<u8>)| of.is_proved_by(&tree);
+            if all.any(|(key, at)| self.prove(&of, key, at, &mut body).is_some_and(is_usable)) {
+                self.note(&of);
+            }
+            return Ok(None);
+        }
+        let mut decoder = SetDecoder::for_payload(&shape);
+        let mut metadata = vec![0; of.geometry.payload_len() as usize];
+        let mut tree = None;
+        let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
+        let mut rule = None;
+        for set in 0..shape.sets {
+            let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
+            let mut intact = 0;
+            for index in 0..n as u32 {
+                let expected = area.piece(of.ordinal(set, index), of.layout.block.into());
+                let mut is_there = false;
+                for &at in places.of((set, index), &expected) {
+                    let Some((leads_to, proof)) = self.prove(&of, (set, index), at, &mut body) else {
+                        continue;
+                    };
+                    let is_proved = match &tree {
+                        Some(tree) => *tree == leads_to,
+                        None => of.is_proved_by(&leads_to),
+                    };
+                    if is_proved {
+                        self.note(&of);
+                        tree = Some(leads_to);
+                        is_there = at == expected;
+                        intact += 1;
+                        // Recovery shards only as long as they are needed.
+                        if (index as usize) < k || proved.len() < k {
+                            proved.push((index, body.clone(), proof));
+                        }
+                        break;
+                    }
+                }
+                if !is_there {
+                    pieces.displaced.push(of.ordinal(set, index));
+                }
+            }
+            pieces.intact += intact;
+            pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
+            let Some(tree) = tree else { return Ok(None) };
+            if proved.len() < k {
+                return Ok(None);
+            }
+            let mut put = |index: usize, row: &[u8]| {
+                let at = of.geometry.shard_offset(set, index) as usize;
+                let len = of.geometry.shard_payload(set, index);
+                metadata[at.min(of.geometry.payload_len() as usize)..][..len].copy_from_slice(&row[..len]);
+                if row[len..].iter().any(|byte| *byte != 0) {
+                    rule = Some(FormatError::Catalog("what is behind its end is not zero"));
+                }
+            };
+            if proved.iter().take(k).all(|(index, ..)| (*index as usize) < k) {
+                proved.iter().take(k).for_each(|(index, row, _)| put(*index as usize, row));
+                continue;
+            }
+            let mut reading = decoder.begin(&of.geometry, &tree, set);
+            for (index, row, proof) in &proved {
+                reading.slot(*index).copy_from_slice(row);
+                reading.check(*index, &[proof], Run::default());
+            }
+            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else {
+                rule = Some(FormatError::Catalog("it is not a codeword"));
+                continue;
+            };
+            (0..k).for_each(|index| put(index, decoded.row(index as u32)));
+        }
+        let (_, first) = places.extent(&of);
+        Ok(Some(Opened { of, rule, first, metadata, pieces }))
+    }
+}
+
+/// How the surroundings of pieces have moved: of those of a generation, and of those before it whose areas it still has.
+pub(super) fn shifts(found: &Found, meant: &Generation, catalog: &Catalog) -> Shifts {
+    let mut shifts = BTreeMap::new();
+    for (of, places) in found {
+        let Some(area) = area_of(of) else { continue };
+        let (last, before) = catalog.areas.split_last().expect("a catalog has an area");
+        if !(of == meant || (area != *last && before.contains(&area))) {
+            continue;
+        }
+        let Places::Found(places) = places else { continue };
+        for ((set, index), places) in places {
+            let ordinal = of.ordinal(*set, *index);
+            let expected = area.piece(ordinal, of.layout.block.into());
+            let at = if places.contains(&expected) { expected } else { places[0] };
+            shifts.insert((area.start, ordinal), at as i64 - expected as i64);
+        }
+    }
+    if shifts.values().all(|by| *by == 0) {
+        shifts.clear();
+    }
+    Shifts(shifts)
+}
