@@ -172,7 +172,7 @@ class Round:
         elif do == "rename":
             os.rename(path, self.path(self.fresh()))
         elif do == "folder":
-            folders = [x for x in self.keys("folder")]
+            folders = self.keys("folder")
             if folders:
                 folder, to = rng.choice(folders), b"moved%d" % rng.randrange(10 ** 6)
                 os.rename(self.path(folder), self.path(to))
@@ -343,7 +343,8 @@ class Round:
             need.update(shards)
             if any(spare[s] < n for s, n in need.items()):
                 return False
-            spare.subtract(need) if isinstance(spare, collections.Counter) else [spare.__setitem__(s, spare[s] - n) for s, n in need.items()]
+            for s, n in need.items():
+                spare[s] -= n
             lost.update(positions)
             return True
 

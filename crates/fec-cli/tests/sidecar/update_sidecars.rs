@@ -34,7 +34,7 @@ fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
     // All between its pieces are recovery blocks of the first bytes of `d/new`.
     let third = arena.read("d.fecp");
     let starts = |at: &usize| third[*at..].starts_with(b"\x89fecP\r\n\x1a");
-    let last = (0..second - 8).filter(starts).next_back().unwrap();
+    let last = (0..second - 8).rfind(starts).unwrap();
     (1..40).for_each(|nth| flip(&arena.path("d.fecp"), (last - nth * 1000) as u64));
     let output = arena.run(["repair", "d.fecp", "--no-sync"]);
     expect(&output, 0);
