@@ -250,13 +250,13 @@ fn actions(
             left.push(nth);
             continue;
         }
-        let is_ours = matches!(report.state, State::Edited | State::Shifted)
-            && journal.has_begun(nth, base, &entries[nth].path)?;
         let state = match report.state {
             // What could not be looked at at first may have been edited.
             State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
             state => state,
         };
+        let is_ours = matches!(state, State::Edited | State::Shifted)
+            && journal.has_begun(nth, base, &entries[nth].path)?;
         actions[nth] = match (state, &entries[nth].kind) {
             (State::Intact, _) => Action::Leave,
             (State::Missing, _) => Action::Make { replace: false },
