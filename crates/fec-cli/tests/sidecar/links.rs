@@ -107,6 +107,26 @@ fn a_file_with_two_names_keeps_them() {
     arena.nothing_temporary();
 }
 
+/// The first name was moved, and is left where it is; the second is gone. What is beside them is mended all the same.
+#[test]
+fn a_name_of_a_file_that_was_moved_hinders_nothing() {
+    let arena = Arena::new();
+    furnish(&arena);
+    fs::hard_link(arena.path("d/small"), arena.path("d/zoo")).unwrap();
+    protect(&arena, &["d"]);
+    let before = tree(&arena.path("d"));
+    fs::rename(arena.path("d/small"), arena.path("d/moved")).unwrap();
+    fs::remove_file(arena.path("d/zoo")).unwrap();
+    flip(&arena.path("d/large"), 5);
+    let output = arena.run(["repair", "d.fecp"]);
+    assert!([0, 1].contains(&common::code(&output)), "{}", text(&output.stderr));
+    assert_eq!(arena.read("d/large"), payload(1, 20_481));
+    arena.expect(["repair", "d.fecp", "--revert"], 0);
+    fs::remove_file(arena.path("d/moved")).ok();
+    assert!(tree(&arena.path("d")) == before);
+    arena.nothing_temporary();
+}
+
 /// Whatever stands now where the first name was: the second has the bytes of old, and perhaps the only ones.
 #[test]
 fn a_name_keeps_its_bytes_when_the_other_is_edited() {

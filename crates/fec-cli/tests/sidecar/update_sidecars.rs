@@ -22,6 +22,25 @@ fn a_repair_keeps_the_generations_before() {
     }
 }
 
+/// What served files of which nothing is left cannot be computed again, and need not be.
+#[test]
+fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
+    let (arena, _) = protected(&[]);
+    arena.write("d/new", &payload(33, 3 * BLOCK));
+    appended(&arena, &[]);
+    let second = arena.read("d.fecp").len();
+    edit(&arena.path("d/new"), &payload(34, 3 * BLOCK));
+    appended(&arena, &[]);
+    // All between its pieces are recovery blocks of the first bytes of `d/new`.
+    let third = arena.read("d.fecp");
+    let starts = |at: &usize| third[*at..].starts_with(b"\x89fecP\r\n\x1a");
+    let last = (0..second - 8).rfind(starts).unwrap();
+    (1..40).for_each(|nth| flip(&arena.path("d.fecp"), (last - nth * 1000) as u64));
+    let output = arena.run(["repair", "d.fecp", "--no-sync"]);
+    expect(&output, 0);
+    is_protected(&arena);
+}
+
 /// The nearest piece of which there is a header tells how far a block has moved, be it one of the next generation.
 #[test]
 fn pieces_of_any_area_tell_where_blocks_are() {
