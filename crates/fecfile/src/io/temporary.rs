@@ -132,6 +132,12 @@ impl Appended {
         self.file.write_all_at(bytes, offset)
     }
 
+    /// Gives the file a length, as [`put`](Appended::put) puts bytes.
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
+        let _list = pending();
+        self.file.set_len(len)
+    }
+
     /// Keeps what was appended.
     pub fn commit(self) {
         pending().retain(|pending| !pending.is_file(&self.file));

@@ -48,7 +48,7 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
         Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context)?;
     let mut found = RecoveryFound::new(recovery);
     if scope != Scope::Quick {
-        let looks = Recovery { sidecar, meter: meter.as_ref() };
+        let looks = Recovery::new(sidecar, &positions, meter.as_ref());
         looks.look_at(&looks.jobs(), None, &mut found, context);
     }
     meter.finish();

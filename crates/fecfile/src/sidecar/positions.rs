@@ -4,8 +4,8 @@ use super::bits::Bits;
 use super::moved::Moved;
 use crate::io::ReadAt;
 use crate::io::base::Base;
-use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::{Entry, EntryKind};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -44,10 +44,14 @@ pub(super) struct Positions {
 
 impl Positions {
     pub(super) fn of(catalog: &Catalog) -> Positions {
-        let block = u64::from(catalog.block);
+        Positions::of_entries(&catalog.entries, catalog.block.into())
+    }
+
+    /// Those of some entries, with so many bytes in a block.
+    pub(super) fn of_entries(entries: &[Entry], block: u64) -> Positions {
         let mut spans = Vec::new();
-        for (nth, file) in catalog.files() {
-            let entry = nth as u32;
+        for (entry, of) in (0..).zip(entries) {
+            let EntryKind::File(file) = &of.kind else { continue };
             let mut offset = 0;
             for run in &file.runs {
                 let (at, len) = (run.start * block, run.count * block);

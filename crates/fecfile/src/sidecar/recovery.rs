@@ -3,6 +3,8 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::hashing::plain_digests;
+use super::metadata::LOST;
+use super::positions::Positions;
 use crate::context::{Context, Meter};
 use crate::io::ReadAt;
 use crate::stages::{self, Stage};
@@ -15,8 +17,36 @@ use std::time::Instant;
 
 /// Looks at the recovery shards.
 pub(super) struct Recovery<'a> {
-    pub(super) sidecar: &'a Sidecar,
-    pub(super) meter: &'a dyn Meter,
+    sidecar: &'a Sidecar,
+    meter: &'a dyn Meter,
+    serves: Bits,
+}
+
+/// The recovery shards that serve anything: all but those of sets whose originals are gone, which nobody could compute or
+/// would miss.
+pub(super) fn serving(sidecar: &Sidecar, positions: &Positions) -> Bits {
+    let catalog = &sidecar.catalog;
+    let covered = positions.covered(catalog.positions());
+    let mut serves = Bits::new(catalog.groups.iter().map(|group| group.recovery()).sum());
+    let (mut first, mut first_recovery) = (0, 0);
+    for (nth, group) in catalog.groups.iter().enumerate() {
+        let sets = u64::from(group.sets);
+        let (mut lives, mut has_lost) = (vec![false; sets as usize], vec![false; sets as usize]);
+        for index in 0..group.positions() {
+            let set = (index % sets) as usize;
+            lives[set] |= covered.get(first + index);
+            has_lost[set] |= sidecar.position_digest(nth, index) == LOST;
+        }
+        for index in 0..group.recovery() {
+            let set = (index % sets) as usize;
+            if lives[set] || !has_lost[set] {
+                serves.set(first_recovery + index);
+            }
+        }
+        first += group.positions();
+        first_recovery += group.recovery();
+    }
+    serves
 }
 
 /// Recovery shards of a group that are looked at in one go.
@@ -51,7 +81,11 @@ impl RecoveryFound {
     }
 }
 
-impl Recovery<'_> {
+impl<'a> Recovery<'a> {
+    pub(super) fn new(sidecar: &'a Sidecar, positions: &Positions, meter: &'a dyn Meter) -> Recovery<'a> {
+        Recovery { sidecar, meter, serves: serving(sidecar, positions) }
+    }
+
     /// All of them.
     pub(super) fn jobs(&self) -> Vec<RecoveryJob> {
         /// Bytes that are read and hashed at a time: they stay in the cache on the way.
@@ -119,7 +153,7 @@ impl Recovery<'_> {
             let wrong = (range.start..).zip(found).filter(|(shard, digest)| {
                 *digest != self.sidecar.recovery_digest(nth, *shard) || unread.contains(shard)
             });
-            for (shard, _) in wrong {
+            for (shard, _) in wrong.filter(|(shard, _)| self.serves.get(before + shard)) {
                 let elsewhere = self.find(nth, shard).is_some();
                 let mut found = lock(&wrong_ones);
                 if elsewhere { found.displaced.set(before + shard) } else { found.erased.set(before + shard) }

@@ -10,7 +10,7 @@ use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
-use super::recovery::read_recovery;
+use super::recovery::{read_recovery, serving};
 use super::targets::{Action, Targets, remove_old_rooms};
 use super::undo;
 use crate::context::Context;
@@ -242,11 +242,16 @@ fn actions(
     for report in &found.entries {
         let nth = report.entry;
         // A further name of a file whose first name somebody gave to another: what stands at it may be all that is left.
-        let is_of_edited = match entries[nth].kind {
-            EntryKind::HardLink(of) => report.state != State::Missing && left.contains(&(of as usize)),
+        // And nothing becomes a name of a file that stands elsewhere.
+        let is_of_left = match entries[nth].kind {
+            EntryKind::HardLink(of) => left.binary_search(&(of as usize)).is_ok_and(|_| {
+                let at = found.entries.binary_search_by_key(&(of as usize), |report| report.entry);
+                let was_moved = at.is_ok_and(|at| found.entries[at].state == State::Moved);
+                report.state != State::Missing || was_moved
+            }),
             _ => false,
         };
-        if is_of_edited || left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
+        if is_of_left || left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
             left.push(nth);
             continue;
         }
@@ -372,6 +377,7 @@ impl OwnShards {
             old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
             let mut owed = HashSet::new();
+            let serves = serving(sidecar, &Positions::of(&sidecar.catalog));
             let block = u64::from(sidecar.catalog.block);
             for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
                 let area = &sidecar.catalog.areas[group.area as usize];
@@ -381,6 +387,7 @@ impl OwnShards {
                     }
                     match read_recovery(sidecar, nth, shard) {
                         Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
+                        None if !serves.get(first + shard) => {}
                         // It was there when all was looked at.
                         None => {
                             found.recovery_erased.set(first + shard);

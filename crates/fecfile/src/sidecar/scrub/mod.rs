@@ -86,7 +86,7 @@ pub fn scrub(
     let total = sidecar.catalog.files_len();
     let meter = context.meter("scrub", how.sample.is_none().then_some(total));
     let files = Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope: Scope::Part };
-    let recovery = Recovery { sidecar, meter: meter.as_ref() };
+    let recovery = Recovery::new(sidecar, &positions, meter.as_ref());
     let survey = files.survey();
     let recovery_total = sidecar.catalog.groups.iter().map(|group| group.recovery()).sum();
     let mut run = Run {

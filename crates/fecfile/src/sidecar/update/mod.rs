@@ -35,9 +35,10 @@ use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
-use place::{Expected, Placed, Tails};
+use place::{Expected, Lives, Placed, Tails};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 
 /// What an update did.
 #[derive(Clone, Debug)]
@@ -201,18 +202,33 @@ impl Update<'_> {
         if self.job.sha256 && !has_sha256 {
             return self.anew(Anew::Sha256, true);
         }
-        let size = |nth: usize| match &self.found.tree.entries[nth].kind {
-            EntryKind::File(file) => file.size,
-            _ => 0,
-        };
-        let tails = Tails::of(old, &self.found.base, &self.fates, &size);
-        let displaced = self.check_displaced(&tails)?;
-        let mut entries = std::mem::take(&mut self.found.tree.entries);
         if has_sha256 {
-            make_room_for_sha256(&mut entries, |nth| !matches!(self.fates[nth], Fate::Same(_)));
+            let fates = &self.fates;
+            make_room_for_sha256(&mut self.found.tree.entries, |nth| !matches!(fates[nth], Fate::Same(_)));
         }
-        let placed = place::place(&old.catalog, entries, &self.fates, &tails, &displaced);
-        let Placed { entries, positions, expected } = placed;
+        let mut weak = Vec::new();
+        let mut digests = old.digests().to_vec();
+        let Placed { entries, positions, expected } = loop {
+            let size = |nth: usize| match &self.found.tree.entries[nth].kind {
+                EntryKind::File(file) => file.size,
+                _ => 0,
+            };
+            let tails = Tails::of(old, &self.found.base, &self.fates, &size, &weak);
+            let displaced = self.check_displaced(&tails)?;
+            let entries = std::mem::take(&mut self.found.tree.entries);
+            let placed = place::place(old, entries, &self.fates, &tails, &displaced, &weak);
+            let lives = Lives::of(old, &placed);
+            if lives.weak.is_empty() {
+                lives.mark_lost(old, &mut digests);
+                break placed;
+            }
+            self.found.tree.entries = placed.entries;
+            // What is left in a few weak groups goes to the new one; of many it is as well to make everything anew.
+            if !weak.is_empty() || lives.in_weak * 8 > lives.all {
+                return self.anew(Anew::Weak(lives.weak_sets), has_sha256);
+            }
+            weak = lives.weak;
+        };
         let way = self.found.way();
         if positions == 0 && self.is_same(&entries, &way) {
             return self.nothing();
@@ -223,12 +239,9 @@ impl Update<'_> {
             groups: old.catalog.groups.clone(),
             entries,
         };
-        let mut digests = old.digests().to_vec();
-        let weak = place::mark_lost(old, &catalog, positions, &mut digests);
-        let is_small = plan::block_len(catalog.files_len()) > 2 * catalog.block;
-        if weak > 0 || is_small {
+        if plan::block_len(catalog.files_len()) > 2 * catalog.block {
             self.found.tree.entries = catalog.entries;
-            return self.anew(if weak > 0 { Anew::Weak(weak) } else { Anew::SmallBlocks }, has_sha256);
+            return self.anew(Anew::SmallBlocks, has_sha256);
         }
         let redundancy = self.redundancy();
         let lives = catalog.files_len().div_ceil(block).max(positions);
@@ -302,6 +315,8 @@ impl Update<'_> {
             false => Ok(()),
         };
         sync()?;
+        // Whatever of the pieces is there when it is ended on the way, they are where they belong.
+        out.set_len(new_len).map_err(fail)?;
         metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
         sync()?;
         out.commit();
@@ -344,23 +359,36 @@ impl Update<'_> {
         expected: &HashMap<usize, Expected>,
         coded: &Coded,
     ) -> Result<()> {
+        let mut rotten = Vec::new();
         for (nth, expected) in expected {
-            let EntryKind::File(file) = &catalog.entries[*nth].kind else { continue };
+            let entry = &catalog.entries[*nth];
+            let EntryKind::File(file) = &entry.kind else { continue };
             let mut check = PlainHasher::new(HashKind::Blake3);
-            let new = file.runs.iter().filter(|run| run.start + run.count > first);
-            for run in new {
-                let start = run.start.max(first) - first;
-                let digests = &coded.digests[start as usize..(run.start + run.count - first) as usize];
-                check.update(digests.as_flattened());
+            let (mut before, mut is_rotten) = (0, false);
+            for run in &file.runs {
+                for at in (0..run.count).filter(|at| run.start + at >= first) {
+                    let digest = coded.digests[(run.start + at - first) as usize];
+                    match expected.displaced.get(&(before + at)) {
+                        // It is what it was, unless it rotted.
+                        Some(was) => is_rotten |= *was != digest,
+                        None => check.update(&digest),
+                    }
+                }
+                before += run.count;
             }
-            let is_same_tail = expected.tail == coded.tails[*nth];
             let found = check.finish();
-            if !is_same_tail || expected.check.is_some_and(|sum| sum != found) {
-                let place = self.found.base.place(&catalog.entries[*nth].path);
+            if expected.tail != coded.tails[*nth] || expected.check.is_some_and(|sum| sum != found) {
+                let place = self.found.base.place(&entry.path);
                 return Err(Error::at("read", place.as_path(), ErrorKind::Changed));
             }
+            if is_rotten {
+                rotten.push(entry.path.to_vec());
+            }
         }
-        Ok(())
+        match rotten.is_empty() {
+            true => Ok(()),
+            false => Err(Error::at("update", self.job.output, SidecarError::Rotten(rotten))),
+        }
     }
 
     /// Whether all entries are what they were, and those that are no folders have the times that they had.
@@ -375,13 +403,30 @@ impl Update<'_> {
 
     /// Nothing has changed.
     fn nothing(self) -> Result<Updated> {
-        if self.old.len > self.end {
-            // What an update left that was ended on the way.
-            let file = OpenOptions::new().write(true).open(self.job.output);
-            let cut = file.and_then(|file| file.set_len(self.end));
-            cut.map_err(|e| Error::io("write", self.job.output, e))?;
-        }
         let old = self.old;
+        let fail = |e| Error::io("write", self.job.output, e);
+        let open = || OpenOptions::new().write(true).open(self.job.output);
+        if old.len > self.end {
+            // What an update left that was ended on the way.
+            open().and_then(|file| file.set_len(self.end)).map_err(fail)?;
+        }
+        if old.pieces.intact < old.pieces.all {
+            // It was ended between its pieces, or some have been damaged since.
+            let file = open().map_err(fail)?;
+            let area = old.catalog.areas[old.catalog.areas.len() - 1];
+            let put = |at: u64, piece: &[u8]| file.write_all_at(piece, at).map_err(fail);
+            metadata::write(
+                old.metadata(),
+                old.of.geometry,
+                old.of.layout,
+                &area,
+                &self.context.settings,
+                put,
+            )?;
+            if self.context.settings.sync {
+                file.sync_data().map_err(fail)?;
+            }
+        }
         let margin = one_piece(&old.catalog, old.digests());
         let report = self.found.report(&old.catalog, old.root(), margin);
         Ok(self.counts.report(report, old.generation(), false, None, 0))

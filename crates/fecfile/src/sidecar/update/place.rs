@@ -1,6 +1,7 @@
 //! Which byte is which shard after an update: what is as it was keeps its position, and the rest gets new ones behind all
 //! others.
 
+use super::super::bits::Bits;
 use super::super::hashing::plain_digests;
 use super::super::metadata::{LOST, NOTHING, Sidecar};
 use super::super::plan::Bins;
@@ -23,8 +24,14 @@ pub(super) struct Tails {
 }
 
 impl Tails {
-    /// Looks which positions with packed bytes have lost some of them.
-    pub(super) fn of(old: &Sidecar, base: &Base, fates: &[Fate], sizes: &dyn Fn(usize) -> u64) -> Tails {
+    /// Looks which positions with packed bytes have lost some of them, or are given up.
+    pub(super) fn of(
+        old: &Sidecar,
+        base: &Base,
+        fates: &[Fate],
+        sizes: &dyn Fn(usize) -> u64,
+        weak: &[Range<u64>],
+    ) -> Tails {
         let catalog = &old.catalog;
         let block = u64::from(catalog.block);
         let positions = Positions::of(catalog);
@@ -58,7 +65,8 @@ impl Tails {
         for (nth, fate) in fates.iter().enumerate() {
             let is_displaced = |of: u32| {
                 let file = file(catalog, of);
-                file.tail_len(block) > 0 && broken.contains(&(file.tail / block))
+                let position = file.tail / block;
+                file.tail_len(block) > 0 && (broken.contains(&position) || is_in(weak, position))
             };
             match fate {
                 Fate::Same(of) if is_displaced(*of) => tails.displaced.push((nth, *of)),
@@ -77,6 +85,8 @@ impl Tails {
 pub(super) struct Expected {
     /// The hash over the digests of the new blocks, if some of the file's blocks are old.
     pub(super) check: Option<Digest>,
+    /// Old blocks that get new positions, by number, with their digests.
+    pub(super) displaced: HashMap<u64, ShortDigest>,
     /// The tail.
     pub(super) tail: Option<Digest>,
 }
@@ -90,14 +100,22 @@ pub(super) struct Placed {
     pub(super) expected: HashMap<usize, Expected>,
 }
 
-/// Gives all bytes of files their places. `displaced` are the tails of files that are what they were, by entry.
+/// Whether a position lies in one of some ranges.
+fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&position))
+}
+
+/// Gives all bytes of files their places. `displaced` are the tails of files that are what they were, by entry; nothing is
+/// left in the positions `weak`.
 pub(super) fn place(
-    old: &Catalog,
+    sidecar: &Sidecar,
     mut entries: Vec<Entry>,
     fates: &[Fate],
     tails: &Tails,
     displaced: &HashMap<usize, Option<Digest>>,
+    weak: &[Range<u64>],
 ) -> Placed {
+    let old = &sidecar.catalog;
     let block = u64::from(old.block);
     let first = old.positions();
     let mut next = first;
@@ -108,20 +126,34 @@ pub(super) fn place(
         match fate {
             Fate::NoFile => {}
             Fate::Same(of) => {
-                *new = FileEntry { is_executable: new.is_executable, ..file(old, *of).clone() };
-                if let Some(tail) = displaced.get(&nth) {
-                    expected.insert(nth, Expected { check: None, tail: *tail });
+                let was = file(old, *of);
+                *new = FileEntry { is_executable: new.is_executable, ..was.clone() };
+                let mut expect =
+                    Expected { tail: displaced.get(&nth).copied().flatten(), ..Expected::default() };
+                if was.runs.iter().any(|run| touches(weak, run)) {
+                    let all = std::iter::once(0..whole);
+                    new.runs = runs(was, all, whole, &mut next, weak, |nth| {
+                        expect
+                            .displaced
+                            .extend(sidecar.digests_of_file(was, nth).next().map(|was| (nth, was)));
+                    });
+                }
+                if displaced.contains_key(&nth) || !expect.displaced.is_empty() {
+                    expected.insert(nth, expect);
                 }
             }
             Fate::Changed(of, read) => {
                 let was = file(old, *of);
                 new.blake3 = read.digest;
-                new.runs = runs(was, &read.kept, whole, &mut next);
+                let mut expect = Expected::default();
+                new.runs = runs(was, read.kept.iter().cloned(), whole, &mut next, weak, |nth| {
+                    expect.displaced.extend(sidecar.digests_of_file(was, nth).next().map(|was| (nth, was)));
+                });
                 if tails.kept.contains(&nth) {
                     new.tail = was.tail;
                 }
                 let tail = read.tail.filter(|_| !tails.kept.contains(&nth));
-                expected.insert(nth, Expected { check: Some(read.check), tail });
+                expected.insert(nth, Expected { check: Some(read.check), tail, ..expect });
             }
             Fate::New if whole > 0 => {
                 new.runs = vec![Run { start: next, count: whole }];
@@ -147,15 +179,28 @@ pub(super) fn place(
     Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
 }
 
-/// The runs of a file of so many whole blocks, of which those that are `kept` stay where they were.
-fn runs(was: &FileEntry, kept: &[Range<u64>], whole: u64, next: &mut u64) -> Vec<Run> {
+/// Whether any position of a run lies in one of some ranges.
+fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
+    ranges.iter().any(|range| range.start < run.start + run.count && run.start < range.end)
+}
+
+/// The runs of a file of so many whole blocks, of which those that are `kept` stay where they were, but for those in `weak`
+/// positions, whose numbers are told to `displace`.
+fn runs(
+    was: &FileEntry,
+    kept: impl Iterator<Item = Range<u64>>,
+    whole: u64,
+    next: &mut u64,
+    weak: &[Range<u64>],
+    mut displace: impl FnMut(u64),
+) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut push = |start: u64, count: u64| match runs.last_mut() {
         Some(last) if last.start + last.count == start => last.count += count,
         _ => runs.push(Run { start, count }),
     };
     let mut at = 0;
-    for range in kept.iter().cloned().chain(std::iter::once(whole..whole)) {
+    for range in kept.chain(std::iter::once(whole..whole)) {
         if at < range.start {
             push(*next, range.start - at);
             *next += range.start - at;
@@ -165,7 +210,20 @@ fn runs(was: &FileEntry, kept: &[Range<u64>], whole: u64, next: &mut u64) -> Vec
         for run in &was.runs {
             let (start, end) = (range.start.max(before), range.end.min(before + run.count));
             if start < end {
-                push(run.start + (start - before), end - start);
+                let old = Run { start: run.start + (start - before), count: end - start };
+                if !touches(weak, &old) {
+                    push(old.start, old.count);
+                } else {
+                    for nth in 0..old.count {
+                        if is_in(weak, old.start + nth) {
+                            displace(start + nth);
+                            push(*next, 1);
+                            *next += 1;
+                        } else {
+                            push(old.start + nth, 1);
+                        }
+                    }
+                }
             }
             before += run.count;
         }
@@ -174,33 +232,60 @@ fn runs(was: &FileEntry, kept: &[Range<u64>], whole: u64, next: &mut u64) -> Vec
     runs
 }
 
-/// Marks what is gone of the old positions as lost, in the digests of all old shards, where the files of `catalog` take
-/// `new` positions more; returns how many sets there are that
-/// have lost more than a quarter of their recovery shards so, and still have something to protect.
-pub(super) fn mark_lost(old: &Sidecar, catalog: &Catalog, new: u64, digests: &mut [ShortDigest]) -> u64 {
-    let covered = Positions::of(catalog).covered(old.catalog.positions() + new);
-    let mut weak = 0;
-    let (mut first, mut first_digest) = (0, 0);
-    for group in &old.catalog.groups {
-        let mut sets = vec![(0u64, false); group.sets as usize];
-        for index in 0..group.positions() {
-            let digest = &mut digests[(first_digest + index) as usize];
-            let set = &mut sets[(index % u64::from(group.sets)) as usize];
-            match covered.get(first + index) {
-                true => set.1 = true,
-                false if *digest == NOTHING => {}
-                false => {
-                    *digest = LOST;
-                    set.0 += 1;
+/// What is left in the old groups.
+pub(super) struct Lives {
+    covered: Bits,
+    /// Positions with anything in them, the new ones too.
+    pub(super) all: u64,
+    /// Those of them in weak groups.
+    pub(super) in_weak: u64,
+    /// Sets that would have lost more than a quarter of their recovery shards to what is gone, and have something left.
+    pub(super) weak_sets: u64,
+    /// The positions of the groups that they are in.
+    pub(super) weak: Vec<Range<u64>>,
+}
+
+impl Lives {
+    pub(super) fn of(old: &Sidecar, placed: &Placed) -> Lives {
+        let total = old.catalog.positions() + placed.positions;
+        let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
+        let mut lives = Lives { all: covered.count(), covered, in_weak: 0, weak_sets: 0, weak: Vec::new() };
+        let mut first = 0;
+        for (nth, group) in old.catalog.groups.iter().enumerate() {
+            let mut sets = vec![(0u64, 0u64); group.sets as usize];
+            for index in 0..group.positions() {
+                let set = &mut sets[(index % u64::from(group.sets)) as usize];
+                match lives.covered.get(first + index) {
+                    true => set.1 += 1,
+                    false => set.0 += u64::from(old.position_digest(nth, index) != NOTHING),
                 }
             }
+            let m = group.code.m() as u64;
+            let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
+            if weak > 0 {
+                lives.weak_sets += weak;
+                lives.in_weak += sets.iter().map(|(_, left)| left).sum::<u64>();
+                lives.weak.push(first..first + group.positions());
+            }
+            first += group.positions();
         }
-        let m = group.code.m() as u64;
-        weak += sets.iter().filter(|(lost, lives)| *lives && 4 * lost > m).count() as u64;
-        first += group.positions();
-        first_digest += group.positions() + group.recovery();
+        lives
     }
-    weak
+
+    /// Marks what is gone of the old positions as lost, in the digests of all old shards.
+    pub(super) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
+        let (mut first, mut first_digest) = (0, 0);
+        for group in &old.catalog.groups {
+            for index in 0..group.positions() {
+                let digest = &mut digests[(first_digest + index) as usize];
+                if !self.covered.get(first + index) && *digest != NOTHING {
+                    *digest = LOST;
+                }
+            }
+            first += group.positions();
+            first_digest += group.positions() + group.recovery();
+        }
+    }
 }
 
 /// The anchors of all files: those of old blocks from the old sidecar, and those of new ones from `coded`, by position.
