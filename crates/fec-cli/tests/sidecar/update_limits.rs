@@ -327,6 +327,14 @@ fn a_root_has_to_be_that_of_the_sidecar() {
     arena.write("root", new.as_bytes());
     report(&arena, &["--root", "@root"]);
     is_protected(&arena);
+    // That of a generation before is not the one that it has now, and nothing of the newer is cut off.
+    edit(&arena.path(note(3)), b"edited once more");
+    for before in [&old, new] {
+        refused(&arena, &["--root", before], 5, "");
+        let kept = arena.read("d.fecp");
+        arena.run(["repair", "d.fecp", "--root", before]);
+        assert!(arena.read("d.fecp") == kept);
+    }
     // A sidecar of before does not have it.
     arena.write("d.fecp", &first);
     refused(&arena, &["--root", &"08".repeat(32)], 5, "");

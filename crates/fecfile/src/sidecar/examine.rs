@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::base::Base;
 use crate::io::temporary::parent;
+use crate::names::hex;
 use fec_core::format::sidecar::catalog::Catalog;
 use std::path::Path;
 
@@ -93,7 +94,12 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
         ));
     }
     let end = sidecar.expected_len();
-    if end != Some(sidecar.len) {
+    if let Some(newest) = sidecar.replaced_by {
+        damage.push(format!(
+            "it was asked for by its root; a newer generation stands behind it, with root {}",
+            hex(&newest)
+        ));
+    } else if end != Some(sidecar.len) {
         damage.push(format!("it has {} bytes and should have {}", sidecar.len, end.unwrap_or(0)));
     }
     damage

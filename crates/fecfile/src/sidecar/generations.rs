@@ -168,7 +168,7 @@ pub(super) fn choose(
 }
 
 /// All that generations replace: those before them, through others of which any piece is usable.
-fn ancestors(of: Vec<Generation>, links: &[Generation]) -> HashSet<Digest> {
+pub(super) fn ancestors(of: Vec<Generation>, links: &[Generation]) -> HashSet<Digest> {
     let by_root: HashMap<Digest, &Generation> = links.iter().map(|link| (link.root, link)).collect();
     let mut found = HashSet::new();
     for mut now in of {

@@ -3,7 +3,7 @@
 
 use super::error::SidecarError;
 pub(super) use super::generations::{LOST, NOTHING};
-use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
+use super::generations::{Opened, Parsed, PiecesFound, Seen, ancestors, area_of, broken, choose};
 use super::reader::{Found, Reader, Shifts, shifts};
 use super::tree::fingerprint_of;
 use crate::context::Settings;
@@ -90,6 +90,8 @@ pub struct Sidecar {
     pub(super) shifts: Shifts,
     /// A greater generation, of which there are pieces and too few of them.
     pub(super) newer: Option<u64>,
+    /// The root of the newest generation, if this one was asked for and is not the newest.
+    pub(super) replaced_by: Option<Digest>,
     /// The generations before that its areas are of, as far as there are pieces of them.
     older: Vec<Generation>,
 }
@@ -121,7 +123,10 @@ impl Sidecar {
             return Err(at(SidecarError::NotFound(rule)));
         }
         let broken = broken(&seen, rule);
-        let chosen = choose(seen, &reader.links.take(), wanted).map_err(|error| match (error, broken) {
+        let links = reader.links.take();
+        let counting: Vec<(Generation, Digest)> =
+            seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();
+        let chosen = choose(seen, &links, wanted).map_err(|error| match (error, broken) {
             (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
                 at(SidecarError::Invalid(rule))
             }
@@ -144,7 +149,15 @@ impl Sidecar {
         let digests = metadata.split_off(digests_at);
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
         let generation = of.layout.generation;
-        let newer = found.keys().map(|of| of.layout.generation).filter(|other| *other > generation).max();
+        let is_newer = |other: &&Generation| other.layout.generation > generation;
+        let replaced_by = counting
+            .iter()
+            .filter(|(other, _)| is_newer(&other) && ancestors(vec![*other], &links).contains(&of.root))
+            .max_by_key(|(other, _)| other.layout.generation)
+            .map(|(_, root)| *root);
+        let is_lost = |other: &&Generation| counting.iter().all(|(of, _)| of != *other);
+        let newer = found.keys().filter(is_newer).filter(is_lost);
+        let newer = newer.map(|other| other.layout.generation).max();
         let starts = starts(&catalog);
         let older = older(&found, &of, &catalog);
         Ok(Sidecar {
@@ -161,6 +174,7 @@ impl Sidecar {
             pieces,
             shifts,
             newer,
+            replaced_by,
             older,
             file,
         })

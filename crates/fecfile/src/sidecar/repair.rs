@@ -89,7 +89,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let (actions, left) = actions(sidecar, base, &found, how, copy.as_ref(), &journal)?;
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
-    let mends_sidecar = how.out.is_none() && !found.sidecar_is_intact();
+    // Newer generations are cut off only when all is to be as it was.
+    let mends_sidecar =
+        how.out.is_none() && !found.sidecar_is_intact() && (how.revert || sidecar.replaced_by.is_none());
     let mut mended =
         Mended { found, mended: wanted, left, failed: Vec::new(), sidecar: mends_sidecar, written: 0 };
     let has_work = actions.iter().any(|action| *action != Action::Leave);

@@ -94,6 +94,9 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
     let old = Sidecar::open(job.output, wanted, &context.settings)?;
+    if let Some(newest) = old.replaced_by {
+        return Err(Error::at("update", job.output, SidecarError::OtherRoot(vec![newest])));
+    }
     let displaced = Error::at("update", job.output, SidecarError::Displaced);
     let end = match old.expected_len() {
         Some(end) if end <= old.len && old.shifts.is_empty() => end,
