@@ -7,7 +7,7 @@ use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State};
 use super::hashing::{is_whole, plain_digests};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
-use super::positions::{Any, PositionReader, Positions};
+use super::positions::{Any, Blocks, PositionReader, Positions};
 use super::search::{FoundElsewhere, Search, Wanted};
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
@@ -345,13 +345,14 @@ impl Files<'_> {
         let mut position = vec![0; block as usize];
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            let blocks = Blocks::of(file);
             for range in &report.bad {
-                let bytes = range.start * block..range.end * block;
-                let positions = self.positions.of_bytes(&self.sidecar.catalog, *nth, bytes);
                 let is_moved =
                     |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
-                let lost = positions.into_iter().flatten().filter(|position| !is_moved(position));
-                lost.for_each(|position| erased.set(position));
+                let runs = blocks.positions(range.clone()).map(|(_, run)| run.start..run.start + run.count);
+                runs.flatten()
+                    .filter(|position| !is_moved(position))
+                    .for_each(|position| erased.set(position));
             }
             let tail = file.tail_len(block);
             if tail == 0 {

@@ -5,7 +5,7 @@ use super::moved::Moved;
 use crate::io::ReadAt;
 use crate::io::base::Base;
 use fec_core::format::sidecar::catalog::Catalog;
-use fec_core::format::sidecar::{Entry, EntryKind};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -91,27 +91,38 @@ impl Positions {
         let span = self.within(position..position + 1).next()?;
         (!span.is_packed).then_some(span.offset)
     }
+}
 
-    /// The positions of a file's bytes.
-    pub(super) fn of_bytes(&self, catalog: &Catalog, entry: usize, bytes: Range<u64>) -> Vec<Range<u64>> {
-        let EntryKind::File(file) = &catalog.entries[entry].kind else { return Vec::new() };
-        let mut found = Vec::new();
-        let mut offset = 0;
-        for run in &file.runs {
-            let end = offset + run.count * self.block;
-            let (start, stop) = (bytes.start.max(offset), bytes.end.min(end));
-            if start < stop {
-                let position = |at: u64| run.start + (at - offset) / self.block;
-                found.push(position(start)..position(stop - 1) + 1);
-            }
-            offset = end;
-        }
-        if bytes.end.min(file.size) > offset.max(bytes.start) {
-            let start = file.tail + (bytes.start.max(offset) - offset);
-            let end = file.tail + (bytes.end.min(file.size) - offset);
-            found.push(start / self.block..end.div_ceil(self.block));
-        }
-        found
+/// Where the blocks of a file are, by their numbers.
+pub(super) struct Blocks<'a> {
+    file: &'a FileEntry,
+    /// How many whole blocks stand before each run.
+    before: Vec<u64>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn of(file: &'a FileEntry) -> Blocks<'a> {
+        let mut next = 0;
+        let before = file.runs.iter().map(|run| {
+            next += run.count;
+            next - run.count
+        });
+        Blocks { file, before: before.collect() }
+    }
+
+    /// The position of a whole block.
+    pub(super) fn position(&self, nth: u64) -> Option<u64> {
+        self.positions(nth..nth + 1).next().map(|(_, run)| run.start)
+    }
+
+    /// The runs of some whole blocks, each with the number of its first.
+    pub(super) fn positions(&self, numbers: Range<u64>) -> impl Iterator<Item = (u64, Run)> {
+        let first = self.before.partition_point(|before| *before <= numbers.start).saturating_sub(1);
+        let runs = self.before[first..].iter().zip(&self.file.runs[first..]);
+        runs.take_while(move |(before, _)| **before < numbers.end).filter_map(move |(before, run)| {
+            let (start, end) = (numbers.start.max(*before), numbers.end.min(before + run.count));
+            (start < end).then(|| (start, Run { start: run.start + (start - before), count: end - start }))
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 use super::Sidecar;
 use super::hashing::digest_of_file;
 use super::moved::{Moved, MovedSpan};
+use super::positions::Blocks;
 use crate::io::ReadAt;
 use crate::io::base::Base;
 use fec_core::digest::blocks;
@@ -80,11 +81,11 @@ impl<'a> Search<'a> {
         let has_name: HashSet<u64> = self.spans.iter().map(|span| span.at / self.block).collect();
         for file in files {
             let EntryKind::File(of) = &self.entry(file.entry).kind else { continue };
-            for block in file.blocks.iter().cloned().flatten() {
-                if let Some(position) = position_of(of, block).filter(|position| !has_name.contains(position))
-                {
-                    self.wanted.insert((file.entry, block), position);
-                }
+            let blocks = Blocks::of(of);
+            for (first, run) in file.blocks.iter().flat_map(|range| blocks.positions(range.clone())) {
+                let all = (first..).zip(run.start..run.start + run.count);
+                let wanted = all.filter(|(_, position)| !has_name.contains(position));
+                self.wanted.extend(wanted.map(|(block, position)| ((file.entry, block), position)));
             }
         }
         let mut nowhere: Vec<&Wanted> = Vec::new();
@@ -390,18 +391,6 @@ struct Place<'a> {
     file: &'a File,
     len: u64,
     source: u32,
-}
-
-/// The position of a whole block of a file.
-fn position_of(file: &FileEntry, block: u64) -> Option<u64> {
-    let mut before = 0;
-    for run in &file.runs {
-        if block < before + run.count {
-            return Some(run.start + (block - before));
-        }
-        before += run.count;
-    }
-    None
 }
 
 fn folder_of(path: &[u8]) -> &[u8] {

@@ -238,7 +238,9 @@ impl<'a> Targets<'a> {
         let most = ((1 << 20) / block).max(1);
         let mut bytes = vec![0; (most * block) as usize];
         let Some(of) = self.entry(entry).1 else { return Ok(()) };
-        for range in self.positions.of_bytes(&self.sidecar.catalog, entry as usize, 0..of.size) {
+        let runs = of.runs.iter().map(|run| run.start..run.start + run.count);
+        let tail = (of.tail_len(block) > 0).then(|| of.tail / block..of.tail / block + 1);
+        for range in runs.chain(tail) {
             let mut at = range.start;
             while at < range.end {
                 if erased.get(at) {

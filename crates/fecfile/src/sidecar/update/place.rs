@@ -5,7 +5,7 @@ use super::super::bits::Bits;
 use super::super::hashing::plain_digests;
 use super::super::metadata::{LOST, NOTHING, Sidecar};
 use super::super::plan::Bins;
-use super::super::positions::{Any, PositionReader, Positions};
+use super::super::positions::{Any, Blocks, PositionReader, Positions};
 use super::compare::{Fate, file};
 use crate::io::base::Base;
 use fec_core::digest::Digest;
@@ -100,9 +100,15 @@ pub(super) struct Placed {
     pub(super) expected: HashMap<usize, Expected>,
 }
 
-/// Whether a position lies in one of some ranges.
+/// Whether a position lies in one of some ranges, which ascend.
 fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
-    ranges.iter().any(|range| range.contains(&position))
+    touches(ranges, &Run { start: position, count: 1 })
+}
+
+/// Whether any position of a run lies in one of some ranges, which ascend.
+fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
+    let at = ranges.partition_point(|range| range.end <= run.start);
+    ranges.get(at).is_some_and(|range| range.start < run.start + run.count)
 }
 
 /// Gives all bytes of files their places. `displaced` are the tails of files that are what they were, by entry; nothing is
@@ -132,10 +138,8 @@ pub(super) fn place(
                     Expected { tail: displaced.get(&nth).copied().flatten(), ..Expected::default() };
                 if was.runs.iter().any(|run| touches(weak, run)) {
                     let all = std::iter::once(0..whole);
-                    new.runs = runs(was, all, whole, &mut next, weak, |nth| {
-                        expect
-                            .displaced
-                            .extend(sidecar.digests_of_file(was, nth).next().map(|was| (nth, was)));
+                    new.runs = runs(was, all, whole, &mut next, weak, |nth, position| {
+                        expect.displaced.insert(nth, sidecar.digest_of(position));
                     });
                 }
                 if displaced.contains_key(&nth) || !expect.displaced.is_empty() {
@@ -146,8 +150,8 @@ pub(super) fn place(
                 let was = file(old, *of);
                 new.blake3 = read.digest;
                 let mut expect = Expected::default();
-                new.runs = runs(was, read.kept.iter().cloned(), whole, &mut next, weak, |nth| {
-                    expect.displaced.extend(sidecar.digests_of_file(was, nth).next().map(|was| (nth, was)));
+                new.runs = runs(was, read.kept.iter().cloned(), whole, &mut next, weak, |nth, position| {
+                    expect.displaced.insert(nth, sidecar.digest_of(position));
                 });
                 if tails.kept.contains(&nth) {
                     new.tail = was.tail;
@@ -179,21 +183,17 @@ pub(super) fn place(
     Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
 }
 
-/// Whether any position of a run lies in one of some ranges.
-fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
-    ranges.iter().any(|range| range.start < run.start + run.count && run.start < range.end)
-}
-
 /// The runs of a file of so many whole blocks, of which those that are `kept` stay where they were, but for those in `weak`
-/// positions, whose numbers are told to `displace`.
+/// positions, of which `displace` gets their numbers and positions.
 fn runs(
     was: &FileEntry,
     kept: impl Iterator<Item = Range<u64>>,
     whole: u64,
     next: &mut u64,
     weak: &[Range<u64>],
-    mut displace: impl FnMut(u64),
+    mut displace: impl FnMut(u64, u64),
 ) -> Vec<Run> {
+    let blocks = Blocks::of(was);
     let mut runs: Vec<Run> = Vec::new();
     let mut push = |start: u64, count: u64| match runs.last_mut() {
         Some(last) if last.start + last.count == start => last.count += count,
@@ -205,27 +205,20 @@ fn runs(
             push(*next, range.start - at);
             *next += range.start - at;
         }
-        // Where these blocks were: in one run of the old file or several.
-        let mut before = 0;
-        for run in &was.runs {
-            let (start, end) = (range.start.max(before), range.end.min(before + run.count));
-            if start < end {
-                let old = Run { start: run.start + (start - before), count: end - start };
-                if !touches(weak, &old) {
-                    push(old.start, old.count);
+        for (first, old) in blocks.positions(range.clone()) {
+            if !touches(weak, &old) {
+                push(old.start, old.count);
+                continue;
+            }
+            for (nth, position) in (first..).zip(old.start..old.start + old.count) {
+                if is_in(weak, position) {
+                    displace(nth, position);
+                    push(*next, 1);
+                    *next += 1;
                 } else {
-                    for nth in 0..old.count {
-                        if is_in(weak, old.start + nth) {
-                            displace(start + nth);
-                            push(*next, 1);
-                            *next += 1;
-                        } else {
-                            push(old.start + nth, 1);
-                        }
-                    }
+                    push(position, 1);
                 }
             }
-            before += run.count;
         }
         at = range.end;
     }
