@@ -225,7 +225,7 @@ pub(crate) struct Verify {
     #[arg(long, conflicts_with = "deep")]
     pub(crate) sidecar_only: bool,
     /// With a sidecar: remember in this file when each file was looked at, and look first at those that were not for the
-    /// longest time; the file is made when it is not there
+    /// longest time; the file is made when it is not there, and each sidecar needs its own
     #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
     /// With --state: leave out what was looked at within this time: 30d, 12h
@@ -235,7 +235,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) budget: Option<Duration>,
     /// With a sidecar: look at so much of all bytes, chosen at random
-    #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state"])]
+    #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"])]
     pub(crate) sample: Option<u32>,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct Protect {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is coded.
-    /// What has the size and time that it had is not read, so that rot stays what it is
+    /// What has the size and time that it had is not read, so that damage is never mistaken for an edit
     #[arg(short, long)]
     pub(crate) update: bool,
     /// Recovery data in per cent of the files [default: 16%; with --update as before]
@@ -309,7 +309,8 @@ pub(crate) struct Repair {
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// With a sidecar: also undo edits, and bring back what was moved
+    /// With a sidecar: also undo edits, and restore moved files under their old names. This writes over what is there now:
+    /// keep it with --undo FILE, or write to a folder with -o
     #[arg(long)]
     pub(crate) revert: bool,
     /// With a sidecar: mend what can be mended, even if not everything can

@@ -115,10 +115,12 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
     Some(match cause {
         SidecarError::NotAFile => "name the file or folder that it leads to",
         SidecarError::OutputNotEmpty => "choose another with -o",
-        SidecarError::NotASidecar => "only a sidecar is replaced: remove it, or choose another name with -o",
+        SidecarError::NotASidecar => {
+            "if it is a damaged sidecar, fec repair mends it; else remove it, or choose another name with -o"
+        }
         SidecarError::OutsideBase(_) => "name a folder with --base that all of them lie in",
         SidecarError::NotFound(_) | SidecarError::TooFewPieces => {
-            "if the files are intact, protect them anew: fec protect -f"
+            "if the files are intact, remove it, and protect them anew with fec protect"
         }
         SidecarError::Ambiguous(_) => "choose one with --root",
         SidecarError::OtherRoot(_) => "is it the right root, and the right sidecar?",
@@ -127,8 +129,16 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::NotAState => "choose another name with --state",
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
-            "are these the folders that it was made for, and are they mounted? if so, go on with -f"
+            "is the disk mounted, and are these the folders that it was made for? fec repair brings them back; if they \
+             were deleted on purpose, go on with -f"
         }
+        SidecarError::Emptied(_) => {
+            "fec repair --revert brings back what it was; if it should be empty, go on with -f"
+        }
+        SidecarError::RottenOrNew { .. } => {
+            "put it back under its old name and run fec repair; if it really is another file, go on with -f"
+        }
+        SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {
             "mend them first with fec repair; if they are as they should be, give them another time with touch"
         }
@@ -145,6 +155,9 @@ fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == "keep" => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
+        }
+        ErrorKind::Exists if error.action == "protect" => {
+            "to protect later changes: fec protect --update; to start over, and give up what it can still mend: -f"
         }
         ErrorKind::Exists => "choose another name with -o, or replace it with -f",
         ErrorKind::NotAFolder => "choose another name with -o",

@@ -6,7 +6,8 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use fecfile::Context;
-use fecfile::names::{hex, show};
+use fecfile::names::{hex, show, show_bytes};
+use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
 use serde::Serialize;
@@ -21,6 +22,14 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     let mut paths = args.paths.clone();
     if let Some(list) = &args.files_from {
         paths.extend(listed(list)?);
+    }
+    if let [path] = &paths[..]
+        && path.extension().is_some_and(|ending| ending == ENDING)
+        && path.is_file()
+        && Sidecar::starts(path)?
+    {
+        return Err(Failure::usage(format!("protect: {} is a sidecar", show(path)))
+            .help("name the files or folders that it protects; it is PATH.fecp, or the one named with -o"));
     }
     let output = output(args, &paths)?;
     let bars = settings.bars("protect");
@@ -107,6 +116,9 @@ struct Report {
     seconds: f64,
 }
 
+/// Files that are listed before the rest is only counted.
+const LINES: usize = 50;
+
 /// What an update did.
 #[derive(Debug, Serialize)]
 struct Update {
@@ -119,6 +131,7 @@ struct Update {
     added: u64,
     moved: u64,
     gone: u64,
+    gone_files: Vec<String>,
     coded_bytes: u64,
 }
 
@@ -142,7 +155,8 @@ impl Update {
             changed: updated.changed,
             added: updated.added,
             moved: updated.moved,
-            gone: updated.gone,
+            gone: updated.gone.len() as u64,
+            gone_files: updated.gone.iter().map(|path| show_bytes(path)).collect(),
             coded_bytes: updated.coded_len,
         }
     }
@@ -162,7 +176,15 @@ impl Update {
             (None, true) => format!("{sidecar} was updated: {} bytes were coded", self.coded_bytes),
             (None, false) => format!("{sidecar} is up to date"),
         };
-        format!("files: {}\n{what}\n", told.join(", "))
+        let mut out = String::new();
+        for path in self.gone_files.iter().take(LINES) {
+            out.push_str(&format!("  gone       {path}\n"));
+        }
+        if self.gone_files.len() > LINES {
+            out.push_str(&format!("  and {} more\n", self.gone_files.len() - LINES));
+        }
+        out.push_str(&format!("files: {}\n{what}\n", told.join(", ")));
+        out
     }
 }
 

@@ -4,6 +4,7 @@ use super::report::{count, word};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::target::is_dash;
 use fecfile::Context;
 use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
@@ -16,6 +17,9 @@ use std::time::Instant;
 
 pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
+    if args.undo.as_deref().is_some_and(is_dash) {
+        return Err(Failure::usage("repair: --undo needs the name of a file"));
+    }
     if args.force {
         return Err(Failure::usage("repair: -f is for shard files")
             .help("to make files what they were although somebody changed them, add --revert"));
@@ -102,7 +106,7 @@ impl Report {
             sidecar_mended: mended.sidecar,
             written_bytes: mended.written,
             undo: undo.map(show),
-            undo_with: undo.map(|undo| (show(undo), show(base.path()))),
+            undo_with: undo.map(|undo| (quoted(undo), quoted(base.path()))),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
@@ -143,4 +147,11 @@ impl Report {
         out.push_str(&format!("root {}\n", self.root));
         out
     }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let shown = show(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }

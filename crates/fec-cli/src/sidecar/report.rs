@@ -192,6 +192,8 @@ impl Report {
         });
         if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
             out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
+        } else if examined.count(State::Missing) * 10 > self.entries {
+            out.push_str("many files are missing: is the disk mounted?\n");
         }
         if let Some(scrub) = &self.scrub {
             out.push_str(&scrub.describe());
@@ -231,8 +233,8 @@ impl Report {
         }
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so: fec protect --update protects it as it is now, fec repair --revert \
-                 {sidecar} makes it what it was\n"
+                "what was edited or moved stays so: fec protect --update protects it as it is now; fec repair --revert --undo \
+                 FILE {sidecar} makes it what it was, and keeps what it writes over\n"
             ));
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;

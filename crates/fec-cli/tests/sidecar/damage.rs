@@ -293,3 +293,33 @@ fn a_large_file_is_mended_anywhere() {
     arena.expect(["repair", "f.fecp", "--revert", "--no-sync"], 0);
     assert!(arena.read("f") == bytes);
 }
+
+/// What is whole where it is goes to the copy, although what it shares a block with is lost for good.
+#[test]
+fn a_copy_has_all_that_is_whole() {
+    let arena = Arena::new();
+    furnish(&arena);
+    protect(&arena, &["-r", "1%", "d"]);
+    ["d/large", "d/sub/twin", "d/sub/deep/nested"]
+        .iter()
+        .for_each(|path| fs::remove_file(arena.path(path)).unwrap());
+    let whole = tree(&arena.path("d"));
+    expect(&arena.run(["repair", "d.fecp", "-o", "out", "--partial"]), 3);
+    let copied = tree(&arena.path("out/d"));
+    assert!(whole.iter().all(|(path, what)| copied.get(path) == Some(what)));
+    assert!(!copied.contains_key(Path::new("large")));
+}
+
+/// A sidecar is not replaced by one of an empty folder, where a disk may be missing, nor protected itself.
+#[test]
+fn what_protects_files_is_not_replaced_by_nothing() {
+    let arena = Arena::new();
+    furnish(&arena);
+    protect(&arena, &["d"]);
+    fs::rename(arena.path("d"), arena.path("away")).unwrap();
+    fs::create_dir(arena.path("d")).unwrap();
+    assert!(changes_nothing(&arena, &["protect", "-f", "d"], 2).contains("mounted"));
+    assert!(changes_nothing(&arena, &["protect", "--update", "d"], 2).contains("mounted"));
+    assert!(changes_nothing(&arena, &["protect", "d.fecp"], 2).contains("is a sidecar"));
+    assert!(changes_nothing(&arena, &["protect", "d"], 2).contains("--update"));
+}

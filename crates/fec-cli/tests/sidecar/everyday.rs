@@ -190,6 +190,8 @@ fn a_sidecar_is_reproducible() {
 fn protecting_and_verifying_only_read() {
     let arena = Arena::new();
     furnish(&arena);
+    // Processes that other tests are starting hold what was just written open for a moment.
+    std::thread::sleep(Duration::from_millis(500));
     let watcher = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
     let flags = inotify::WatchFlags::CLOSE_WRITE
         | inotify::WatchFlags::MODIFY

@@ -156,8 +156,18 @@ fn what_it_says_is_what_protect_says_and_more() {
     assert_eq!(said["root"], json(&arena.expect(["verify", "d.fecp", "--json"], 0))["root"]);
     let mut keys: Vec<_> = said["update"].as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
-    let all =
-        ["added", "anew", "changed", "coded_bytes", "generation", "gone", "moved", "unchanged", "written"];
+    let all = [
+        "added",
+        "anew",
+        "changed",
+        "coded_bytes",
+        "generation",
+        "gone",
+        "gone_files",
+        "moved",
+        "unchanged",
+        "written",
+    ];
     assert_eq!(keys, all);
     arena.expect(["verify", "d.fecp", "--root", said["root"].as_str().unwrap()], 0);
 }

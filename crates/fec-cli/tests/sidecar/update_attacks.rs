@@ -314,3 +314,16 @@ fn two_updates_do_not_write_to_one_sidecar() {
     assert_eq!((&update["written"], counts(&update)[0]), (&false.into(), FILES));
     is_protected(&arena);
 }
+
+/// A file that was renamed and then rotted is no new file.
+#[test]
+fn rot_is_not_blessed_by_another_name() {
+    let (arena, _) = protected(&[]);
+    let was = arena.read("d/big");
+    flip(&arena.path("d/big"), 70_000);
+    fs::rename(arena.path("d/big"), arena.path("d/renamed")).unwrap();
+    refused(&arena, &[], 1, "d/big");
+    fs::rename(arena.path("d/renamed"), arena.path("d/big")).unwrap();
+    arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+    assert!(arena.read("d/big") == was);
+}

@@ -13,6 +13,9 @@ pub enum SidecarError {
     /// None of what was named is there to protect.
     #[error("nothing to protect was found")]
     Nothing,
+    /// None of what was named is a file, where a sidecar of files is to be replaced.
+    #[error("there is no file to protect, and the sidecar that is there protects some")]
+    NoFiles,
     /// Something that was named is neither a file nor a folder.
     #[error("it is neither a file nor a folder, but a link or a device")]
     NotAFile,
@@ -50,20 +53,37 @@ pub enum SidecarError {
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
     Contradiction(Vec<u8>),
     /// Something that is no list of when files were looked at.
-    #[error("it is no state of a scrub")]
+    #[error("it is something else than a list of what was verified when")]
     NotAState,
     /// There is no sidecar to update.
     #[error("there is no sidecar to update")]
     NothingToUpdate,
-    /// Too many files are gone, or one has lost all its bytes, to take that for what was meant.
-    #[error("of {of} files that it protects {gone} are gone{}", emptied.as_ref().map(|path| format!(", and {} is empty now", show_bytes(path))).unwrap_or_default())]
+    /// Too many files are gone to take that for what was meant.
+    #[error("{gone} of the {of} files that it protects are gone, with {gone_len} of {of_len} bytes")]
     ManyGone {
         /// Files that are gone.
         gone: u64,
         /// All files.
         of: u64,
-        /// A file that is empty, and was not.
-        emptied: Option<Vec<u8>>,
+        /// Bytes that they had.
+        gone_len: u64,
+        /// Bytes of all files.
+        of_len: u64,
+    },
+    /// A file that had bytes is empty.
+    #[error("{} has become empty", show_bytes(.0))]
+    Emptied(Vec<u8>),
+    /// A file that looks like one that is gone, and has other bytes.
+    #[error(
+        "{} has the size and the time of {}, which is gone, but other bytes: it was probably renamed, and then damaged",
+        show_bytes(now),
+        show_bytes(was)
+    )]
+    RottenOrNew {
+        /// The file that is there.
+        now: Vec<u8>,
+        /// The file that is gone.
+        was: Vec<u8>,
     },
     /// Files that nobody wrote to, and that are not what they were.
     #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
@@ -97,13 +117,18 @@ impl SidecarError {
         match self {
             SidecarError::NotFound(rule) => class_of(rule.as_ref().map(FormatError::class)),
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
-            SidecarError::Rotten(_) | SidecarError::RepairBegun | SidecarError::Displaced => Class::Mendable,
+            SidecarError::Rotten(_)
+            | SidecarError::RottenOrNew { .. }
+            | SidecarError::RepairBegun
+            | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NothingToUpdate
             | SidecarError::NotAState
             | SidecarError::ManyGone { .. }
+            | SidecarError::Emptied(_)
+            | SidecarError::NoFiles
             | SidecarError::NotAFile
             | SidecarError::NotASidecar
             | SidecarError::OutputNotEmpty

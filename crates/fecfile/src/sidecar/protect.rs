@@ -89,7 +89,7 @@ pub struct Protected {
 /// # Errors
 /// [`SidecarError`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
-    check_absent(job.output, job.policy)?;
+    check_absent(job.output, job.policy).map_err(|e| Error { action: "protect", ..e })?;
     let is_there = job.output.exists();
     if is_there && !Sidecar::starts(job.output)? {
         return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
@@ -97,6 +97,9 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
     remove_stale(parent(job.output));
     let found = Found::of(job)?;
+    if is_there && found.tree.entries.iter().all(|entry| entry.kind == EntryKind::Folder) {
+        return Err(Error::at("replace", job.output, SidecarError::NoFiles));
+    }
     anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
 }
 

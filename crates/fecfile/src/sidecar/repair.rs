@@ -124,7 +124,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
-            targets.fill(nth as u32, &mut reader, &mended.found.erased)?;
+            let found = &mended.found;
+            let is_whole = found.entries.binary_search_by_key(&nth, |report| report.entry).is_err();
+            targets.fill(nth as u32, &mut reader, (!is_whole).then_some(&found.erased))?;
         }
     }
     let meter = context.meter("repair", None);

@@ -232,8 +232,15 @@ impl<'a> Targets<'a> {
         (first..first + count).for_each(|nth| written.known.set(nth as u64));
     }
 
-    /// Fills a new file with what is there of it; the rest is computed.
-    pub(super) fn fill(&mut self, entry: u32, reader: &mut PositionReader<'_>, erased: &Bits) -> Result<()> {
+    /// Fills a new file with what is there of it; the rest is computed. `erased` is what is not there; `None` for a file that is
+    /// whole where it is, although others may be lost that share a block with it.
+    pub(super) fn fill(
+        &mut self,
+        entry: u32,
+        reader: &mut PositionReader<'_>,
+        erased: Option<&Bits>,
+    ) -> Result<()> {
+        let is_erased = |position: u64| erased.is_some_and(|erased| erased.get(position));
         let block = u64::from(self.sidecar.catalog.block);
         let most = ((1 << 20) / block).max(1);
         let mut bytes = vec![0; (most * block) as usize];
@@ -243,12 +250,12 @@ impl<'a> Targets<'a> {
         for range in runs.chain(tail) {
             let mut at = range.start;
             while at < range.end {
-                if erased.get(at) {
+                if is_erased(at) {
                     at += 1;
                     continue;
                 }
                 let count = (at..range.end.min(at + most))
-                    .take_while(|position| !erased.get(*position))
+                    .take_while(|position| !is_erased(*position))
                     .count() as u64;
                 let bytes = &mut bytes[..(count * block) as usize];
                 // What cannot be read any more shows when the file is compared with its digest.

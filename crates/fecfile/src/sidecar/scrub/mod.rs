@@ -83,12 +83,22 @@ pub fn scrub(
         state.save(path, sidecar, context.settings.sync)?;
     }
     let positions = Positions::of(&sidecar.catalog);
-    let total = sidecar.catalog.files_len();
-    let meter = context.meter("scrub", how.sample.is_none().then_some(total));
+    let recovery_total = sidecar.catalog.groups.iter().map(|group| group.recovery()).sum();
+    let total = match how.sample {
+        Some(_) => None,
+        None => {
+            let due = sidecar.catalog.files().filter(|(nth, _)| is_due(&state.files[*nth], how, now));
+            let of_files: u64 = due
+                .map(|(nth, file)| file.size.saturating_sub(state.files[nth].next.saturating_mul(CHUNK)))
+                .sum();
+            let of_sidecar = recovery_total * u64::from(sidecar.catalog.block);
+            Some(of_files + if is_due(&state.sidecar, how, now) { of_sidecar } else { 0 })
+        }
+    };
+    let meter = context.meter("verify", total);
     let files = Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope: Scope::Part };
     let recovery = Recovery::new(sidecar, &positions, meter.as_ref());
     let survey = files.survey();
-    let recovery_total = sidecar.catalog.groups.iter().map(|group| group.recovery()).sum();
     let mut run = Run {
         sidecar,
         files,

@@ -54,6 +54,9 @@ pub(super) struct Compare<'a> {
     pub(super) context: &'a Context<'a>,
 }
 
+/// Blocks of a file that are looked at to know it again.
+const SAMPLES: u64 = 16;
+
 /// Old files that have not been found, by size.
 type Pool = HashMap<u64, Vec<u32>>;
 
@@ -184,6 +187,9 @@ impl Compare<'_> {
                 jobs.push((nth, at));
             }
         }
+        if jobs.is_empty() {
+            return Ok(());
+        }
         let total = jobs.iter().map(|(nth, _)| self.size(*nth)).sum();
         let meter = self.context.meter("compare", Some(total));
         let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, meter.as_ref()));
@@ -226,7 +232,19 @@ impl Compare<'_> {
 
     /// Whether blocks from all of a file are those of an old one.
     fn has_blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<bool> {
-        const SAMPLES: u64 = 16;
+        Ok(self.blocks_of(file, of)? == SAMPLES)
+    }
+
+    /// Whether any of some blocks from all of an entry is that of an old file; false if it cannot be read.
+    pub(super) fn shares_blocks(&self, nth: usize, of: u32) -> bool {
+        let of = self.old_file(of);
+        let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;
+        is_large && self.open(nth).and_then(|file| self.blocks_of(&file, of)).is_ok_and(|same| same > 0)
+    }
+
+    /// How many of some blocks from all of a file are those of an old one, which has as many bytes.
+    fn blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<u64> {
+        let mut same = 0;
         let block = u64::from(self.old.catalog.block);
         let last = FileEntry::whole_blocks(of.size, block).saturating_sub(1);
         let blocks_of = Blocks::of(of);
@@ -237,11 +255,10 @@ impl Compare<'_> {
             let mut value = [[0; 32]];
             blocks::values(&bytes, block as usize, nth * block, &mut value);
             let position = blocks_of.position(nth);
-            if position.map(|position| self.old.digest_of(position)) != Some(shortened(&value[0])) {
-                return Ok(false);
-            }
+            let is_same = position.map(|position| self.old.digest_of(position)) == Some(shortened(&value[0]));
+            same += u64::from(is_same);
         }
-        Ok(true)
+        Ok(same)
     }
 
     /// Reads a file, and compares it block by block with an old one.

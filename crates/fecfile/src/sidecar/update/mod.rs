@@ -59,8 +59,8 @@ pub struct Updated {
     pub added: u64,
     /// Files that stand elsewhere.
     pub moved: u64,
-    /// Files that are not there any more.
-    pub gone: u64,
+    /// Paths, from the base, of files that are not there any more.
+    pub gone: Vec<Box<[u8]>>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
 }
@@ -123,8 +123,12 @@ struct Counts {
     changed: u64,
     added: u64,
     moved: u64,
-    gone: u64,
+    gone: Vec<Box<[u8]>>,
+    /// Bytes that the files had that are gone.
+    gone_len: u64,
     emptied: Option<Vec<u8>>,
+    /// A file with other bytes than one that is gone, and with its size and time; and that one.
+    suspect: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Counts {
@@ -158,7 +162,30 @@ impl Counts {
             at.is_some_and(|at| matches!(entries[at].kind, EntryKind::File(_) | EntryKind::HardLink(_)))
         };
         let gone = old.catalog.files().filter(|(nth, _)| !taken[*nth]);
-        counts.gone = gone.filter(|(nth, _)| !is_there(&old.catalog.entries[*nth].path)).count() as u64;
+        let mut looks: HashMap<(u64, i64, u32), usize> = HashMap::new();
+        for (nth, file) in gone.filter(|(nth, _)| !is_there(&old.catalog.entries[*nth].path)) {
+            let (path, stat) = (&old.catalog.entries[nth].path, old.stats.entries[nth]);
+            counts.gone.push(path.clone());
+            counts.gone_len += file.size;
+            looks.insert((file.size, stat.seconds, stat.nanos), nth);
+        }
+        // What was renamed, and then rotted, would pass for a new file.
+        let others = entries.iter().zip(&compare.tree.stats).zip(fates);
+        for (nth, ((entry, stat), fate)) in others.enumerate() {
+            let (EntryKind::File(file), Fate::New | Fate::Changed(..)) = (&entry.kind, fate) else {
+                continue;
+            };
+            let Some(of) = looks.get(&(file.size, stat.seconds, stat.nanos)) else { continue };
+            let was = &old.catalog.entries[*of].path;
+            // Times of whole seconds may be those of many files.
+            let is_likely = || {
+                let is_alike = stat.nanos != 0 || name_of(was) == name_of(&entry.path);
+                is_alike || compare.shares_blocks(nth, *of as u32)
+            };
+            if file.size > 0 && counts.suspect.is_none() && is_likely() {
+                counts.suspect = Some((entry.path.to_vec(), was.to_vec()));
+            }
+        }
         counts
     }
 
@@ -177,12 +204,24 @@ impl Counts {
     /// Fails when that looks like an accident.
     fn check(&self, old: &Sidecar, job: &Protect<'_>) -> Result<()> {
         let of = old.catalog.files().count() as u64;
-        if self.gone * 10 > of || self.emptied.is_some() {
-            let many = SidecarError::ManyGone { gone: self.gone, of, emptied: self.emptied.clone() };
-            return Err(Error::at("update", job.output, many));
+        let (gone, gone_len, of_len) = (self.gone.len() as u64, self.gone_len, old.catalog.files_len());
+        let fail = |cause| Err(Error::at("update", job.output, cause));
+        if let Some((now, was)) = &self.suspect {
+            return fail(SidecarError::RottenOrNew { now: now.clone(), was: was.clone() });
+        }
+        if let Some(path) = &self.emptied {
+            return fail(SidecarError::Emptied(path.clone()));
+        }
+        if gone * 10 > of || u128::from(gone_len) * 10 > u128::from(of_len) {
+            return fail(SidecarError::ManyGone { gone, of, gone_len, of_len });
         }
         Ok(())
     }
+}
+
+/// The last part of a path.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// An update on its way.
