@@ -696,24 +696,29 @@ class Reader:
         self.mine = [p for p in pieces if p.E == meant.first.E]
         self.newer = max((x.generation for x in found.values() if x.generation > self.catalog.generation and not x.root), default=None)
         self.recovery, self.displaced = [], 0           # of each group its m·G shards, None for an erasure
+        self.idle = []                                  # of each group the sets whose recovery shards serve nothing (§17.7)
+        named = {p for x in self.catalog.entries for p in places_of(self.catalog, x)}
         for group in self.catalog.groups:
-            k, m, G, area, first, _, digest_at = group
+            k, m, G, area, first, position, digest_at = group
             area = self.catalog.areas[area]
-            self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x]) for x in range(m * G)])
+            gone = {p % G for p in range(k * G) if self.catalog.digests[digest_at + p] == GONE}
+            self.idle.append(gone - {p % G for p in range(k * G) if position + p in named})
+            self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
 
-    def find(self, area, b, wanted):
+    def find(self, area, b, wanted, is_idle):
         """§17.5: the place, and where the nearest pieces before and behind it say that it has moved to"""
         place, block = area[0] + block_place(b, area, self.catalog.block), self.catalog.block
         shifts = [0] + [shift for at, shift in self.moves if at < place][-1:] + [shift for at, shift in self.moves if at > place][:1]
         for at in dict.fromkeys(place + x for x in shifts):
             data = self.data[at:at + block] if at >= 0 else b""
             if len(data) == block and GONE != wanted == plain_digests([data])[0]:
-                self.displaced += at != place
+                self.displaced += at != place and not is_idle
                 return data
         return None
 
     def count(self):
-        return sum(x is not None for row in self.recovery for x in row), sum(len(row) for row in self.recovery)
+        sets = [(idle, x % group[2], shard) for group, idle, row in zip(self.catalog.groups, self.idle, self.recovery) for x, shard in enumerate(row)]
+        return sum(shard is not None or s in idle for idle, s, shard in sets), len(sets)
 
     def whole(self):
         """Whether the sidecar is as it was written (choice: what stands behind the last area is wrong, be it a generation that is not meant)"""

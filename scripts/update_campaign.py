@@ -253,7 +253,9 @@ class Round:
             is_file = {key for key, x in tree[0].items() if x.kind == "file"}
             emptied = [key for key, x in before[0].items() if x.kind == "file" and x.content and key in is_file and not tree[0][key].content]
             gone = [names for names in before[1] if names[0] not in is_file]
-            expect(emptied or len(gone) * 10 > len(before[1]), "refused, and nothing is gone: " + said)
+            size = lambda groups: sum(len(before[0][names[0]].content) for names in groups)
+            is_much = len(gone) * 10 > len(before[1]) or size(gone) * 10 > size(before[1])
+            expect(emptied or is_much, "refused, and nothing is gone: " + said)
             expect(self.sidecar().startswith(old), "an update that was refused wrote")
             code, out, said = self.run(*args, "-f", exits=(0, 1) if rotten else (0,))
         else:
@@ -415,9 +417,18 @@ class Round:
         expect(self.same(tree), "repair made something else: " + difference(tree, now))
         after = self.sidecar()
         if after != whole:
-            # choice: of the pieces of generations before, nothing is said
+            # choice: of the pieces of generations before, nothing is said, and recovery shards of sets whose originals are gone serve nothing
             catalog = oracle_sidecar.Reader(whole).catalog
+            block = catalog.block
             plain = [bytearray(after), bytearray(whole)]
+            named = {p for x in catalog.entries for p in oracle_sidecar.places_of(catalog, x)}
+            for k, m, G, area, first, position, digest_at in catalog.groups:
+                alive = {p % G for p in range(k * G) if position + p in named}
+                gone = {p % G for p in range(k * G) if catalog.digests[digest_at + p] == GONE} - alive
+                for x in range(m * G):
+                    at = catalog.areas[area][0] + block_place(first + x, catalog.areas[area], block)
+                    for y in plain if x % G in gone else ():
+                        y[at:at + block] = bytes(block)
             for area in catalog.areas[:-1]:
                 for t in range(area[2]):
                     at = area[0] + piece_place(t, area, catalog.block)
