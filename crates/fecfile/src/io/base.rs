@@ -134,13 +134,13 @@ impl Base {
         Ok(Holder { folder, name: checked(name)? })
     }
 
-    /// The regular files and the folders in a folder, as paths from the base.
+    /// The regular files, the folders and the symbolic links in a folder, as paths from the base.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn list(&self, path: &[u8]) -> io::Result<(Paths, Paths)> {
+    pub fn list(&self, path: &[u8]) -> io::Result<(Paths, Paths, Paths)> {
         let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
-        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        let (mut files, mut folders, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for entry in rustix::fs::Dir::new(folder)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
@@ -151,11 +151,12 @@ impl Base {
             };
             match kind {
                 FileType::RegularFile => files.push(inner.into()),
+                FileType::Symlink => links.push(inner.into()),
                 FileType::Directory if name != b"." && name != b".." => folders.push(inner.into()),
                 _ => {}
             }
         }
-        Ok((files, folders))
+        Ok((files, folders, links))
     }
 
     /// The target of a symbolic link.

@@ -207,14 +207,14 @@ impl<'a> Search<'a> {
             .map(|entry| folder_of(&entry.path));
         let lone: HashSet<&[u8]> = lone.filter(|folder| folder.is_empty() || !is_known(folder)).collect();
         for folder in lone {
-            let (files, _) = self.base.list(folder).unwrap_or_default();
+            let (files, _, _) = self.base.list(folder).unwrap_or_default();
             found.extend(files.into_iter().filter(|path| !is_known(path)));
         }
         while let Some(folder) = left.pop() {
             if found.len() >= MOST_STRANGERS {
                 break;
             }
-            let (files, folders) = self.base.list(&folder).unwrap_or_default();
+            let (files, folders, _) = self.base.list(&folder).unwrap_or_default();
             found.extend(files.into_iter().filter(|path| !is_known(path)));
             left.extend(folders.into_iter().filter(|path| !is_known(path)));
         }

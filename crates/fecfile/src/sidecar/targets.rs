@@ -528,11 +528,12 @@ fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
 }
 
 /// Removes the rooms of repairs that were killed: folders with such a name, of processes that are gone, in which nothing lies
-/// but files with numbers for names.
+/// but files and links with numbers for names.
 pub(super) fn remove_old_rooms(base: &Base) {
-    let Ok((_, folders)) = base.list(b"") else { return };
+    let Ok((_, folders, _)) = base.list(b"") else { return };
     for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
-        let Ok((files, folders)) = base.list(folder) else { continue };
+        let Ok((mut files, folders, links)) = base.list(folder) else { continue };
+        files.extend(links);
         let is_number = |path: &[u8]| path[folder.len() + 1..].iter().all(u8::is_ascii_digit);
         if folders.is_empty() && files.iter().all(|file| is_number(file)) {
             let removed = files.iter().try_for_each(|file| base.holder(file)?.remove());
