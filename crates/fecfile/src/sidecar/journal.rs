@@ -116,6 +116,11 @@ impl Journal {
         self.made.contains(&entry)
     }
 
+    /// Takes entries off the list.
+    pub(super) fn forget(&mut self, entries: &[usize]) {
+        self.begun.retain(|entry| !entries.contains(entry));
+    }
+
     /// Whether a repair of this sidecar did not end.
     pub(super) fn is_there(&self) -> bool {
         self.written.is_some()

@@ -70,7 +70,7 @@ pub struct Mended {
 /// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
-    let journal = Journal::of(sidecar)?;
+    let mut journal = Journal::of(sidecar)?;
     let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
     if !how.dry_run {
         // What was ended on the way has left them.
@@ -117,8 +117,11 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     .peekable();
     let is_journaled = how.out.is_none() && (begun.peek().is_some() || made.peek().is_some());
     if is_journaled {
+        // What was left is somebody's edit, and never fec's own again.
+        journal.forget(&mended.left);
         journal.begin(begun, made)?;
     }
+    let journal = journal;
     let beat = || journal.beat();
     let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &beat, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
@@ -152,7 +155,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if let Some(copy) = copy {
         copy.end();
     }
-    if is_journaled || journal.is_there() {
+    if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
     if !mended.failed.is_empty()

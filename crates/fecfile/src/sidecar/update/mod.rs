@@ -251,11 +251,7 @@ impl Update<'_> {
         let mut weak = Vec::new();
         let mut digests = old.digests().to_vec();
         let Placed { entries, positions, expected } = loop {
-            let size = |nth: usize| match &self.found.tree.entries[nth].kind {
-                EntryKind::File(file) => file.size,
-                _ => 0,
-            };
-            let tails = Tails::of(old, &self.found.base, &self.fates, &size, &weak);
+            let tails = Tails::of(old, &self.found.base, &self.fates, &self.found.tree.entries, &weak);
             let displaced = self.check_displaced(&tails)?;
             let entries = std::mem::take(&mut self.found.tree.entries);
             let placed = place::place(old, entries, &self.fates, &tails, &displaced, &weak);
@@ -347,7 +343,9 @@ impl Update<'_> {
         }
         let anchors = place::anchors(old, &catalog, &self.fates, &anchors);
         check_unchanged(&self.found.base, &catalog, seen)?;
-        let generation = old.generation() + 1;
+        let generation = old.generation().checked_add(1);
+        let generation =
+            generation.ok_or_else(|| Error::at("update", self.job.output, SidecarError::Displaced))?;
         let before = (old.of.root, generation);
         let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
         // What nobody could read is never written.

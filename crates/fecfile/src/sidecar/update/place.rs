@@ -29,7 +29,7 @@ impl Tails {
         old: &Sidecar,
         base: &Base,
         fates: &[Fate],
-        sizes: &dyn Fn(usize) -> u64,
+        entries: &[Entry],
         weak: &[Range<u64>],
     ) -> Tails {
         let catalog = &old.catalog;
@@ -50,7 +50,11 @@ impl Tails {
                 }
                 Fate::Changed(of, _) => {
                     let old = file(catalog, *of);
-                    let is_there = sizes(nth) == old.size && old.tail_len(block) > 0;
+                    // It is read where the old file stood, which another name of it may not be.
+                    let stands_there = entries[nth].path == catalog.entries[*of as usize].path;
+                    let has_size =
+                        matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
+                    let is_there = stands_there && has_size && old.tail_len(block) > 0;
                     if is_there && is_whole(old.tail / block) {
                         tails.kept.insert(nth);
                         lives.insert(*of);
