@@ -167,7 +167,17 @@ impl Files<'_> {
     pub(super) fn conclude(&self, survey: Survey) -> Result<Examined> {
         let catalog = &self.sidecar.catalog;
         let Survey { mut states, touched, mut reports, .. } = survey;
-        reports.sort_unstable_by_key(|(nth, _)| *nth);
+        reports.sort_by_key(|(nth, _)| *nth);
+        // Of a file that was looked at in several parts there are several.
+        reports.dedup_by(|(later, more), (first, report)| {
+            if later == first {
+                report.bad.append(&mut more.bad);
+                report.is_tail_unknown |= more.is_tail_unknown;
+                report.has_other_len |= more.has_other_len;
+                report.cause = report.cause.or(more.cause);
+            }
+            later == first
+        });
         let mut erased = Bits::new(catalog.positions());
         self.erase_lost(&mut erased);
         let wanted = |(nth, report): &(usize, FileReport)| Wanted {
