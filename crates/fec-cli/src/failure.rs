@@ -127,6 +127,13 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::BaseNeeded(_) => "name it with --base",
         SidecarError::BeyondRepair(_) => "fec verify lists what is lost; --partial mends what can be mended",
         SidecarError::NotAState => "choose another name with --state",
+        SidecarError::OtherState => {
+            "give each sidecar a list of its own with --state; if this one is of no use any more, remove it"
+        }
+        SidecarError::NewerLost { .. } => {
+            "a copy of the sidecar may have more of them; to go on without: fec protect --update -f keeps what was edited since, \
+             fec repair --revert undoes it"
+        }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
             "is the disk mounted, and are these the folders that it was made for? fec repair brings them back; if they \
@@ -136,13 +143,16 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "fec repair --revert brings back what it was; if it should be empty, go on with -f"
         }
         SidecarError::RottenOrNew { .. } => {
-            "put it back under its old name and run fec repair; if it really is another file, go on with -f"
+            "put it back where it was and run fec repair; if it really is another file, go on with -f"
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {
             "mend them first with fec repair; if they are as they should be, give them another time with touch"
         }
-        SidecarError::RepairBegun => "run fec repair again first: it goes on where it ended",
+        SidecarError::RepairBegun(_) => {
+            "run fec repair again first: it goes on where it ended; if it was asked for an older state with --root, give it \
+             that root again"
+        }
         SidecarError::Displaced => "mend the sidecar first: fec repair",
         SidecarError::Busy => "try again when it has ended",
         _ => return None,
@@ -150,7 +160,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
 }
 
 /// What to do about an error of the library.
-fn help(error: &Error) -> Option<&'static str> {
+pub(crate) fn help(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == "keep" => {

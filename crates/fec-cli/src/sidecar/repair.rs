@@ -2,7 +2,7 @@
 
 use super::report::{count, word};
 use crate::args;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::is_dash;
 use fecfile::Context;
@@ -39,7 +39,8 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let mended = repair(&sidecar, &base, &how, &context)?;
     let report = Report::new(&sidecar, &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
-    Ok(match (mended.failed.is_empty() && mended.found.is_mendable(), mended.left.is_empty()) {
+    let is_left = !mended.left.is_empty() || mended.sidecar_left.is_some();
+    Ok(match (mended.failed.is_empty() && mended.found.is_mendable(), !is_left) {
         (false, _) => Exit::Lost,
         (true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
         (true, false) if args.output.is_none() => Exit::Mendable,
@@ -65,6 +66,11 @@ struct Report {
     left: Vec<Entry>,
     failed: Vec<Entry>,
     sidecar_mended: bool,
+    /// Why the sidecar was left as it is, although it is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sidecar_left: Option<String>,
+    #[serde(skip)]
+    sidecar_help: Option<&'static str>,
     written_bytes: u64,
     /// The archive of what was written over, if anything was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +110,8 @@ impl Report {
             left: list(&mended.left),
             failed: list(&mended.failed),
             sidecar_mended: mended.sidecar,
+            sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
+            sidecar_help: mended.sidecar_left.as_ref().and_then(help),
             written_bytes: mended.written,
             undo: undo.map(show),
             undo_with: undo.map(|undo| (quoted(undo), quoted(base.path()))),
@@ -133,8 +141,12 @@ impl Report {
         let mended: Vec<String> = entries.into_iter().chain(sidecar).collect();
         if !mended.is_empty() {
             out.push_str(&format!("{would}mended: {}\n", mended.join(" and ")));
-        } else if self.failed.is_empty() && self.left.is_empty() {
+        } else if self.failed.is_empty() && self.left.is_empty() && self.sidecar_left.is_none() {
             out.push_str("all is intact: nothing to repair\n");
+        }
+        if let Some(why) = &self.sidecar_left {
+            out.push_str(&format!("the sidecar was left as it is: {why}\n"));
+            out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
         }
         if !self.left.is_empty() {
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");

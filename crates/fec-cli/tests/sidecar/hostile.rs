@@ -313,13 +313,16 @@ fn what_is_no_sidecar_is_refused() {
     // A list of a repair that makes no sense is no reason to change anything.
     let root = json(&arena.expect(["verify", "noname", "--json"], 0))["root"].as_str().unwrap().to_owned();
     edit(&arena.path("d/small"), b"edited");
-    for list in [
-        format!("fec repair of {root}\nsince 1\n99999999\n-1\nx\n18446744073709551616\n"),
-        "\0\n0\n1\n2\n".into(),
-    ] {
+    let other = "0".repeat(64);
+    for list in [format!("fec repair of {other}\nsince 1\n0\n1\n2\n"), "\0\n0\n1\n2\n".into()] {
         arena.write("noname.repairing", list.as_bytes());
         changes_nothing(&arena, &["repair", "noname"], 1);
     }
+    let list = format!("fec repair of {root}\nsince 1\n99999999\n-1\nx\n18446744073709551616\n");
+    arena.write("noname.repairing", list.as_bytes());
+    let before = seen(&arena.path("d"));
+    arena.expect(["repair", "noname"], 1);
+    assert!(seen(&arena.path("d")) == before && !arena.path("noname.repairing").exists());
 }
 
 /// A sidecar that says that it protects itself, or what repair writes beside it: no panic, and nothing but what was named.

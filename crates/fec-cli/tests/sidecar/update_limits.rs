@@ -247,7 +247,7 @@ fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() 
     // Another one of this size and time may be the old one, renamed and then damaged: somebody has to say that it is new.
     fs::remove_file(arena.path("d/deep/huge")).unwrap();
     put("d/impostor", &payload(92, len));
-    refused(&arena, &[], 1, "renamed");
+    refused(&arena, &[], 1, "moved");
     assert_eq!(root(&report(&arena, &["-f"])["update"]), ([FILES + 1, 0, 1, 0, 1], len as u64));
     is_protected(&arena);
     // One that has a byte that is another, beside the one that was moved.

@@ -55,6 +55,9 @@ pub enum SidecarError {
     /// Something that is no list of when files were looked at.
     #[error("it is something else than a list of what was verified when")]
     NotAState,
+    /// A list of when files were looked at, and of none of these files.
+    #[error("it is a list of what was verified when, and of none of the files of this sidecar")]
+    OtherState,
     /// There is no sidecar to update.
     #[error("there is no sidecar to update")]
     NothingToUpdate,
@@ -73,24 +76,32 @@ pub enum SidecarError {
     /// A file that had bytes is empty.
     #[error("{} has become empty", show_bytes(.0))]
     Emptied(Vec<u8>),
-    /// A file that looks like one that is gone, and has other bytes.
+    /// A file that looks like one that stood elsewhere, and has other bytes.
     #[error(
-        "{} has the size and the time of {}, which is gone, but other bytes: it was probably renamed, and then damaged",
+        "{} has the size and the time that {} had, but other bytes: it was probably moved, and then damaged",
         show_bytes(now),
         show_bytes(was)
     )]
     RottenOrNew {
         /// The file that is there.
         now: Vec<u8>,
-        /// The file that is gone.
+        /// Where the other stood.
         was: Vec<u8>,
     },
     /// Files that nobody wrote to, and that are not what they were.
     #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
     Rotten(Vec<Vec<u8>>),
-    /// A repair was ended on the way.
-    #[error("a repair of what it protects has begun, and has not ended")]
-    RepairBegun,
+    /// A repair with this root was ended on the way.
+    #[error("a repair of what it protects has begun, and has not ended; root {0}")]
+    RepairBegun(String),
+    /// There are parts of a newer generation, which cannot be restored from them.
+    #[error("it has parts of a newer generation, {newer}, of which too few are left; this is generation {this}")]
+    NewerLost {
+        /// The newer one.
+        newer: u64,
+        /// The newest that can be restored.
+        this: u64,
+    },
     /// The sidecar is damaged in a way that has to be mended first.
     #[error("parts of it have moved or are missing")]
     Displaced,
@@ -119,13 +130,15 @@ impl SidecarError {
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
             SidecarError::Rotten(_)
             | SidecarError::RottenOrNew { .. }
-            | SidecarError::RepairBegun
+            | SidecarError::RepairBegun(_)
+            | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NothingToUpdate
             | SidecarError::NotAState
+            | SidecarError::OtherState
             | SidecarError::ManyGone { .. }
             | SidecarError::Emptied(_)
             | SidecarError::NoFiles

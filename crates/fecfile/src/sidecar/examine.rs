@@ -88,10 +88,11 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
         ));
     }
     if let Some(newer) = sidecar.newer {
-        damage.push(format!(
-            "of its generation {newer} too few pieces are left; this is generation {}",
-            sidecar.generation()
-        ));
+        let (of, this) = (newer.generation, sidecar.generation());
+        damage.push(match newer.is_unfinished {
+            true => format!("an update to generation {of} was ended on the way; this is generation {this}"),
+            false => format!("of its generation {of} too few pieces are left; this is generation {this}"),
+        });
     }
     let end = sidecar.expected_len();
     if let Some(newest) = sidecar.replaced_by {

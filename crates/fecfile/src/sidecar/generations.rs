@@ -137,14 +137,14 @@ pub(super) fn area_of(of: &Generation) -> Option<Area> {
 /// The one that is meant (section 17.6).
 pub(super) fn choose(
     seen: Vec<Seen>,
-    links: &[Generation],
+    links: &Links,
     wanted: Option<Digest>,
 ) -> std::result::Result<Seen, SidecarError> {
     let (mut read, refused): (Vec<Seen>, Vec<Seen>) = seen
         .into_iter()
         .filter(|seen| seen.root.is_ok() || seen.is_refused())
         .partition(|seen| seen.root.is_ok());
-    let counting: Vec<Generation> = read.iter().chain(&refused).map(|seen| seen.of).collect();
+    let replaced = links.ancestors(read.iter().chain(&refused).map(|seen| seen.of));
     // Of several with one root, which say the same of the files, the newest.
     read.sort_by_key(|seen| (seen.root(), std::cmp::Reverse(seen.of.layout.generation), seen.first));
     read.dedup_by_key(|seen| seen.root());
@@ -156,7 +156,6 @@ pub(super) fn choose(
             None => Err(SidecarError::OtherRoot(roots(&read))),
         };
     }
-    let replaced = ancestors(counting, links);
     read.retain(|seen| !replaced.contains(&seen.of.root));
     let refused = refused.iter().filter(|seen| !replaced.contains(&seen.of.root)).count();
     match (read.len(), refused) {
@@ -167,17 +166,50 @@ pub(super) fn choose(
     }
 }
 
-/// All that generations replace: those before them, through others of which any piece is usable.
-pub(super) fn ancestors(of: Vec<Generation>, links: &[Generation]) -> HashSet<Digest> {
-    let by_root: HashMap<Digest, &Generation> = links.iter().map(|link| (link.root, link)).collect();
-    let mut found = HashSet::new();
-    for mut now in of {
-        while let Some(before) = by_root.get(&now.layout.before)
-            && before.layout.generation < now.layout.generation
-            && found.insert(before.root)
-        {
-            now = **before;
-        }
+/// Encodings of which any piece is usable, by their roots: each names the one before it.
+#[derive(Default)]
+pub(super) struct Links(HashMap<Digest, Generation>);
+
+impl Links {
+    pub(super) fn insert(&mut self, of: Generation) {
+        self.0.insert(of.root, of);
     }
-    found
+
+    /// The one that a generation replaces.
+    fn before(&self, of: &Generation) -> Option<&Generation> {
+        self.0.get(&of.layout.before).filter(|before| before.layout.generation < of.layout.generation)
+    }
+
+    /// Those before a generation, from the newest on.
+    pub(super) fn chain(&self, of: &Generation) -> impl Iterator<Item = &Generation> {
+        std::iter::successors(self.before(of), |now| self.before(now))
+    }
+
+    /// All that generations replace.
+    fn ancestors(&self, of: impl Iterator<Item = Generation>) -> HashSet<Digest> {
+        let mut found = HashSet::new();
+        for of in of {
+            // What is before one that was found already was found with it.
+            for before in self.chain(&of) {
+                if !found.insert(before.root) {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// All that replace a generation.
+    pub(super) fn descendants(&self, of: &Generation) -> HashSet<Digest> {
+        let mut links: Vec<&Generation> = self.0.values().collect();
+        links.sort_unstable_by_key(|link| link.layout.generation);
+        let mut found = HashSet::new();
+        for link in links {
+            let replaces = |before: &Generation| before.root == of.root || found.contains(&before.root);
+            if self.before(link).is_some_and(replaces) {
+                found.insert(link.root);
+            }
+        }
+        found
+    }
 }

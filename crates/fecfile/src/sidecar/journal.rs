@@ -3,9 +3,10 @@
 
 use super::Sidecar;
 use crate::error::{Error, Result};
-use crate::io::base::Base;
+use crate::io::base::{Base, file_type};
 use crate::io::output::{Policy, write_text};
 use crate::names::hex;
+use rustix::fs::{FileType, Stat};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
@@ -26,16 +27,33 @@ pub(super) struct Journal {
     since: SystemTime,
     /// When it had its last beat.
     written: Option<SystemTime>,
+    /// The root that a list that is there says it is of.
+    of: Option<String>,
     /// When this repair gave it one.
     beat: Cell<Instant>,
 }
 
+/// What the list begins with; then comes the root.
+const HEAD: &str = "fec repair of ";
 /// How often the list gets a new time while files are written to.
 const BEAT: Duration = Duration::from_millis(500);
 /// How long after that time a file may have been written to, for the repair to know it as its own.
 const SLACK: Duration = Duration::from_secs(2);
 /// The longest list that is read.
 const MOST: u64 = 64 << 20;
+
+/// When a file was written to last.
+fn modified(stat: &Stat) -> SystemTime {
+    // Their types are others on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    let (seconds, nanos) = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let time = match seconds < 0 {
+        true => SystemTime::UNIX_EPOCH.checked_sub(whole),
+        false => SystemTime::UNIX_EPOCH.checked_add(whole),
+    };
+    time.and_then(|time| time.checked_add(Duration::from_nanos(nanos.into()))).unwrap_or(SystemTime::UNIX_EPOCH)
+}
 
 /// Where the list of a sidecar stands.
 pub(super) fn path_of(sidecar: &Path) -> PathBuf {
@@ -51,7 +69,7 @@ impl Journal {
     /// Those of the list: without it, what is half mended would pass for an edit.
     pub(super) fn of(sidecar: &Sidecar) -> Result<Journal> {
         let path = path_of(sidecar.path());
-        let head = format!("fec repair of {}", hex(&sidecar.root()));
+        let head = format!("{HEAD}{}", hex(&sidecar.root()));
         let mut journal = Journal {
             path,
             head,
@@ -59,6 +77,7 @@ impl Journal {
             made: HashSet::new(),
             since: SystemTime::now(),
             written: None,
+            of: None,
             beat: Cell::new(Instant::now()),
         };
         let mut text = String::new();
@@ -80,8 +99,9 @@ impl Journal {
             read => read.map_err(|e| Error::io("read", journal.path.as_path(), e))?,
         }
         let mut lines = text.lines();
-        let is_of_this = lines.next() == Some(&journal.head);
-        if is_of_this
+        let head = lines.next();
+        journal.of = head.and_then(|head| head.strip_prefix(HEAD)).map(str::to_owned);
+        if head == Some(&journal.head)
             && let Some(since) = lines.next().and_then(|line| line.strip_prefix("since ")?.parse().ok())
         {
             journal.since =
@@ -101,14 +121,24 @@ impl Journal {
     /// # Errors
     /// Those of the file.
     pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> Result<bool> {
-        let (true, Some(written)) = (self.begun.contains(&entry), self.written) else { return Ok(false) };
-        match base.read(path).and_then(|file| file.metadata()?.modified()) {
-            Ok(modified) => Ok((self.since - SLACK..=written + SLACK).contains(&modified)),
-            // Nothing is there, or something else.
+        if !self.begun.contains(&entry) {
+            return Ok(false);
+        }
+        match base.stat(path) {
+            Ok(stat) => Ok(self.is_own(entry, &stat)),
+            // Nothing is there.
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => Ok(false),
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
             Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
         }
+    }
+
+    /// Whether a repair that did not end was the last to write to a file, as far as times tell.
+    pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
+        let modified = modified(stat);
+        let is_between = |written| (self.since - SLACK..=written + SLACK).contains(&modified);
+        let is_file = file_type(stat) == FileType::RegularFile;
+        is_file && self.begun.contains(&entry) && self.written.is_some_and(is_between)
     }
 
     /// Whether a repair that did not end made a folder or a symbolic link, which may not have its time and permissions yet.
@@ -117,13 +147,22 @@ impl Journal {
     }
 
     /// Takes entries off the list.
+    ///
+    /// # Panics
+    /// If they do not ascend.
     pub(super) fn forget(&mut self, entries: &[usize]) {
-        self.begun.retain(|entry| !entries.contains(entry));
+        assert!(entries.is_sorted(), "they are looked up by halves");
+        self.begun.retain(|entry| entries.binary_search(entry).is_err());
     }
 
-    /// Whether a repair of this sidecar did not end.
+    /// The root of a repair of this sidecar that did not end: one with this root, or with another.
+    pub(super) fn of_root(&self) -> Option<&str> {
+        self.of.as_deref()
+    }
+
+    /// Whether a repair with the root of this sidecar did not end.
     pub(super) fn is_there(&self) -> bool {
-        self.written.is_some()
+        self.of.as_ref().is_some_and(|root| self.head.strip_prefix(HEAD) == Some(root))
     }
 
     /// Writes the list, before the files are written to, and folders and links are made.

@@ -22,7 +22,7 @@ use fec_core::format::sidecar::catalog::shortened;
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -95,9 +95,9 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Whether nobody wrote to an entry, as far as its metadata tells.
-    pub(super) fn looks_intact(&self, nth: usize) -> bool {
-        self.states[nth] == State::Intact
+    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as its metadata tells, or that cannot be read.
+    pub(super) fn is_damage(&self, nth: usize) -> bool {
+        matches!(self.states[nth], State::Intact | State::Unreadable)
     }
 
     /// Adds what was found of files.
@@ -114,9 +114,9 @@ pub(super) struct Looked {
 }
 
 impl Looked {
-    /// The entries that something is wrong with, or may be.
-    pub(super) fn suspects(&self) -> impl Iterator<Item = usize> {
-        self.reports.iter().map(|(nth, _)| *nth)
+    /// The entries that something may be wrong with, and whether something is.
+    pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.reports.iter().map(|(nth, report)| (*nth, !report.is_clean()))
     }
 }
 
@@ -238,11 +238,12 @@ impl Files<'_> {
     /// Missing files, each with another of its names under which it is whole.
     fn other_names(&self, states: &[State]) -> Vec<(usize, Box<[u8]>)> {
         let mut names: Vec<(usize, Box<[u8]>)> = Vec::new();
+        let mut named = HashSet::new();
         for (entry, state) in self.sidecar.catalog.entries.iter().zip(states) {
             if let EntryKind::HardLink(of) = entry.kind
                 && *state == State::Intact
                 && states[of as usize] == State::Missing
-                && names.iter().all(|(file, _)| *file != of as usize)
+                && named.insert(of)
             {
                 names.push((of as usize, entry.path.clone()));
             }
@@ -353,6 +354,8 @@ impl Files<'_> {
         let mut reader =
             PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
         let mut position = vec![0; block as usize];
+        // Many tails may stand in one position.
+        let mut looked: HashMap<u64, bool> = HashMap::new();
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
             let blocks = Blocks::of(file);
@@ -369,13 +372,11 @@ impl Files<'_> {
                 continue;
             }
             let at = file.tail / block;
-            let mut is_there = true;
-            let _ = reader.fill(at, &mut position, |_, _| -> std::result::Result<(), ()> {
-                is_there = false;
-                Ok(())
+            let is_intact = *looked.entry(at).or_insert_with(|| {
+                let read = reader.fill(at, &mut position, |_, e| Err(e));
+                read.is_ok() && plain_digests(&position, block as usize)[0] == self.digest_of(at)
             });
-            let found = plain_digests(&position, block as usize)[0];
-            report.is_tail_unknown = !(is_there && found == self.digest_of(at));
+            report.is_tail_unknown = !is_intact;
             if report.is_tail_unknown {
                 erased.set(at);
             }
@@ -500,7 +501,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
 
 /// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
 /// to execute.
-fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
+pub(super) fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
     // Their types are others on other systems.
     #[allow(clippy::unnecessary_cast)]
     let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);

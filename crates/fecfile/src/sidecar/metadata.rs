@@ -3,8 +3,8 @@
 
 use super::error::SidecarError;
 pub(super) use super::generations::{LOST, NOTHING};
-use super::generations::{Opened, Parsed, PiecesFound, Seen, ancestors, area_of, broken, choose};
-use super::reader::{Found, Reader, Shifts, shifts};
+use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
+use super::reader::{Reader, Shifts, shifts};
 use super::tree::fingerprint_of;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +19,7 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -89,11 +90,21 @@ pub struct Sidecar {
     pub(super) pieces: PiecesFound,
     pub(super) shifts: Shifts,
     /// A greater generation, of which there are pieces and too few of them.
-    pub(super) newer: Option<u64>,
+    pub(super) newer: Option<Newer>,
     /// The root of the newest generation, if this one was asked for and is not the newest.
     pub(super) replaced_by: Option<Digest>,
     /// The generations before that its areas are of, as far as there are pieces of them.
     older: Vec<Generation>,
+    /// Why some of it could not be read, while it was looked for pieces.
+    unread: Option<std::io::Error>,
+}
+
+/// A generation that cannot be restored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newer {
+    pub(super) generation: u64,
+    /// Whether it was never written whole: what it protects was protected by none.
+    pub(super) is_unfinished: bool,
 }
 
 impl Sidecar {
@@ -149,17 +160,26 @@ impl Sidecar {
         let digests = metadata.split_off(digests_at);
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
         let generation = of.layout.generation;
-        let is_newer = |other: &&Generation| other.layout.generation > generation;
+        let descendants = links.descendants(&of);
         let replaced_by = counting
             .iter()
-            .filter(|(other, _)| is_newer(&other) && ancestors(vec![*other], &links).contains(&of.root))
+            .filter(|(other, _)| descendants.contains(&other.root))
             .max_by_key(|(other, _)| other.layout.generation)
             .map(|(_, root)| *root);
-        let is_lost = |other: &&Generation| counting.iter().all(|(of, _)| of != *other);
-        let newer = found.keys().filter(is_newer).filter(is_lost);
-        let newer = newer.map(|other| other.layout.generation).max();
+        let counting: HashSet<Generation> = counting.into_iter().map(|(of, _)| of).collect();
+        let lost = found.iter().filter(|(other, _)| {
+            other.layout.generation > generation && !counting.contains(*other)
+        });
+        let lost: Vec<_> = lost.collect();
+        let newer = lost.iter().map(|(other, _)| other.layout.generation).max().map(|generation| Newer {
+            generation,
+            // An update that was ended on the way leaves one.
+            is_unfinished: lost.len() == 1 && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
+        });
         let starts = starts(&catalog);
-        let older = older(&found, &of, &catalog);
+        let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
+        let is_before = |other: &&Generation| area_of(other).is_some_and(|area| areas_before.contains(&area));
+        let older = links.chain(&of).filter(is_before).copied().collect();
         Ok(Sidecar {
             len: reader.len,
             path: path.to_path_buf(),
@@ -176,8 +196,28 @@ impl Sidecar {
             newer,
             replaced_by,
             older,
+            unread: reader.unread.take(),
             file,
         })
+    }
+
+    /// Whether what stands behind its end may be cut off: nothing that somebody may still need. With `force` a newer
+    /// generation may, that cannot be restored.
+    ///
+    /// # Errors
+    /// [`SidecarError::NewerLost`]; that of the file, if some of what stands there could not be read.
+    pub(super) fn check_end(&self, force: bool) -> Result<()> {
+        let fail = |cause: SidecarError| Err(Error::at("write", self.path.as_path(), cause));
+        match (&self.newer, &self.unread) {
+            (Some(Newer { generation, is_unfinished: false }), _) if !force => {
+                fail(SidecarError::NewerLost { newer: *generation, this: self.generation() })
+            }
+            (_, Some(e)) if self.expected_len().is_none_or(|end| end < self.len) => {
+                let cause = e.raw_os_error().map_or_else(|| e.kind().into(), std::io::Error::from_raw_os_error);
+                Err(Error::io("read", self.path.as_path(), cause))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a file starts as a sidecar does.
@@ -358,20 +398,6 @@ pub(super) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Meta
         return Err(Error::at(action, path, SidecarError::Busy));
     }
     Ok((file, now))
-}
-
-/// The generations before one whose areas its catalog has, from the newest on.
-fn older(found: &Found, of: &Generation, catalog: &Catalog) -> Vec<Generation> {
-    let (_, before) = catalog.areas.split_last().expect("a catalog has an area");
-    let mut older: Vec<Generation> = Vec::new();
-    let mut now = of;
-    while let Some(next) = found.keys().find(|other| other.root == now.layout.before)
-        && next.layout.generation < now.layout.generation
-    {
-        older.extend(area_of(next).filter(|area| before.contains(area)).map(|_| *next));
-        now = next;
-    }
-    older
 }
 
 /// Of each group, its first position, and the number of that position's digest.

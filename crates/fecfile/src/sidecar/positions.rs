@@ -195,7 +195,10 @@ impl<'a> PositionReader<'a> {
     }
 
     /// Reads a piece of a file, from wherever its parts stand.
-    fn read(&mut self, span: &Span, out: &mut [u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn read(&mut self, span: &Span, out: &mut [u8]) -> io::Result<()> {
         let mut at = span.at;
         let elsewhere = self.moved.filter(|moved| !moved.is_empty());
         for moved in elsewhere.into_iter().flat_map(|moved| moved.within(span.at..span.end())) {

@@ -1,7 +1,7 @@
 //! Finds the pieces of metadata in a file, and restores the metadata from those that are left (docs/FORMAT.md, sections 17.4
 //! and 17.5).
 
-use super::generations::{Opened, PiecesFound, Seen, area_of};
+use super::generations::{Links, Opened, PiecesFound, Seen, area_of};
 use crate::context::Settings;
 use crate::io::ReadAt;
 use fec_core::digest::Digest;
@@ -89,7 +89,9 @@ pub(super) struct Reader<'a> {
     /// Bytes that were hashed.
     pub(super) work: Cell<u64>,
     /// Encodings of which any piece is usable.
-    pub(super) links: RefCell<Vec<Generation>>,
+    pub(super) links: RefCell<Links>,
+    /// The first error of a read.
+    pub(super) unread: RefCell<Option<std::io::Error>>,
 }
 
 impl<'a> Reader<'a> {
@@ -103,20 +105,62 @@ impl<'a> Reader<'a> {
             settings,
             work: Cell::new(0),
             links: RefCell::default(),
+            unread: RefCell::default(),
         }
+    }
+
+    /// Fills `out` with the bytes from `at` on, if they are there; that they cannot be read is kept in mind.
+    fn fill(&self, at: u64, out: &mut [u8]) -> Option<()> {
+        match self.file.read_exact_at(at, out) {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => None,
+            Err(e) => {
+                self.unread.borrow_mut().get_or_insert(e);
+                None
+            }
+            Ok(()) => Some(()),
+        }
+    }
+
+    /// Whether a generation of which too few pieces are left was never written whole: all of its place is in the file, and
+    /// where a piece is missing nothing was written yet, but for one, which may have been begun.
+    pub(super) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
+        let Some(area) = area_of(of) else { return false };
+        let block = u64::from(of.layout.block);
+        let end = area.len(block).and_then(|len| area.start.checked_add(len));
+        if end.is_none_or(|end| end > self.len) {
+            return false;
+        }
+        let mut begun = 0;
+        let mut bytes = vec![0; of.piece_len() as usize];
+        let shape = of.geometry.shape();
+        for index in 0..shape.code.n() as u32 {
+            for set in 0..shape.sets {
+                let at = area.piece(of.ordinal(set, index), block);
+                let is_there = places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
+                if is_there {
+                    continue;
+                }
+                let is_blank = self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0);
+                begun += u64::from(!is_blank);
+                if begun > 1 {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// The piece that stands at a place.
     fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
         let mut head = vec![0; HEADER_LEN];
-        self.file.read_exact_at(at, &mut head).ok()?;
+        self.fill(at, &mut head)?;
         let header = head.first_chunk().expect("it has that many bytes");
         if !header.starts_with(&PIECE_MAGIC) {
             return None;
         }
         let head_len = piece_head_len(header);
         head.resize(head_len, 0);
-        self.file.read_exact_at(at + HEADER_LEN as u64, &mut head[HEADER_LEN..]).ok()?;
+        self.fill(at + HEADER_LEN as u64, &mut head[HEADER_LEN..])?;
         match Piece::parse(&head) {
             Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
             Ok(piece) => {
@@ -180,7 +224,8 @@ impl<'a> Reader<'a> {
                     Ok(n) => filled += n,
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                     // What cannot be read is lost, and what is behind it is read.
-                    Err(_) => {
+                    Err(e) => {
+                        self.unread.borrow_mut().get_or_insert(e);
                         let lost = (window.len() - filled).min(4096);
                         window[filled..filled + lost].fill(0);
                         filled += lost;
@@ -246,17 +291,14 @@ impl<'a> Reader<'a> {
         if !is_it || !self.may_hash(body.len() as u64) {
             return None;
         }
-        self.file.read_exact_at(at + of.head_len() as u64, body).ok()?;
+        self.fill(at + of.head_len() as u64, body)?;
         let proof = piece.proof(&head).to_vec();
         Some((tree_of_shard(&of.geometry, set, index, body, &proof)?, proof))
     }
 
     /// Notes an encoding of which a piece is usable.
     fn note(&self, of: &Generation) {
-        let mut links = self.links.borrow_mut();
-        if !links.contains(of) {
-            links.push(*of);
-        }
+        self.links.borrow_mut().insert(*of);
     }
 
     /// The metadata of an encoding, if enough of its pieces are intact.

@@ -56,6 +56,8 @@ pub struct Mended {
     pub failed: Vec<usize>,
     /// Whether the sidecar was mended, or would be.
     pub sidecar: bool,
+    /// Why it was left as it is, although it is damaged.
+    pub sidecar_left: Option<Error>,
     /// Bytes of files that were written.
     pub written: u64,
 }
@@ -90,12 +92,28 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
     // Newer generations are cut off only when all is to be as it was.
-    let mends_sidecar =
+    let wants_sidecar =
         how.out.is_none() && !found.sidecar_is_intact() && (how.revert || sidecar.replaced_by.is_none());
-    let mut mended =
-        Mended { found, mended: wanted, left, failed: Vec::new(), sidecar: mends_sidecar, written: 0 };
+    let sidecar_left = if wants_sidecar { sidecar.check_end(how.revert).err() } else { None };
+    let mends_sidecar = wants_sidecar && sidecar_left.is_none();
+    let mut mended = Mended {
+        found,
+        mended: wanted,
+        left,
+        failed: Vec::new(),
+        sidecar: mends_sidecar,
+        sidecar_left,
+        written: 0,
+    };
     let has_work = actions.iter().any(|action| *action != Action::Leave);
-    if how.dry_run || !(has_work || mends_sidecar) {
+    if how.dry_run {
+        return Ok(mended);
+    }
+    if !(has_work || mends_sidecar) {
+        // What a repair had begun is whole, or was changed by somebody since.
+        if how.out.is_none() && journal.is_there() {
+            journal.end();
+        }
         return Ok(mended);
     }
     let out = copy.as_ref().map(Copy::begin).transpose()?;
@@ -122,8 +140,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.begin(begun, made)?;
     }
     let journal = journal;
-    let beat = || journal.beat();
-    let mut targets = Targets::new(sidecar, &positions, target, actions, how.sync, &beat, &mut put);
+    let mut targets = Targets::new(sidecar, &positions, target, actions, how, &journal, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
@@ -367,8 +384,8 @@ enum OwnShards {
     /// Each goes where it was.
     InPlace(File, std::path::PathBuf),
     /// The sidecar is written anew, because parts of it have moved, or it has another length. What of it could not be read
-    /// any more, over all groups, has to be computed.
-    Anew(FileOut, HashSet<u64>),
+    /// any more, by group and number there, has to be computed.
+    Anew(FileOut, HashSet<(usize, u64)>),
 }
 
 impl OwnShards {
@@ -398,7 +415,7 @@ impl OwnShards {
                         // It was there when all was looked at.
                         None => {
                             found.recovery_erased.set(first + shard);
-                            owed.insert(first + shard);
+                            owed.insert((nth, shard));
                         }
                     }
                 }
@@ -414,8 +431,7 @@ impl OwnShards {
     /// Takes a recovery shard that was computed.
     fn put_shard(&mut self, sidecar: &Sidecar, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
         if let OwnShards::Anew(_, owed) = self {
-            let before = sidecar.catalog.groups[..group].iter().map(|group| group.recovery()).sum::<u64>();
-            owed.remove(&(before + shard));
+            owed.remove(&(group, shard));
         }
         self.put(sidecar.recovery_place(group, shard), bytes)
     }

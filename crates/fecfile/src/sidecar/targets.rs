@@ -3,8 +3,11 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::hashing::{FileTree, is_whole};
+use super::journal::Journal;
+use super::look::looks_as_recorded;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
+use super::repair::Mend;
 use crate::error::{Error, Result};
 use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::{Temporary, is_of_the_dead};
@@ -16,7 +19,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// What is done with an entry.
@@ -76,6 +79,34 @@ impl Written {
 /// Files that are kept open.
 const OPEN: usize = 256;
 
+/// What a file looked like when it was written to last, so that it shows when somebody else writes to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Look {
+    place: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Look {
+    fn of(file: &File) -> io::Result<Look> {
+        let meta = file.metadata()?;
+        Ok(Look {
+            place: (meta.dev(), meta.ino()),
+            size: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        })
+    }
+}
+
+/// What becomes of a file that is mended where it is.
+#[derive(Clone, Copy)]
+enum Mending {
+    /// It was written to, and looked so then.
+    Begun(Look),
+    /// Somebody else has written to it since it was examined: it is theirs.
+    Taken,
+}
+
 /// The files that are written.
 pub(super) struct Targets<'a> {
     sidecar: &'a Sidecar,
@@ -84,6 +115,8 @@ pub(super) struct Targets<'a> {
     base: &'a Base,
     pub(super) actions: Vec<Action>,
     open: HashMap<u32, File>,
+    /// Of files that are mended where they are.
+    mending: HashMap<u32, Mending>,
     /// Of new files.
     values: HashMap<u32, Written>,
     /// How many values may still be kept.
@@ -91,8 +124,10 @@ pub(super) struct Targets<'a> {
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     sync: bool,
-    /// Called while files are written to that are there already.
-    beat: &'a dyn Fn(),
+    /// Whether what somebody changed is written over.
+    revert: bool,
+    /// Gets a beat while files are written to that are there already.
+    journal: &'a Journal,
     /// What is written into the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
@@ -107,8 +142,8 @@ impl<'a> Targets<'a> {
         positions: &'a Positions,
         base: &'a Base,
         actions: Vec<Action>,
-        sync: bool,
-        beat: &'a dyn Fn(),
+        how: &Mend<'_>,
+        journal: &'a Journal,
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
         Targets {
@@ -117,11 +152,13 @@ impl<'a> Targets<'a> {
             base,
             actions,
             open: HashMap::new(),
+            mending: HashMap::new(),
             values: HashMap::new(),
             room_for_values: MOST_VALUES,
             room: None,
-            sync,
-            beat,
+            sync: how.sync,
+            revert: how.revert || how.out.is_some(),
+            journal,
             recovery,
             written: 0,
             cause: None,
@@ -190,12 +227,45 @@ impl<'a> Targets<'a> {
     fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
         let fail = self.fail(span.entry);
         if self.actions[span.entry as usize] == Action::Mend {
-            (self.beat)();
+            self.journal.beat();
+            if !self.is_ours(span.entry)? {
+                return Ok(());
+            }
+            let file = self.file(span.entry)?;
+            let look = file.write_all_at(bytes, span.offset).and_then(|()| Look::of(file)).map_err(fail)?;
+            self.mending.insert(span.entry, Mending::Begun(look));
+        } else {
+            self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
+            self.note(span, bytes);
         }
-        self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
         self.written += bytes.len() as u64;
-        self.note(span, bytes);
         Ok(())
+    }
+
+    /// Whether a file that is mended where it is may be written to: nobody else has, as far as its size and time tell, since
+    /// it was examined, or since this repair wrote to it.
+    fn is_ours(&mut self, entry: u32) -> Result<bool> {
+        let fail = self.fail(entry);
+        let file = self.file(entry)?;
+        let look = Look::of(file).map_err(&fail)?;
+        let is_ours = match self.mending.get(&entry) {
+            Some(Mending::Begun(then)) => *then == look,
+            Some(Mending::Taken) => false,
+            None => self.revert || self.is_as_examined(entry).map_err(&fail)?,
+        };
+        self.mending.insert(entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
+        Ok(is_ours)
+    }
+
+    /// Whether a file looks as it did when it was found to be rotten, or half mended by a repair that did not end.
+    fn is_as_examined(&self, entry: u32) -> io::Result<bool> {
+        let (path, Some(of)) = self.entry(entry) else { return Ok(true) };
+        let stat = match self.base.stat(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
+            stat => stat?,
+        };
+        let recorded = &self.sidecar.stats.entries[entry as usize];
+        Ok(self.journal.is_own(entry as usize, &stat) || looks_as_recorded(of, recorded, &stat))
     }
 
     /// Keeps the values of what was written of a new file.
@@ -245,9 +315,7 @@ impl<'a> Targets<'a> {
         let most = ((1 << 20) / block).max(1);
         let mut bytes = vec![0; (most * block) as usize];
         let Some(of) = self.entry(entry).1 else { return Ok(()) };
-        let runs = of.runs.iter().map(|run| run.start..run.start + run.count);
-        let tail = (of.tail_len(block) > 0).then(|| of.tail / block..of.tail / block + 1);
-        for range in runs.chain(tail) {
+        for range in of.runs.iter().map(|run| run.start..run.start + run.count) {
             let mut at = range.start;
             while at < range.end {
                 if is_erased(at) {
@@ -265,6 +333,16 @@ impl<'a> Targets<'a> {
                     self.put(span, &bytes[(span.at - at * block) as usize..][..span.len as usize])?;
                 }
                 at += count;
+            }
+        }
+        let tail = of.tail / block;
+        if of.tail_len(block) > 0 && !is_erased(tail) {
+            // Of the position, which many may share, only its own.
+            let span = self.positions.within(tail..tail + 1).find(|span| span.entry == entry);
+            let span = span.expect("it lies there");
+            let bytes = &mut bytes[..span.len as usize];
+            if reader.read(&span, bytes).is_ok() {
+                self.put(&span, bytes)?;
             }
         }
         Ok(())
@@ -314,12 +392,15 @@ impl<'a> Targets<'a> {
 
     /// Whether a file that was mended is whole; then it has its time of old.
     fn mended(&mut self, entry: usize) -> Result<bool> {
-        let (path, of) = self.entry(entry as u32);
+        let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
-        let Some(of) = of else { return Ok(true) };
-        let file = self.base.write(path).map_err(&fail)?;
+        if !self.is_ours(entry as u32)? {
+            return Ok(false);
+        }
+        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
         if file.metadata().map_err(&fail)?.len() != of.size {
-            file.set_len(of.size).map_err(&fail)?;
+            let look = file.set_len(of.size).and_then(|()| Look::of(&file)).map_err(&fail)?;
+            self.mending.insert(entry as u32, Mending::Begun(look));
         }
         let is_whole = match is_whole(&file, of, self.sidecar.catalog.block.into()) {
             Ok(is_whole) => is_whole,
@@ -330,6 +411,9 @@ impl<'a> Targets<'a> {
                 false
             }
         };
+        if !self.is_ours(entry as u32)? {
+            return Ok(false);
+        }
         // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
         self.dress(&file, entry, false).map_err(&fail)?;
         if self.sync {
@@ -408,6 +492,9 @@ impl<'a> Targets<'a> {
                 }
                 let from = room.holder(name.as_bytes()).map_err(&fail)?;
                 self.dress(&new, entry, true).map_err(&fail)?;
+                if replace && !self.revert && !self.is_as_examined(entry as u32).map_err(&fail)? {
+                    return Ok(false);
+                }
                 match from.rename(&holder, replace) {
                     Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
                         self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;

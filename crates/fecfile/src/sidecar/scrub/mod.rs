@@ -12,7 +12,8 @@ use crate::error::Result;
 use crate::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::random::SplitMix64;
-use state::{Known, State};
+use state::{Finding, Known, State};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -106,8 +107,8 @@ pub fn scrub(
         survey,
         found: RecoveryFound::new(recovery_total),
         done: Scrubbed::default(),
-        suspects: Vec::new(),
-        has_looked_at_sidecar: false,
+        ended: Vec::new(),
+        has_ended_sidecar: false,
         now,
         until,
         saved: started,
@@ -117,27 +118,28 @@ pub fn scrub(
         Some(parts) => run.sample(parts),
         None => run.oldest_first(&mut state, how)?,
     }
-    let Run { files, survey, found, mut done, suspects, has_looked_at_sidecar, .. } = run;
+    let Run { files, survey, found, mut done, ended, has_ended_sidecar, .. } = run;
     meter.finish();
     let mut examined = files.conclude(survey)?;
     examined.add_sidecar(sidecar, &positions, found);
-    let is_damaged = |nth: usize| {
-        let at = examined.entries.binary_search_by_key(&nth, |report| report.entry);
-        at.is_ok_and(|at| matches!(examined.entries[at].state, EntryState::Rotten | EntryState::Unreadable))
-    };
-    for (nth, is_whole) in suspects {
-        let known = &mut state.files[nth];
-        known.is_damaged = is_damaged(nth) || (!is_whole && known.is_damaged);
-        if is_whole {
-            *known = Known { time: now, next: 0, ..*known };
-        }
-    }
-    let flagged = (0..).zip(&state.files).filter(|(nth, known)| known.is_damaged && !is_damaged(*nth));
-    done.damaged_before = flagged.count() as u64;
+    let is_damage = |state| matches!(state, EntryState::Rotten | EntryState::Unreadable);
+    let damaged: HashSet<usize> =
+        examined.entries.iter().filter(|report| is_damage(report.state)).map(|report| report.entry).collect();
+    damaged.iter().for_each(|nth| state.files[*nth].finding = Finding::Damaged);
+    ended.into_iter().for_each(|nth| state.files[nth].end(now));
+    let before = state.files.iter().enumerate().filter(|(nth, known)| {
+        known.is_damaged() && !damaged.contains(nth)
+    });
+    done.damaged_before = before.count() as u64;
     if let Some(path) = how.state {
-        let is_intact = examined.sidecar_is_intact();
-        state.sidecar.is_damaged = !is_intact || (state.sidecar.is_damaged && !has_looked_at_sidecar);
-        done.sidecar_was_damaged = is_intact && state.sidecar.is_damaged;
+        let is_damaged = examined.recovery_damaged + examined.recovery_displaced > 0;
+        if is_damaged {
+            state.sidecar.finding = Finding::Damaged;
+        }
+        if has_ended_sidecar {
+            state.sidecar.end(now);
+        }
+        done.sidecar_was_damaged = !is_damaged && state.sidecar.is_damaged();
         state.save(path, sidecar, context.settings.sync)?;
         let known = |nth: &u32| state.files[*nth as usize];
         let all = files.survey().files;
@@ -156,7 +158,7 @@ pub fn scrub(
 fn is_due(known: &Known, how: &Scrub<'_>, now: u64) -> bool {
     let age = Duration::from_secs(now.saturating_sub(known.time));
     let is_old = how.older_than.is_none_or(|older| age >= older);
-    known.next > 0 || known.time == 0 || is_old || known.is_damaged
+    known.next > 0 || known.time == 0 || is_old || known.is_damaged()
 }
 
 /// A scrub on its way.
@@ -167,10 +169,10 @@ struct Run<'a> {
     survey: Survey,
     found: RecoveryFound,
     done: Scrubbed,
-    /// Files that something may be wrong with, and whether all of them was looked at.
-    suspects: Vec<(usize, bool)>,
-    /// Whether all of the sidecar was looked at, in one go.
-    has_looked_at_sidecar: bool,
+    /// Files of which the last chunk was looked at, and that something may be wrong with: what, shows at the end.
+    ended: Vec<usize>,
+    /// Whether the last of the recovery shards was looked at.
+    has_ended_sidecar: bool,
     now: u64,
     until: Option<Instant>,
     saved: Instant,
@@ -203,6 +205,9 @@ impl Run<'_> {
                     let next = state.files[nth as usize].next;
                     let all = self.files.jobs(nth).count() as u64;
                     let next = if next < all { next } else { 0 };
+                    if next == 0 {
+                        state.files[nth as usize].begin();
+                    }
                     for chunk in next..all {
                         jobs.push(Job { entry: nth, chunk });
                         if jobs.len() < BATCH {
@@ -229,22 +234,24 @@ impl Run<'_> {
     fn look_at_files(&mut self, jobs: &mut Vec<Job>, state: &mut State) -> bool {
         let looked = self.files.look_at(jobs, self.until, self.context);
         let done = looked.done;
-        let suspects: Vec<usize> = self.add(looked, &jobs[..done]);
+        let mut suspects = HashSet::new();
+        for (nth, is_damaged) in looked.suspects().filter(|(nth, _)| self.survey.is_damage(*nth)) {
+            suspects.insert(nth);
+            if is_damaged {
+                // Now, so that it stays known if this run does not come to its end.
+                state.files[nth].finding = Finding::Damaged;
+            }
+        }
+        self.add(looked, &jobs[..done]);
         for of_file in jobs[..done].chunk_by(|a, b| a.entry == b.entry) {
             let last = of_file[of_file.len() - 1];
             let nth = last.entry as usize;
             let is_whole = last.chunk + 1 == self.files.jobs(last.entry).count() as u64;
             self.done.looked_files += u64::from(is_whole);
-            let known = &mut state.files[nth];
-            if !is_whole {
-                known.next = last.chunk + 1;
-            }
-            if suspects.contains(&nth) {
-                self.suspects.push((nth, is_whole));
-            } else if is_whole {
-                // What was found in the first part of it counts until all was looked at once more.
-                let is_damaged = known.is_damaged && known.next > 0;
-                *known = Known { time: self.now, next: 0, is_damaged };
+            match (is_whole, suspects.contains(&nth)) {
+                (false, _) => state.files[nth].next = last.chunk + 1,
+                (true, false) => state.files[nth].end(self.now),
+                (true, true) => self.ended.push(nth),
             }
         }
         let is_all = done == jobs.len();
@@ -252,31 +259,30 @@ impl Run<'_> {
         is_all
     }
 
-    /// Takes over what was found; returns what may be damaged.
-    fn add(&mut self, looked: Looked, jobs: &[Job]) -> Vec<usize> {
+    /// Takes over what was found.
+    fn add(&mut self, looked: Looked, jobs: &[Job]) {
         for job in jobs {
             if let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind {
                 self.done.looked_len += (file.size - job.chunk * CHUNK).min(CHUNK);
             }
         }
-        let suspects = looked.suspects().filter(|nth| self.survey.looks_intact(*nth)).collect();
         self.survey.add(looked);
-        suspects
     }
 
     /// Looks at recovery shards from where the last look ended; false if the time is over.
     fn look_at_recovery(&mut self, state: &mut State) -> bool {
         let jobs = self.recovery.jobs();
         let start = usize::try_from(state.sidecar.next).ok().filter(|start| *start < jobs.len()).unwrap_or(0);
+        if start == 0 {
+            state.sidecar.begin();
+        }
         let done = self.recovery.look_at(&jobs[start..], self.until, &mut self.found, self.context);
         self.count(&jobs[start..start + done]);
-        let is_all = start + done == jobs.len();
-        self.has_looked_at_sidecar = is_all && start == 0;
-        state.sidecar = match is_all {
-            true => Known { time: self.now, next: 0, ..state.sidecar },
-            false => Known { next: (start + done) as u64, ..state.sidecar },
-        };
-        is_all
+        self.has_ended_sidecar = start + done == jobs.len();
+        if !self.has_ended_sidecar {
+            state.sidecar.next = (start + done) as u64;
+        }
+        self.has_ended_sidecar
     }
 
     fn count(&mut self, jobs: &[RecoveryJob]) {

@@ -5,9 +5,11 @@
 //! 1764000000 0 ok 0011223344556677 photos/2019/a.jpg
 //! ```
 //!
-//! Seconds since 1970 (0: never), the chunk to go on from, `ok` or `damaged`, the first half of a digest (of a file its BLAKE3, of the
+//! Seconds since 1970 (0: never), the chunk to go on from, what was found, the first half of a digest (of a file its BLAKE3, of the
 //! sidecar, whose line has no path, its root), and the path, in which a backslash, a line feed and a carriage return are
-//! escaped by a backslash. What is not as the sidecar has it now, or lies in the future, was never looked at.
+//! escaped by a backslash. What was found is `ok`; or `damaged`, in the pass that ended last or is on its way; or `recheck`, in
+//! the one before, and nothing so far in the one on its way. What is not as the sidecar has it now, or lies in the future,
+//! was never looked at.
 
 use super::super::Sidecar;
 use super::super::error::SidecarError;
@@ -16,13 +18,26 @@ use crate::io::output::{FileOut, Policy};
 use crate::names::hex;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::EntryKind;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const HEAD: &[u8] = b"fec scrub state 1";
 /// The longest line that is read: a path with each byte escaped, and what stands before it.
 const LINE: u64 = 2 * 4096 + 128;
+
+/// What was found of a file, or of the sidecar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Nothing was wrong.
+    #[default]
+    Ok,
+    /// Damage, in the pass that ended last, or in the one that is on its way.
+    Damaged,
+    /// Damage in the pass that ended last, and none so far in the one that is on its way.
+    Recheck,
+}
 
 /// What is known of a file, or of the sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +46,30 @@ pub(super) struct Known {
     pub(super) time: u64,
     /// Where the next look goes on.
     pub(super) next: u64,
-    /// Whether it was damaged then.
-    pub(super) is_damaged: bool,
+    pub(super) finding: Finding,
+}
+
+impl Known {
+    /// A pass begins at the first chunk.
+    pub(super) fn begin(&mut self) {
+        self.next = 0;
+        if self.finding == Finding::Damaged {
+            self.finding = Finding::Recheck;
+        }
+    }
+
+    /// A pass ends at the last chunk.
+    pub(super) fn end(&mut self, now: u64) {
+        (self.time, self.next) = (now, 0);
+        if self.finding == Finding::Recheck {
+            self.finding = Finding::Ok;
+        }
+    }
+
+    /// Whether damage was found that was not seen mended.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.finding != Finding::Ok
+    }
 }
 
 /// Of all files, and of the sidecar.
@@ -52,11 +89,13 @@ impl State {
     /// Reads a state; one that is not there is empty.
     ///
     /// # Errors
-    /// [`SidecarError::NotAState`] when something else stands there; those of the file.
+    /// [`SidecarError::NotAState`] when something else stands there, [`SidecarError::OtherState`] when it knows files and none of
+    /// these; those of the file.
     pub(super) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
         let mut state = State::new(sidecar);
         let fail = |e| Error::io("read", path, e);
-        let file = match File::open(path) {
+        // Without waiting: it could be a FIFO.
+        let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(state),
             opened => opened.map_err(fail)?,
         };
@@ -66,6 +105,7 @@ impl State {
         let mut lines = BufReader::new(file);
         let mut line = Vec::new();
         let mut is_head = true;
+        let (mut lines_of_files, mut known) = (0u64, 0u64);
         loop {
             line.clear();
             let read = io::Read::take(&mut lines, LINE).read_until(b'\n', &mut line).map_err(fail)?;
@@ -75,32 +115,35 @@ impl State {
                 }
                 is_head = false;
             } else if read == 0 {
-                return Ok(state);
-            } else {
-                state.add(&line, sidecar, now);
+                return match (lines_of_files, known) {
+                    (1.., 0) => Err(Error::at("read", path, SidecarError::OtherState)),
+                    _ => Ok(state),
+                };
+            } else if let Some((of, digest, path)) = parse(&line) {
+                lines_of_files += u64::from(!path.is_empty());
+                known += u64::from(state.add(of, digest, &path, sidecar, now));
             }
         }
     }
 
-    /// Takes over a line, if it says anything of what is there now.
-    fn add(&mut self, line: &[u8], sidecar: &Sidecar, now: u64) {
-        let Some((known, digest, path)) = parse(line) else { return };
-        if known.time > now {
-            return;
-        }
+    /// Takes over a line, if it says anything of what is there now; returns whether its path is one of the sidecar's.
+    fn add(&mut self, known: Known, digest: &[u8], path: &[u8], sidecar: &Sidecar, now: u64) -> bool {
+        let is_past = known.time <= now;
         if path.is_empty() {
-            if digest == half(&sidecar.root()).as_bytes() {
+            if is_past && digest == half(&sidecar.root()).as_bytes() {
                 self.sidecar = known;
             }
-            return;
+            return false;
         }
         let entries = &sidecar.catalog.entries;
-        let Ok(nth) = entries.binary_search_by(|entry| (*entry.path).cmp(&path)) else { return };
+        let Ok(nth) = entries.binary_search_by(|entry| (*entry.path).cmp(path)) else { return false };
         if let EntryKind::File(file) = &entries[nth].kind
+            && is_past
             && digest == half(&file.blake3).as_bytes()
         {
             self.files[nth] = known;
         }
+        true
     }
 
     /// Writes the state; what was there is replaced when all is written.
@@ -134,7 +177,11 @@ fn half(digest: &Digest) -> String {
 }
 
 fn line(known: &Known, digest: &Digest, path: &[u8]) -> Vec<u8> {
-    let word = if known.is_damaged { "damaged" } else { "ok" };
+    let word = match known.finding {
+        Finding::Ok => "ok",
+        Finding::Damaged => "damaged",
+        Finding::Recheck => "recheck",
+    };
     let mut line = format!("{} {} {word} {} ", known.time, known.next, half(digest)).into_bytes();
     for byte in path {
         match byte {
@@ -153,9 +200,10 @@ fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
     let mut words = line.splitn(5, |byte| *byte == b' ');
     let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u64>().ok();
     let (time, next) = (number()?, number()?);
-    let is_damaged = match words.next()? {
-        b"ok" => false,
-        b"damaged" => true,
+    let finding = match words.next()? {
+        b"ok" => Finding::Ok,
+        b"damaged" => Finding::Damaged,
+        b"recheck" => Finding::Recheck,
         _ => return None,
     };
     let (digest, escaped) = (words.next()?, words.next()?);
@@ -172,7 +220,7 @@ fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
             byte => *byte,
         });
     }
-    Some((Known { time, next, is_damaged }, digest, path))
+    Some((Known { time, next, finding }, digest, path))
 }
 
 #[cfg(test)]
@@ -181,7 +229,7 @@ mod tests {
 
     #[test]
     fn lines_come_back() {
-        let known = Known { time: 1_764_000_000, next: 7, is_damaged: true };
+        let known = Known { time: 1_764_000_000, next: 7, finding: Finding::Damaged };
         let path = b"a b/\\n\n\xff \r";
         let mut text = line(&known, &[0xab; 32], path);
         assert_eq!(text, b"1764000000 7 damaged abababababababab a b/\\\\n\\n\xff \\r");

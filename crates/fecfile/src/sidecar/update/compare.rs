@@ -14,7 +14,7 @@ use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -57,8 +57,8 @@ pub(super) struct Compare<'a> {
 /// Blocks of a file that are looked at to know it again.
 const SAMPLES: u64 = 16;
 
-/// Old files that have not been found, by size.
-type Pool = HashMap<u64, Vec<u32>>;
+/// The size of a file, and its time.
+type Looks = (u64, i64, u32);
 
 impl Compare<'_> {
     /// The fates of all entries, and for each old entry whether one of them is it.
@@ -88,12 +88,8 @@ impl Compare<'_> {
             }
         }
         self.find_empty(&mut fates, &mut taken);
-        let mut pool = Pool::new();
-        for (nth, file) in self.old.catalog.files().filter(|(nth, file)| !taken[*nth] && file.size > 0) {
-            pool.entry(file.size).or_default().push(nth as u32);
-        }
-        self.find_by_time(&mut fates, &mut taken, &pool)?;
-        self.find_by_content(&mut fates, &mut taken, &pool)?;
+        self.find_by_time(&mut fates, &mut taken)?;
+        self.find_by_content(&mut fates, &mut taken)?;
         Ok((fates, taken))
     }
 
@@ -116,6 +112,21 @@ impl Compare<'_> {
     fn has_its_time(&self, nth: usize, of: u32) -> bool {
         let (now, then) = (self.tree.stats[nth], self.old.stats.entries[of as usize]);
         (now.seconds, now.nanos) == (then.seconds, then.nanos)
+    }
+
+    fn looks(&self, nth: usize) -> Looks {
+        let stat = self.tree.stats[nth];
+        (self.size(nth), stat.seconds, stat.nanos)
+    }
+
+    fn old_looks(&self, of: usize) -> Looks {
+        let stat = self.old.stats.entries[of];
+        (self.old_file(of as u32).size, stat.seconds, stat.nanos)
+    }
+
+    /// Old files with bytes that have not been found.
+    fn not_found<'b>(&'b self, taken: &'b [bool]) -> impl Iterator<Item = (usize, &'b FileEntry)> {
+        self.old.catalog.files().filter(|(of, file)| !taken[*of] && file.size > 0)
     }
 
     fn size(&self, nth: usize) -> u64 {
@@ -145,24 +156,27 @@ impl Compare<'_> {
 
     /// Large files with the size of an old one and its time to the nanosecond, and nothing else with both: they were moved, if
     /// blocks from all of them have their digests.
-    fn find_by_time(&self, fates: &mut [Fate], taken: &mut [bool], pool: &Pool) -> Result<()> {
+    fn find_by_time(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
         /// Smaller ones are read whole.
         const LARGE: u64 = 1 << 20;
-        let mut claims: HashMap<u32, Vec<usize>> = HashMap::new();
+        /// Old files and new ones with one size and one time.
+        type Alike = (Vec<u32>, Vec<usize>);
+        let mut alike: HashMap<Looks, Alike> = HashMap::new();
+        for (of, _) in self.not_found(taken).filter(|(_, file)| file.size > LARGE) {
+            alike.entry(self.old_looks(of)).or_default().0.push(of as u32);
+        }
         for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
-            if self.size(nth) <= LARGE || self.tree.stats[nth].nanos == 0 {
-                continue;
-            }
-            let of_size = pool.get(&self.size(nth)).map_or(&[][..], Vec::as_slice);
-            let mut alike = of_size.iter().filter(|of| self.has_its_time(nth, **of));
-            if let (Some(of), None) = (alike.next(), alike.next()) {
-                claims.entry(*of).or_default().push(nth);
+            if let Some((_, by)) = alike.get_mut(&self.looks(nth)) {
+                by.push(nth);
             }
         }
-        let claims: Vec<(u32, usize)> = claims
-            .into_iter()
-            .filter_map(|(of, by)| if let [nth] = by[..] { Some((of, nth)) } else { None })
-            .collect();
+        // Times of whole seconds may be those of many files.
+        alike.retain(|(_, _, nanos), _| *nanos != 0);
+        let only = |(of, by): &Alike| match (&of[..], &by[..]) {
+            ([of], [nth]) => Some((*of, *nth)),
+            _ => None,
+        };
+        let claims: Vec<(u32, usize)> = alike.values().filter_map(only).collect();
         let found = self.on_all(&claims, |(of, nth)| {
             let file = self.open(*nth)?;
             self.has_blocks_of(&file, self.old_file(*of))
@@ -177,13 +191,12 @@ impl Compare<'_> {
     }
 
     /// Reads what stands where an old file stood, or has the size of one that was not found.
-    fn find_by_content(&self, fates: &mut [Fate], taken: &mut [bool], pool: &Pool) -> Result<()> {
+    fn find_by_content(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
+        let sizes: HashSet<u64> = self.not_found(taken).map(|(_, file)| file.size).collect();
         let mut jobs: Vec<(usize, Option<u32>)> = Vec::new();
         for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
             let at = self.old_at(&self.tree.entries[nth].path).filter(|of| !taken[*of as usize]);
-            let is_left = |of: &u32| !taken[*of as usize];
-            let has_size = || pool.get(&self.size(nth)).is_some_and(|of_size| of_size.iter().any(is_left));
-            if self.size(nth) > 0 && (at.is_some() || has_size()) {
+            if self.size(nth) > 0 && (at.is_some() || sizes.contains(&self.size(nth))) {
                 jobs.push((nth, at));
             }
         }
@@ -209,11 +222,14 @@ impl Compare<'_> {
                 None => left.push((nth, at, read)),
             }
         }
+        // Those with equal bytes in order of their paths.
+        let mut by_digest: HashMap<Digest, VecDeque<u32>> = HashMap::new();
+        for (of, file) in self.not_found(taken) {
+            by_digest.entry(file.blake3).or_default().push_back(of as u32);
+        }
         let mut changed = Vec::new();
         for (nth, at, read) in left {
-            let of_size = pool.get(&self.size(nth)).map_or(&[][..], Vec::as_slice);
-            let is_it = |of: &&u32| !taken[**of as usize] && self.old_file(**of).blake3 == read.digest;
-            match of_size.iter().find(is_it).copied() {
+            match by_digest.get_mut(&read.digest).and_then(VecDeque::pop_front) {
                 Some(of) => {
                     taken[of as usize] = true;
                     fates[nth] = Fate::Same(of);
@@ -235,8 +251,42 @@ impl Compare<'_> {
         Ok(self.blocks_of(file, of)? == SAMPLES)
     }
 
+    /// A file with other bytes than an old one, and with its size and time, that stands elsewhere; and where that stood. It may
+    /// have been moved, and then have rotted, and would pass for what somebody wrote.
+    pub(super) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
+        /// Old files that a file with a time of whole seconds is compared with.
+        const MOST: usize = 16;
+        let mut is_same = vec![false; self.old.catalog.entries.len()];
+        for fate in fates {
+            if let Fate::Same(of) = fate {
+                is_same[*of as usize] = true;
+            }
+        }
+        let mut alike: HashMap<Looks, Vec<u32>> = HashMap::new();
+        let mut named: HashMap<(Looks, &[u8]), u32> = HashMap::new();
+        for (of, _) in self.not_found(&is_same) {
+            let looks = self.old_looks(of);
+            alike.entry(looks).or_default().push(of as u32);
+            named.insert((looks, name_of(&self.old.catalog.entries[of].path)), of as u32);
+        }
+        let others = |(_, fate): &(usize, &Fate)| matches!(fate, Fate::New | Fate::Changed(..));
+        fates.iter().enumerate().filter(others).find_map(|(nth, _)| {
+            let looks = self.looks(nth);
+            let alike = alike.get(&looks)?;
+            // Times of whole seconds may be those of many files.
+            let of = if looks.2 != 0 {
+                alike.first()
+            } else {
+                let name = name_of(&self.tree.entries[nth].path);
+                let shares = |of: &&u32| self.shares_blocks(nth, **of);
+                named.get(&(looks, name)).or_else(|| alike.iter().take(MOST).find(shares))
+            };
+            of.map(|of| (nth, *of))
+        })
+    }
+
     /// Whether any of some blocks from all of an entry is that of an old file; false if it cannot be read.
-    pub(super) fn shares_blocks(&self, nth: usize, of: u32) -> bool {
+    fn shares_blocks(&self, nth: usize, of: u32) -> bool {
         let of = self.old_file(of);
         let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;
         is_large && self.open(nth).and_then(|file| self.blocks_of(&file, of)).is_ok_and(|same| same > 0)
@@ -323,6 +373,11 @@ impl Compare<'_> {
         done.sort_unstable_by_key(|(nth, _)| *nth);
         done.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+/// The last part of a path.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// The file that an entry of a catalog is.

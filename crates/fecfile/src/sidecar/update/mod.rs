@@ -27,7 +27,7 @@ use super::protect::{
 };
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::output::{Policy, check_room};
+use crate::io::output::{Policy, check_absent, check_room};
 use crate::io::temporary::{Appended, parent, remove_stale};
 use compare::{Compare, Fate, file};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
@@ -91,26 +91,33 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
     if !job.output.exists() {
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
+    check_absent(job.output, Policy { force: true, ..job.policy }).map_err(|e| Error { action: "update", ..e })?;
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
     let old = Sidecar::open(job.output, wanted, &context.settings)?;
     if let Some(newest) = old.replaced_by {
         return Err(Error::at("update", job.output, SidecarError::OtherRoot(vec![newest])));
     }
+    old.check_end(job.policy.force)?;
     let displaced = Error::at("update", job.output, SidecarError::Displaced);
     let end = match old.expected_len() {
         Some(end) if end <= old.len && old.shifts.is_empty() => end,
         _ => return Err(displaced),
     };
     // What a repair has half mended has another time, and is no edit.
-    if Journal::of(&old)?.is_there() {
-        return Err(Error::at("update", job.output, SidecarError::RepairBegun));
+    if let Some(root) = Journal::of(&old)?.of_root() {
+        return Err(Error::at("update", job.output, SidecarError::RepairBegun(root.to_owned())));
     }
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
     let counts = Counts::of(&compare, &fates, &taken);
     if !job.policy.force {
+        if let Some((now, was)) = compare.find_suspect(&fates) {
+            let now = found.tree.entries[now].path.to_vec();
+            let was = old.catalog.entries[was as usize].path.to_vec();
+            return Err(Error::at("update", job.output, SidecarError::RottenOrNew { now, was }));
+        }
         counts.check(&old, job)?;
     }
     Update { job, old: &old, end, found, fates, counts, context }.run()
@@ -127,8 +134,6 @@ struct Counts {
     /// Bytes that the files had that are gone.
     gone_len: u64,
     emptied: Option<Vec<u8>>,
-    /// A file with other bytes than one that is gone, and with its size and time; and that one.
-    suspect: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Counts {
@@ -162,29 +167,9 @@ impl Counts {
             at.is_some_and(|at| matches!(entries[at].kind, EntryKind::File(_) | EntryKind::HardLink(_)))
         };
         let gone = old.catalog.files().filter(|(nth, _)| !taken[*nth]);
-        let mut looks: HashMap<(u64, i64, u32), usize> = HashMap::new();
         for (nth, file) in gone.filter(|(nth, _)| !is_there(&old.catalog.entries[*nth].path)) {
-            let (path, stat) = (&old.catalog.entries[nth].path, old.stats.entries[nth]);
-            counts.gone.push(path.clone());
+            counts.gone.push(old.catalog.entries[nth].path.clone());
             counts.gone_len += file.size;
-            looks.insert((file.size, stat.seconds, stat.nanos), nth);
-        }
-        // What was renamed, and then rotted, would pass for a new file.
-        let others = entries.iter().zip(&compare.tree.stats).zip(fates);
-        for (nth, ((entry, stat), fate)) in others.enumerate() {
-            let (EntryKind::File(file), Fate::New | Fate::Changed(..)) = (&entry.kind, fate) else {
-                continue;
-            };
-            let Some(of) = looks.get(&(file.size, stat.seconds, stat.nanos)) else { continue };
-            let was = &old.catalog.entries[*of].path;
-            // Times of whole seconds may be those of many files.
-            let is_likely = || {
-                let is_alike = stat.nanos != 0 || name_of(was) == name_of(&entry.path);
-                is_alike || compare.shares_blocks(nth, *of as u32)
-            };
-            if file.size > 0 && counts.suspect.is_none() && is_likely() {
-                counts.suspect = Some((entry.path.to_vec(), was.to_vec()));
-            }
         }
         counts
     }
@@ -206,9 +191,6 @@ impl Counts {
         let of = old.catalog.files().count() as u64;
         let (gone, gone_len, of_len) = (self.gone.len() as u64, self.gone_len, old.catalog.files_len());
         let fail = |cause| Err(Error::at("update", job.output, cause));
-        if let Some((now, was)) = &self.suspect {
-            return fail(SidecarError::RottenOrNew { now: now.clone(), was: was.clone() });
-        }
         if let Some(path) = &self.emptied {
             return fail(SidecarError::Emptied(path.clone()));
         }
@@ -217,11 +199,6 @@ impl Counts {
         }
         Ok(())
     }
-}
-
-/// The last part of a path.
-fn name_of(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// An update on its way.

@@ -37,9 +37,13 @@ impl Tails {
         let positions = Positions::of(catalog);
         let mut reader = PositionReader::new(base, catalog, &positions, &Any);
         let mut bytes = vec![0; block as usize];
-        let mut is_whole = |position: u64| {
-            let read = reader.fill(position, &mut bytes, |_, e| Err(e));
-            read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
+        // Many tails may stand in one position.
+        let mut looked: HashMap<u64, bool> = HashMap::new();
+        let mut is_intact = |position: u64| {
+            *looked.entry(position).or_insert_with(|| {
+                let read = reader.fill(position, &mut bytes, |_, e| Err(e));
+                read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
+            })
         };
         let mut tails = Tails::default();
         let mut lives = HashSet::new();
@@ -55,7 +59,7 @@ impl Tails {
                     let has_size =
                         matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
                     let is_there = stands_there && has_size && old.tail_len(block) > 0;
-                    if is_there && is_whole(old.tail / block) {
+                    if is_there && is_intact(old.tail / block) {
                         tails.kept.insert(nth);
                         lives.insert(*of);
                     }
