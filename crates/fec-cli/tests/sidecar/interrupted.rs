@@ -51,3 +51,84 @@ fn a_sidecar_that_somebody_works_on_is_left_alone() {
     arena.expect(["repair", "d.fecp"], 0);
     is_intact(&arena, "d.fecp");
 }
+
+/// A list of what a repair had begun keeps nobody from an update when nothing is left to do.
+#[test]
+fn a_list_of_what_is_done_goes() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let root = protect(&arena, &["d"]);
+    let list = format!("fec repair of {root}\nsince 1\n0\n1\n2\n3\n");
+    arena.write("d.fecp.repairing", list.as_bytes());
+    changes_nothing(&arena, &["repair", "-n", "d.fecp"], 0);
+    changes_nothing(&arena, &["protect", "--update", "d"], 1);
+    edit(&arena.path("d/small"), b"edited");
+    arena.expect(["repair", "d.fecp"], 1);
+    assert!(!arena.path("d.fecp.repairing").exists());
+    assert_eq!(arena.read("d/small"), b"edited");
+    arena.expect(["protect", "--update", "d"], 0);
+    is_intact(&arena, "d.fecp");
+}
+
+/// What somebody edited after a repair had begun to mend it is theirs, however many repairs are ended on the way after that.
+#[test]
+fn an_edit_never_becomes_what_a_repair_had_begun() {
+    let arena = Arena::new();
+    age(&arena.write("d/a", &payload(1, 100_000)), 1);
+    age(&arena.write("d/z", &payload(2, 3_000_000)), 2);
+    let root = protect(&arena, &["d"]);
+    // A repair of `a` was killed a minute ago; then it was edited, and the other file has rotted.
+    let minutes = |ago: u64| SystemTime::now() - Duration::from_secs(60 * ago);
+    let since = minutes(2).duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    // The folder is the first entry.
+    let list =
+        arena.write("d.fecp.repairing", format!("fec repair of {root}\nsince {since}\n{}\n", 1).as_bytes());
+    File::options().write(true).open(&list).and_then(|file| file.set_modified(minutes(1))).unwrap();
+    fs::write(arena.path("d/a"), b"edited").unwrap();
+    for turn in 0..3 {
+        rot(&arena.path("d/z"), 2_500_000, &[0xee; 10_000]);
+        age(&arena.path("d/z"), 2);
+        // It may write no file longer than a megabyte, and dies of the attempt.
+        let limited = format!("ulimit -f 1024; exec {} repair d.fecp --no-sync", env!("CARGO_BIN_EXE_fec"));
+        let killed =
+            std::process::Command::new("sh").args(["-c", &limited]).current_dir(&arena.work).output();
+        assert_ne!(killed.unwrap().status.code(), Some(0), "turn {turn}");
+        assert!(arena.path("d.fecp.repairing").exists(), "it was killed while it wrote");
+        assert_eq!(arena.read("d/a"), b"edited");
+    }
+    arena.expect(["repair", "d.fecp"], 1);
+    assert_eq!(arena.read("d/a"), b"edited");
+    assert_eq!(arena.read("d/z"), payload(2, 3_000_000));
+}
+
+/// Bytes that somebody appends while a file is mended stay, and so does their time.
+#[test]
+fn what_somebody_writes_meanwhile_stays() {
+    let arena = Arena::new();
+    let len = 40_000_000;
+    age(&arena.write("d/large", &payload(1, len)), 1);
+    protect(&arena, &["d", "--no-sync"]);
+    let large = arena.path("d/large");
+    for turn in 0..4u64 {
+        (0..40).for_each(|nth| rot(&large, nth * 1_000_000, &[0xee; 5000]));
+        age(&large, 1);
+        let then = fs::metadata(&large).unwrap().modified().unwrap();
+        let mut child = arena.spawn(["repair", "d.fecp", "--no-sync"]);
+        // It begins to write, and reads all of it again at the end.
+        while child.try_wait().unwrap().is_none() && fs::metadata(&large).unwrap().modified().unwrap() == then
+        {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(Duration::from_millis(5 * turn));
+        let mut file = File::options().append(true).open(&large).unwrap();
+        std::io::Write::write_all(&mut file, b"appended").unwrap();
+        child.wait().unwrap();
+        let (bytes, now) = (arena.read("d/large"), fs::metadata(&large).unwrap().modified().unwrap());
+        assert!(bytes.ends_with(b"appended") && bytes.len() == len + 8, "turn {turn}");
+        assert!(now != then, "it does not look as if nobody had written to it");
+        file.set_len(len as u64).unwrap();
+        age(&large, 1);
+        arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+        assert!(arena.read("d/large") == payload(1, len));
+    }
+}

@@ -177,3 +177,83 @@ fn what_has_another_time_is_looked_at() {
     assert_eq!(found["files"][0]["state"], "edited");
     assert_eq!(found["scrub"]["looked_at_files"], 2);
 }
+
+/// Sets what the state says of something: where the next look goes on, and what was found.
+fn find(arena: &Arena, of: &str, next: u64, finding: &str) {
+    let lines: Vec<String> = lines(arena)
+        .into_iter()
+        .map(|line| {
+            let words: Vec<&str> = line.splitn(5, ' ').collect();
+            if words[4] == of { format!("{} {next} {finding} {} {of}", words[0], words[3]) } else { line }
+        })
+        .collect();
+    fs::write(arena.path("state"), format!("fec scrub state 1\n{}\n", lines.join("\n"))).unwrap();
+}
+
+/// Damage is known until a pass over all of the file has found none, in however many runs.
+#[test]
+fn a_pass_over_several_runs_forgets_nothing() {
+    let arena = furnished();
+    scrub(&arena, &["--state", "state"], 0);
+    for (of, next) in [("d/large", 1), ("", 3)] {
+        let damaged_before = |report: &Value| match of {
+            "" => report["scrub"]["sidecar_was_damaged"].as_bool().unwrap(),
+            _ => report["scrub"]["damaged_before"] == 1,
+        };
+        // Found in the first part of this pass: what ends it reads only the rest.
+        find(&arena, of, next, "damaged");
+        assert!(damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 1)));
+        // The next pass reads all of it, and finds nothing.
+        assert!(!damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 0)));
+        // Found in the pass before, and nothing in the first part of this one.
+        find(&arena, of, next, "recheck");
+        assert!(!damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 0)));
+        // Not even begun.
+        find(&arena, of, 0, "damaged");
+        assert!(damaged_before(&scrub(&arena, &["--state", "state", "--budget", "0s"], 1)));
+        assert!(damaged_before(&scrub(&arena, &["--state", "state", "--budget", "0s"], 1)));
+        assert!(!damaged_before(&scrub(&arena, &["--state", "state"], 0)));
+    }
+}
+
+/// A file that is looked at in two goes, because many small ones come before it, hides nothing behind it.
+#[test]
+fn damage_in_a_file_of_two_goes_hides_nothing() {
+    let arena = Arena::new();
+    (0..1023).for_each(|nth| drop(arena.write(format!("d/a/{nth:04}"), &[nth as u8; 10])));
+    arena.write("d/b", &payload(1, 8 << 20));
+    arena.write("d/c", &payload(2, 5000));
+    seen(&arena.path("d")).into_iter().for_each(|(path, _)| age(&arena.path("d").join(path), 7));
+    protect(&arena, &["d", "--no-sync"]);
+    flip(&arena.path("d/b"), 1 << 20);
+    flip(&arena.path("d/b"), 5 << 20);
+    flip(&arena.path("d/c"), 7);
+    let found = scrub(&arena, &["--state", "state"], 1);
+    let rotten: Vec<&str> =
+        found["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(rotten, ["d/b", "d/c"]);
+    assert_eq!(found["files"][0]["damage"].as_array().unwrap().len(), 2);
+    let told = |line: &&String| line.contains(" damaged ");
+    assert_eq!(lines(&arena).iter().filter(told).count(), 2);
+    arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+    scrub(&arena, &["--state", "state"], 0);
+}
+
+#[test]
+fn a_state_is_a_file_of_this_sidecar() {
+    let arena = furnished();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        arena.path("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    assert!(changes_nothing(&arena, &["verify", "d.fecp", "--state", "fifo"], 2).contains("--state"));
+    arena.write("e/other", &payload(3, 5000));
+    protect(&arena, &["e"]);
+    arena.expect(["verify", "e.fecp", "--state", "state"], 0);
+    let said = changes_nothing(&arena, &["verify", "d.fecp", "--state", "state"], 2);
+    assert!(said.contains("none of the files of this sidecar"), "{said}");
+}

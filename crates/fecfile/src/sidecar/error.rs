@@ -95,7 +95,9 @@ pub enum SidecarError {
     #[error("a repair of what it protects has begun, and has not ended; root {0}")]
     RepairBegun(String),
     /// There are parts of a newer generation, which cannot be restored from them.
-    #[error("it has parts of a newer generation, {newer}, of which too few are left; this is generation {this}")]
+    #[error(
+        "it has parts of a newer generation, {newer}, of which too few are left; this is generation {this}"
+    )]
     NewerLost {
         /// The newer one.
         newer: u64,

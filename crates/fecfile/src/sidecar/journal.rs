@@ -52,7 +52,8 @@ fn modified(stat: &Stat) -> SystemTime {
         true => SystemTime::UNIX_EPOCH.checked_sub(whole),
         false => SystemTime::UNIX_EPOCH.checked_add(whole),
     };
-    time.and_then(|time| time.checked_add(Duration::from_nanos(nanos.into()))).unwrap_or(SystemTime::UNIX_EPOCH)
+    time.and_then(|time| time.checked_add(Duration::from_nanos(nanos.into())))
+        .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Where the list of a sidecar stands.

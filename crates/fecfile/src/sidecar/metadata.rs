@@ -167,14 +167,15 @@ impl Sidecar {
             .max_by_key(|(other, _)| other.layout.generation)
             .map(|(_, root)| *root);
         let counting: HashSet<Generation> = counting.into_iter().map(|(of, _)| of).collect();
-        let lost = found.iter().filter(|(other, _)| {
-            other.layout.generation > generation && !counting.contains(*other)
-        });
+        let lost = found
+            .iter()
+            .filter(|(other, _)| other.layout.generation > generation && !counting.contains(*other));
         let lost: Vec<_> = lost.collect();
         let newer = lost.iter().map(|(other, _)| other.layout.generation).max().map(|generation| Newer {
             generation,
             // An update that was ended on the way leaves one.
-            is_unfinished: lost.len() == 1 && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
+            is_unfinished: lost.len() == 1
+                && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
         });
         let starts = starts(&catalog);
         let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
@@ -213,7 +214,8 @@ impl Sidecar {
                 fail(SidecarError::NewerLost { newer: *generation, this: self.generation() })
             }
             (_, Some(e)) if self.expected_len().is_none_or(|end| end < self.len) => {
-                let cause = e.raw_os_error().map_or_else(|| e.kind().into(), std::io::Error::from_raw_os_error);
+                let cause =
+                    e.raw_os_error().map_or_else(|| e.kind().into(), std::io::Error::from_raw_os_error);
                 Err(Error::io("read", self.path.as_path(), cause))
             }
             _ => Ok(()),

@@ -136,7 +136,8 @@ impl<'a> Reader<'a> {
         for index in 0..shape.code.n() as u32 {
             for set in 0..shape.sets {
                 let at = area.piece(of.ordinal(set, index), block);
-                let is_there = places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
+                let is_there =
+                    places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
                 if is_there {
                     continue;
                 }

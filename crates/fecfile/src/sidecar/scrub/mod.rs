@@ -127,9 +127,8 @@ pub fn scrub(
         examined.entries.iter().filter(|report| is_damage(report.state)).map(|report| report.entry).collect();
     damaged.iter().for_each(|nth| state.files[*nth].finding = Finding::Damaged);
     ended.into_iter().for_each(|nth| state.files[nth].end(now));
-    let before = state.files.iter().enumerate().filter(|(nth, known)| {
-        known.is_damaged() && !damaged.contains(nth)
-    });
+    let before =
+        state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !damaged.contains(nth));
     done.damaged_before = before.count() as u64;
     if let Some(path) = how.state {
         let is_damaged = examined.recovery_damaged + examined.recovery_displaced > 0;

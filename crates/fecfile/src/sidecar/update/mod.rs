@@ -91,7 +91,8 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
     if !job.output.exists() {
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
-    check_absent(job.output, Policy { force: true, ..job.policy }).map_err(|e| Error { action: "update", ..e })?;
+    check_absent(job.output, Policy { force: true, ..job.policy })
+        .map_err(|e| Error { action: "update", ..e })?;
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
     let old = Sidecar::open(job.output, wanted, &context.settings)?;
