@@ -224,17 +224,17 @@ pub(crate) struct Verify {
     /// With a sidecar: check the sidecar alone, and none of the files
     #[arg(long, conflicts_with = "deep")]
     pub(crate) sidecar_only: bool,
-    /// With a sidecar: remember in this file when each file was looked at, and look first at those that were not for the
-    /// longest time; the file is made when it is not there, and each sidecar needs its own
+    /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is longest
+    /// ago; the file is made when it is not there, and each sidecar needs its own
     #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
-    /// With --state: leave out what was looked at within this time: 30d, 12h
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "state")]
+    /// With --state: leave out what was checked within this time: 30d, 12h
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "state")]
     pub(crate) older_than: Option<Duration>,
     /// With --state or --sample: begin nothing more after this time: 2h, 90min
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Option<Duration>,
-    /// With a sidecar: look at so much of all bytes, chosen at random
+    /// With a sidecar: check so much of all bytes, chosen at random
     #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"])]
     pub(crate) sample: Option<u32>,
 }
@@ -496,6 +496,14 @@ fn sample(text: &str) -> Result<u32, String> {
     let wrong = "write per cent between 0.01% and 100%, as in 5%";
     let parts = hundredths(text, wrong)?;
     if (1..=10_000).contains(&parts) { Ok(parts) } else { Err(wrong.to_owned()) }
+}
+
+/// A time, as in `30d` or `1h 30min`.
+fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u64>() {
+        Ok(_) => Err(format!("write it with a unit, as in {text}d, {text}h or {text}min")),
+        Err(_) => humantime::parse_duration(text).map_err(|e| e.to_string()),
+    }
 }
 
 /// Hundredths of a per cent.

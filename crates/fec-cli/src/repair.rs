@@ -30,7 +30,8 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     let Inputs::Objects(input) = inputs(&args.inputs)? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let archive = Archive::open(&input, args.root, &context)?;
+    let archive = Archive::open(&input, args.root, &context)
+        .map_err(|error| sidecar::meant(error.into(), &args.inputs, "repair"))?;
     let policy = settings.policy(args.force);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;

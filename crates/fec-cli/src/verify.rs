@@ -37,7 +37,8 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
     let opened = open(args, &context);
-    let archive = opened.map_err(|failure| one_shard_is_untrue(args, failure))?;
+    let archive = opened
+        .map_err(|failure| sidecar::meant(one_shard_is_untrue(args, failure), &args.inputs, "verify"))?;
     let verified = archive.verify(args.deep, &context)?;
     let report = Report::new(&verified, args.root.is_some(), started.elapsed());
     let text = match verified.is_restorable {

@@ -6,8 +6,9 @@ pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod verify;
 
-use crate::failure::Result;
+use crate::failure::{Exit, Failure, Result};
 use crate::target::is_dash;
+use fecfile::names::show;
 use fecfile::sidecar::Sidecar;
 use std::path::{Path, PathBuf};
 
@@ -22,4 +23,31 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Option<&Path>> {
     }
     let is_one = path.extension().is_some_and(|ending| ending == ENDING) || Sidecar::starts(path)?;
     Ok(is_one.then_some(path))
+}
+
+/// Names the sidecar of what was named in its place, if there is one.
+pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
+    let [path] = paths else { return failure };
+    match beside(path) {
+        Some(sidecar) if failure.exit == Exit::Lost && sidecar.is_file() => {
+            let sidecar = show(&sidecar);
+            let name = show(path);
+            failure
+                .help(format!("{name} is protected by {sidecar}: name that, as in fec {command} {sidecar}"))
+        }
+        _ => failure,
+    }
+}
+
+/// Where the sidecar of a file or folder stands, unless another place was chosen for it; `None` if nothing lies beside it.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let place = match path.file_name() {
+        Some(_) => path.to_path_buf(),
+        // It ends in `.` or `..`.
+        None => std::fs::canonicalize(path).ok()?,
+    };
+    let mut name = place.file_name()?.to_os_string();
+    name.push(".");
+    name.push(ENDING);
+    Some(place.with_file_name(name))
 }

@@ -1,7 +1,7 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
-use super::ENDING;
 use super::report::count;
+use super::{ENDING, beside};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
@@ -67,18 +67,12 @@ fn output(args: &args::Protect, paths: &[PathBuf]) -> Result<PathBuf> {
         return Err(Failure::usage("protect: several files or folders have no name in common")
             .help("name the sidecar with -o"));
     };
-    let place = match path.file_name() {
-        Some(_) => path.clone(),
-        // It ends in `.` or `..`.
-        None => std::fs::canonicalize(path).map_err(|e| Failure::io("read", path, e))?,
-    };
-    let Some(name) = place.file_name() else {
-        return Err(Failure::usage("protect /: nothing lies beside it").help("name the sidecar with -o"));
-    };
-    let mut name = name.to_os_string();
-    name.push(".");
-    name.push(ENDING);
-    Ok(place.with_file_name(name))
+    if path.file_name().is_none() {
+        // It has to be there for its name to be known.
+        std::fs::canonicalize(path).map_err(|e| Failure::io("read", path, e))?;
+    }
+    beside(path)
+        .ok_or_else(|| Failure::usage("protect /: nothing lies beside it").help("name the sidecar with -o"))
 }
 
 /// The paths in a file: a line each, or with a zero byte behind each.
@@ -216,7 +210,7 @@ impl Report {
         let files = count(self.files, "file", "files");
         let mut out = self.update.as_ref().map_or_else(String::new, |update| update.describe(&self.sidecar));
         out.push_str(&format!(
-            "{} ({} bytes) protects {files} ({} bytes); about {} bytes may be lost in one piece\n",
+            "{} ({} bytes) protects {files} ({} bytes); about {} bytes in a row could be lost and mended\n",
             self.sidecar, self.sidecar_bytes, self.payload_bytes, protected.one_piece
         ));
         if !protected.is_beside {

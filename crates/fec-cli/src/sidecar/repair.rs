@@ -9,7 +9,7 @@ use fecfile::Context;
 use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::examine::base_of;
+use fecfile::sidecar::examine::{State, base_of};
 use fecfile::sidecar::repair::{Mend, Mended, repair};
 use serde::Serialize;
 use std::path::Path;
@@ -77,6 +77,8 @@ struct Report {
     undo: Option<String>,
     #[serde(skip)]
     undo_with: Option<(String, String)>,
+    #[serde(skip)]
+    entries: usize,
     seconds: f64,
 }
 
@@ -84,6 +86,16 @@ struct Report {
 struct Entry {
     path: String,
     was: &'static str,
+}
+
+impl Entry {
+    fn what_was_done(&self) -> &'static str {
+        match self.was {
+            "missing" => "restored",
+            "edited" | "shifted" | "moved" => "reverted",
+            _ => "mended",
+        }
+    }
 }
 
 impl Report {
@@ -115,24 +127,25 @@ impl Report {
             written_bytes: mended.written,
             undo: undo.map(show),
             undo_with: undo.map(|undo| (quoted(undo), quoted(base.path()))),
+            entries: sidecar.catalog().entries.len(),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
 
     fn describe(&self) -> String {
         let mut out = String::new();
-        let mut list = |entries: &[Entry], what: &str| {
+        let mut list = |entries: &[Entry], what: &dyn Fn(&Entry) -> &'static str, would: &str| {
             for entry in entries.iter().take(LINES) {
-                out.push_str(&format!("  {what} {} ({})\n", entry.path, entry.was));
+                out.push_str(&format!("  {would}{} {} ({})\n", what(entry), entry.path, entry.was));
             }
             if entries.len() > LINES {
-                out.push_str(&format!("  {what} {} more\n", entries.len() - LINES));
+                out.push_str(&format!("  and {} more\n", entries.len() - LINES));
             }
         };
         let would = if self.written { "" } else { "would be " };
-        list(&self.mended, &format!("{would}mended"));
-        list(&self.failed, "not mended");
-        list(&self.left, "left");
+        list(&self.mended, &Entry::what_was_done, would);
+        list(&self.failed, &|_| "not mended", "");
+        list(&self.left, &|_| "left", "");
         let entries = match self.mended.len() as u64 {
             0 => None,
             mended => Some(count(mended, "entry", "entries")),
@@ -140,7 +153,11 @@ impl Report {
         let sidecar = self.sidecar_mended.then(|| "the sidecar".to_owned());
         let mended: Vec<String> = entries.into_iter().chain(sidecar).collect();
         if !mended.is_empty() {
-            out.push_str(&format!("{would}mended: {}\n", mended.join(" and ")));
+            out.push_str(&format!("{would}repaired: {}\n", mended.join(" and ")));
+            let missing = self.mended.iter().filter(|entry| entry.was == word(State::Missing)).count();
+            if !self.written && missing > 10 && missing * 10 > self.entries {
+                out.push_str("many files are missing: is the disk mounted?\n");
+            }
         } else if self.failed.is_empty() && self.left.is_empty() && self.sidecar_left.is_none() {
             out.push_str("all is intact: nothing to repair\n");
         }

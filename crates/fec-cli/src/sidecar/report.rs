@@ -29,6 +29,10 @@ pub(super) struct Report {
     mendable: bool,
     entries: u64,
     files: Vec<Entry>,
+    /// What is in the folders and is not protected.
+    unprotected: u64,
+    #[serde(skip)]
+    unprotected_first: String,
     /// Recovery shards.
     recovery: u64,
     recovery_damaged: u64,
@@ -127,6 +131,8 @@ impl Report {
             mendable: examined.is_mendable(),
             entries: sidecar.catalog().entries.len() as u64,
             files: examined.entries.iter().map(entry).collect(),
+            unprotected: examined.unprotected.count,
+            unprotected_first: examined.unprotected.first.as_deref().map(show_bytes).unwrap_or_default(),
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
             recovery_displaced: examined.recovery_displaced,
@@ -195,6 +201,12 @@ impl Report {
         } else if examined.count(State::Missing) * 10 > self.entries {
             out.push_str("many files are missing: is the disk mounted?\n");
         }
+        if self.unprotected > 0 {
+            let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
+            out.push_str(&format!(
+                "not protected, because new or left out: {count}, such as {first}; fec protect --update adds what is new\n"
+            ));
+        }
         if let Some(scrub) = &self.scrub {
             out.push_str(&scrub.describe());
         }
@@ -239,21 +251,21 @@ impl Report {
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;
         out.push_str(&format!(
-            "about {one_piece_bytes} bytes more may be lost in one piece (the worst set has used {used} of its {of} \
-             recovery blocks)\n"
+            "about {one_piece_bytes} more bytes in a row could be lost and mended (the worst set has used {used} of its \
+             {of} recovery blocks)\n"
         ));
     }
 }
 
 impl Scrub {
     fn describe(&self) -> String {
-        let mut out = format!("looked at {} bytes of the files and the sidecar", self.looked_at_bytes);
+        let mut out = format!("checked {} bytes of the files and the sidecar", self.looked_at_bytes);
         if self.looked_at_files > 0 {
             out.push_str(&format!(", all of {}", count(self.looked_at_files, "file", "files")));
         }
         out.push('\n');
         if self.due_files > 0 {
-            out.push_str(&format!("{} left to look at\n", count(self.due_files, "file is", "files are")));
+            out.push_str(&format!("{} left to check\n", count(self.due_files, "file is", "files are")));
         }
         if let Some(oldest) = self.oldest_seconds {
             let (count_of, one, several) = match oldest {
@@ -262,14 +274,14 @@ impl Scrub {
                 _ => (oldest / 86_400 + 1, "day", "days"),
             };
             let within = count(count_of, one, several);
-            out.push_str(&format!("everything was looked at within the last {within}\n"));
+            out.push_str(&format!("everything was checked within the last {within}\n"));
         }
         if self.damaged_before > 0 {
             let files = count(self.damaged_before, "file was", "files were");
-            out.push_str(&format!("{files} damaged when looked at last, and not looked at now\n"));
+            out.push_str(&format!("{files} damaged at the last check, and not checked now\n"));
         }
         if self.sidecar_was_damaged {
-            out.push_str("the sidecar was damaged when looked at last, and not looked at now\n");
+            out.push_str("the sidecar was damaged at the last check, and not checked now\n");
         }
         out
     }

@@ -283,3 +283,41 @@ fn a_file_in_a_folder_that_is_not_protected() {
     assert!(arena.read("a/b/old") == payload(1, 3000));
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
 }
+
+/// What is new in the folders is told of, and is no damage.
+#[test]
+fn what_is_not_protected_is_counted() {
+    let arena = Arena::new();
+    furnish(&arena);
+    protect(&arena, &["d", "-o", "d/own.fecp", "--exclude", "tool"]);
+    arena.write("d/own.fecp.repairing", b"");
+    let unprotected = |options: &[&str]| {
+        let output = arena.run([&["verify", "d/own.fecp", "--json"], options].concat());
+        expect(&output, 0);
+        json(&output)["unprotected"].as_u64().unwrap()
+    };
+    assert_eq!(unprotected(&[]), 1, "it was left out");
+    arena.write("d/sub/new/inside", b"1");
+    arena.write("d/void/new", b"2");
+    symlink("small", arena.path("d/other link")).unwrap();
+    assert_eq!([unprotected(&[]), unprotected(&["--quick"]), unprotected(&["--sidecar-only"])], [4, 4, 0]);
+    let said = text(&arena.expect(["verify", "d/own.fecp"], 0).stderr);
+    assert!(said.contains("4 entries, such as d/") && said.contains("--update"), "{said}");
+    // A new name of something that was there is none of them.
+    fs::rename(arena.path("d/large"), arena.path("d/renamed")).unwrap();
+    assert_eq!(json(&arena.expect(["verify", "d/own.fecp", "--json"], 1))["unprotected"], 4);
+}
+
+/// Whoever names what is protected is told the name of its sidecar.
+#[test]
+fn the_sidecar_of_what_is_named_is_told() {
+    let arena = Arena::new();
+    furnish(&arena);
+    protect(&arena, &["d"]);
+    protect(&arena, &["d/large"]);
+    for (command, name) in [("verify", "d"), ("repair", "d"), ("verify", "d/large"), ("repair", "d/large")] {
+        let said = changes_nothing(&arena, &[command, name], 3);
+        assert!(said.contains(&format!("fec {command} {name}.fecp")), "{said}");
+    }
+    assert!(!changes_nothing(&arena, &["verify", "d/small"], 3).contains("fecp"));
+}

@@ -139,24 +139,39 @@ impl Base {
     /// # Errors
     /// Those of the system.
     pub fn list(&self, path: &[u8]) -> io::Result<(Paths, Paths, Paths)> {
-        let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
         let (mut files, mut folders, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        self.visit(path, |inner, kind| match kind {
+            FileType::RegularFile => files.push(inner.into()),
+            FileType::Symlink => links.push(inner.into()),
+            _ => folders.push(inner.into()),
+        })?;
+        Ok((files, folders, links))
+    }
+
+    /// Calls `see` with each regular file, folder and symbolic link in a folder, as a path from the base.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn visit(&self, path: &[u8], mut see: impl FnMut(&[u8], FileType)) -> io::Result<()> {
+        let folder = self.open_within(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        let mut inner = if path.is_empty() { Vec::new() } else { [path, b"/"].concat() };
+        let len = inner.len();
         for entry in rustix::fs::Dir::new(folder)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            let inner = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+            inner.truncate(len);
+            inner.extend_from_slice(name);
             let kind = match entry.file_type() {
                 FileType::Unknown => self.stat(&inner).map_or(FileType::Unknown, |stat| file_type(&stat)),
                 known => known,
             };
             match kind {
-                FileType::RegularFile => files.push(inner.into()),
-                FileType::Symlink => links.push(inner.into()),
-                FileType::Directory if name != b"." && name != b".." => folders.push(inner.into()),
+                FileType::RegularFile | FileType::Symlink => see(&inner, kind),
+                FileType::Directory if name != b"." && name != b".." => see(&inner, kind),
                 _ => {}
             }
         }
-        Ok((files, folders, links))
+        Ok(())
     }
 
     /// The target of a symbolic link.

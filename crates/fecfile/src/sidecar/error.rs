@@ -41,7 +41,7 @@ pub enum SidecarError {
     #[error("it holds several sidecars, and none was asked for:{}", listed(.0))]
     Ambiguous(Vec<Digest>),
     /// The root is another.
-    #[error("its root is another:{}", listed(.0))]
+    #[error("it has no generation with the given root:{}", listed(.0))]
     OtherRoot(Vec<Digest>),
     /// The files do not lie where the sidecar lies.
     #[error("the files that it protects do not lie in its folder; when it was made, their base was {} from there", show_bytes(.0))]

@@ -14,7 +14,7 @@ use crate::names::hex;
 use fec_core::format::sidecar::catalog::Catalog;
 use std::path::Path;
 
-pub use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State};
+pub use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 
 /// The folder that a sidecar's names are relative to: the one that is named, or that of the sidecar.
 ///

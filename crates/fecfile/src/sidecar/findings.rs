@@ -90,6 +90,15 @@ pub struct Margin {
     pub lost_bytes: u64,
 }
 
+/// What stands in the folders that are protected, and is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unprotected {
+    /// Files, links and folders; what is in these folders is not counted.
+    pub count: u64,
+    /// The path of one of them, from the base.
+    pub first: Option<Box<[u8]>>,
+}
+
 /// What was found of files and sidecar.
 #[derive(Debug)]
 pub struct Examined {
@@ -97,6 +106,8 @@ pub struct Examined {
     pub entries: Vec<EntryReport>,
     /// Entries whose bytes are intact and whose time or permissions are others.
     pub touched: u64,
+    /// What is new in folders that are protected, or was left out; nothing unless files were looked at.
+    pub unprotected: Unprotected,
     /// Recovery shards.
     pub recovery: u64,
     /// Those of them that are not intact.

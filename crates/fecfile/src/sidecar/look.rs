@@ -3,8 +3,9 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::error::SidecarError;
-use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State};
+use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 use super::hashing::{is_whole, plain_digests};
+use super::journal;
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, Blocks, PositionReader, Positions};
@@ -26,6 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -221,9 +223,12 @@ impl Files<'_> {
                 report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
             );
         }
+        let unprotected =
+            if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
         Ok(Examined {
             entries,
             touched,
+            unprotected,
             recovery: 0,
             recovery_damaged: 0,
             recovery_displaced: 0,
@@ -233,6 +238,35 @@ impl Files<'_> {
             moved: found.moved,
             recovery_erased: Bits::default(),
         })
+    }
+
+    /// What stands in the folders beside what is protected there, or was. Folders that cannot be read are told of as entries.
+    fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
+        let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
+        let entries = &self.sidecar.catalog.entries;
+        let own = [self.sidecar.path().to_path_buf(), journal::path_of(self.sidecar.path())];
+        let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
+        let mut unprotected = Unprotected::default();
+        for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
+            // Whatever cannot be listed is not there, or not a folder any more.
+            let _ = self.base.visit(&folder.path, |path, kind| {
+                if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
+                    return;
+                }
+                let is_own = || {
+                    let stat = self.base.stat(path).ok();
+                    // Their types are others on other systems.
+                    #[allow(clippy::unnecessary_cast)]
+                    let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
+                    place.is_some() && own.contains(&place)
+                };
+                if kind != FileType::RegularFile || !(moved.contains(path) || is_own()) {
+                    unprotected.count += 1;
+                    unprotected.first.get_or_insert_with(|| path.into());
+                }
+            });
+        }
+        unprotected
     }
 
     /// Missing files, each with another of its names under which it is whole.
