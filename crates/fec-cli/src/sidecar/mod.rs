@@ -29,7 +29,7 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Option<&Path>> {
 pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
     let [path] = paths else { return failure };
     match beside(path) {
-        Some(sidecar) if failure.exit == Exit::Lost && sidecar.is_file() => {
+        Some(sidecar) if matches!(failure.exit, Exit::Lost | Exit::Io) && sidecar.is_file() => {
             let sidecar = show(&sidecar);
             let name = show(path);
             failure
