@@ -225,7 +225,9 @@ fn an_update_that_was_killed_can_be_run_again() {
             let output = arena.run(["verify", "d.fecp", "--json"]);
             let exit = common::code(&output);
             let found = states(&arena, &["d.fecp"], exit);
-            assert!((exit == 0 && found.is_empty()) || (exit == 1 && found == edited), "{nth}: {found:?}");
+            // Some of its last pieces may not be written yet.
+            let is_new = found.is_empty() && (exit == 0 || (exit == 1 && left != new));
+            assert!(is_new || (exit == 1 && found == edited), "{nth}: {exit}, {found:?}");
             arena.expect(["protect", "--update", "d", "--no-sync"], 0);
             assert!(arena.read("d.fecp") == new, "killed after {nth} steps");
             is_intact(&arena, "d.fecp");

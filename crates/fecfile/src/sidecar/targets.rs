@@ -228,12 +228,12 @@ impl<'a> Targets<'a> {
         let fail = self.fail(span.entry);
         if self.actions[span.entry as usize] == Action::Mend {
             self.journal.beat();
-            if !self.is_ours(span.entry)? {
-                return Ok(());
-            }
+            let Some(before) = self.ours(span.entry)? else { return Ok(()) };
             let file = self.file(span.entry)?;
             let look = file.write_all_at(bytes, span.offset).and_then(|()| Look::of(file)).map_err(fail)?;
-            self.mending.insert(span.entry, Mending::Begun(look));
+            // Somebody else may have made it longer or shorter meanwhile.
+            let is_ours = look.size == before.size.max(span.offset + span.len);
+            self.mending.insert(span.entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
         } else {
             self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
             self.note(span, bytes);
@@ -242,9 +242,9 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Whether a file that is mended where it is may be written to: nobody else has, as far as its size and time tell, since
-    /// it was examined, or since this repair wrote to it.
-    fn is_ours(&mut self, entry: u32) -> Result<bool> {
+    /// How a file looks that is mended where it is, if it may be written to: nobody else has, as far as its size and time
+    /// tell, since it was examined, or since this repair wrote to it.
+    fn ours(&mut self, entry: u32) -> Result<Option<Look>> {
         let fail = self.fail(entry);
         let file = self.file(entry)?;
         let look = Look::of(file).map_err(&fail)?;
@@ -254,7 +254,7 @@ impl<'a> Targets<'a> {
             None => self.revert || self.is_as_examined(entry).map_err(&fail)?,
         };
         self.mending.insert(entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
-        Ok(is_ours)
+        Ok(is_ours.then_some(look))
     }
 
     /// Whether a file looks as it did when it was found to be rotten, or half mended by a repair that did not end.
@@ -394,11 +394,9 @@ impl<'a> Targets<'a> {
     fn mended(&mut self, entry: usize) -> Result<bool> {
         let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
-        if !self.is_ours(entry as u32)? {
-            return Ok(false);
-        }
+        let Some(look) = self.ours(entry as u32)? else { return Ok(false) };
         let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
-        if file.metadata().map_err(&fail)?.len() != of.size {
+        if look.size != of.size {
             let look = file.set_len(of.size).and_then(|()| Look::of(&file)).map_err(&fail)?;
             self.mending.insert(entry as u32, Mending::Begun(look));
         }
@@ -411,7 +409,7 @@ impl<'a> Targets<'a> {
                 false
             }
         };
-        if !self.is_ours(entry as u32)? {
+        if self.ours(entry as u32)?.is_none() {
             return Ok(false);
         }
         // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.

@@ -128,6 +128,10 @@ impl Tree {
         tree.entries.reverse();
         tree.stats.reverse();
         tree.seen.reverse();
+        // They grew by doubling.
+        tree.entries.shrink_to_fit();
+        tree.stats.shrink_to_fit();
+        tree.seen.shrink_to_fit();
         Ok(tree)
     }
 }

@@ -195,6 +195,8 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     if !rest.0.is_empty() {
         return Err(FormatError::Catalog("bytes are left behind the last entry"));
     }
+    // They grew by doubling.
+    entries.shrink_to_fit();
     Ok(entries)
 }
 

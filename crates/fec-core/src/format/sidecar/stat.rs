@@ -71,7 +71,10 @@ impl Stats {
             let is_possible = stat.nanos < 1_000_000_000 && stat.mode < 1 << 12 && bytes[14..] == [0; 2];
             is_possible.then_some(stat).ok_or(wrong("a time or permissions are not possible"))
         };
-        let entries = stats.as_chunks::<STAT_LEN>().0.iter().map(stat).collect::<Result<_, _>>()?;
-        Ok(Stats { entries, base: base.to_vec() })
+        let mut all = Vec::with_capacity(entries);
+        for bytes in stats.as_chunks().0 {
+            all.push(stat(bytes)?);
+        }
+        Ok(Stats { entries: all, base: base.to_vec() })
     }
 }
