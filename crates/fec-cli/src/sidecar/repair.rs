@@ -39,8 +39,11 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let mended = repair(&sidecar, &base, &how, &context)?;
     let report = Report::new(&sidecar, &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
-    let is_left = !mended.left.is_empty() || mended.sidecar_left.is_some();
-    Ok(match (mended.failed.is_empty() && mended.found.is_mendable(), !is_left) {
+    let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
+    if let Some(why) = mended.sidecar_left.as_ref().filter(|_| is_mended) {
+        return Ok(why.class().into());
+    }
+    Ok(match (is_mended, mended.left.is_empty()) {
         (false, _) => Exit::Lost,
         (true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
         (true, false) if args.output.is_none() => Exit::Mendable,
