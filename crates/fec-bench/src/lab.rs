@@ -3,12 +3,12 @@
 use crate::clock::core_mhz;
 use crate::counters::{Counters, Counts};
 use crate::interference::Watch;
-use crate::interrupt::interrupted;
 use crate::options::Options;
 use crate::progress::{RunPoint, RunProgress};
 use crate::slices::Slices;
 use crate::stats::Summary;
 use fecfile::Settings;
+use fecfile::interrupt::interrupted;
 use std::time::{Duration, Instant};
 
 /// At least so many slices are taken of a figure, however little time is left.

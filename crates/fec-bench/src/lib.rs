@@ -35,7 +35,6 @@
 //! | [`gates`] | whether this build is right on this machine, by values that others made |
 //! | [`locate`] | where the time of an operation of `fecfile` goes, and what holds it back |
 //! | [`loopback`] | what the transport of live streams can do |
-//! | [`interrupt`] | that a signal came, so that a run ends early and tells what it has |
 
 mod clock;
 mod compare;
@@ -44,7 +43,6 @@ mod error;
 pub mod gates;
 mod grid;
 mod interference;
-pub mod interrupt;
 mod lab;
 pub mod locate;
 pub mod loopback;
@@ -77,7 +75,7 @@ use lab::Lab;
 use report::SCHEMA_VERSION;
 use std::time::Instant;
 
-/// Measures a preset. Takes about as long as the options say, less after a signal ([`interrupt`]).
+/// Measures a preset. Takes about as long as the options say, less after a signal ([`fecfile::interrupt`]).
 ///
 /// # Errors
 /// Options that cannot be had, files that cannot be written, and results that are wrong.

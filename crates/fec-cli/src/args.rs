@@ -23,7 +23,7 @@ Exit codes:
   5    not what the root promises: not a codeword, another root, a single shard that fails;
        bench --gates: a check failed
   6    refused: a limit, or a version, flag or critical field that this build does not know
-  130  interrupted; nothing partial is left (bench prints what it has)";
+  130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
 
 /// Protects files and pipes against loss, corruption and tampering.
 ///

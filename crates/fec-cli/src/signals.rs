@@ -1,6 +1,6 @@
 //! Signals and panics: nothing partial stays behind, whatever ends the process.
 
-use fec_bench::interrupt;
+use fecfile::interrupt;
 use fecfile::io::sigbus::is_ignored;
 use fecfile::io::temporary::{remove_all, try_remove_all};
 use rustix::process::{Resource, getrlimit, setrlimit};

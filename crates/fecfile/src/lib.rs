@@ -43,6 +43,7 @@ pub mod error;
 pub mod forms;
 mod groups;
 pub mod input;
+pub mod interrupt;
 pub mod io;
 mod leftovers;
 pub mod live;

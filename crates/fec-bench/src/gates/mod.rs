@@ -9,11 +9,11 @@ mod trips;
 mod vectors;
 
 use crate::error::{Error, Result};
-use crate::interrupt::interrupted;
 use crate::machine::Machine;
 use crate::options::{Format, Options};
 use crate::report::SCHEMA_VERSION;
 use fec_core::gf256::kernel::Backend;
+use fecfile::interrupt::interrupted;
 use serde::Serialize;
 
 /// What is checked, how many there are, and how many are right.

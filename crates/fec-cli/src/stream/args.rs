@@ -73,6 +73,12 @@ pub(crate) struct Receive {
     /// End when the stream is silent for so long; 0 waits for ever [default: 10000 for UDP, 0 for a pipe]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(..=86_400_000))]
     pub(crate) idle_ms: Option<u32>,
+    /// End when nothing comes for so long at the beginning [default: wait for ever]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=86_400_000))]
+    pub(crate) wait_ms: Option<u32>,
+    /// From the network: when a stream is over, receive the sender's next one, into the same output
+    #[arg(long, conflicts_with = "stream_id")]
+    pub(crate) follow: bool,
     /// Print statistics every second on standard error
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) stats: Option<Stats>,
@@ -93,6 +99,8 @@ impl Receive {
             (self.deadline_packets.is_some(), "--deadline-packets"),
             (self.gap.is_some(), "--gap"),
             (self.idle_ms.is_some(), "--idle-ms"),
+            (self.wait_ms.is_some(), "--wait-ms"),
+            (self.follow, "--follow"),
             (self.stats.is_some(), "--stats"),
             (self.stream_id.is_some(), "--stream-id"),
             (self.interface.is_some(), "--interface"),
@@ -112,6 +120,8 @@ impl Receive {
                 Some(ms) => Some(milliseconds(ms)),
                 None => is_network.then_some(NETWORK_IDLE),
             },
+            wait: self.wait_ms.map(milliseconds),
+            follow: self.follow,
             tell_every: self.stats.map(|_| STATS),
         }
     }

@@ -10,6 +10,7 @@ use crate::settings::Settings;
 use crate::target::{Target, is_dash, open_input};
 use args::Stats;
 use fecfile::error::Place;
+use fecfile::interrupt;
 use fecfile::io::output::{FileOut, Policy, check_absent};
 use fecfile::live::LiveError;
 use fecfile::live::address::Address;
@@ -34,10 +35,15 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
     let place = Place::Path(args.input.clone());
-    let sent = sender.send(input, place, destination, &context).map_err(as_option)?;
+    if !matches!(&destination, PacketDestination::Bytes(output) if output.is_file()) {
+        // Whoever receives is told the end. A file would hold a part of the input, and does not appear.
+        interrupt::defer();
+    }
+    let sent =
+        sender.send(input, place, destination, &interrupt::interrupted, &context).map_err(as_option)?;
     let report = SentReport::new(args, output, &sent, settings, started.elapsed());
     settings.report(&report, &report.describe(), report.is_on_stdout())?;
-    Ok(Exit::Done)
+    Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
 }
 
 /// An error in the words of the command line, where the form is chosen by an option.
@@ -122,11 +128,19 @@ fn received(
     args: &Decode,
     settings: &Settings,
 ) -> Result<Exit> {
-    let options = args.live.options(matches!(source, PacketSource::Udp { .. }));
+    let is_network = matches!(source, PacketSource::Udp { .. });
+    if args.live.follow && !is_network {
+        return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
+            .help("of a file or pipe with several streams, --stream-id chooses one"));
+    }
+    let options = args.live.options(is_network);
     let output = output(target, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
-    let mut printer = Printer { stats: args.live.stats, is_quiet: settings.quiet || settings.json };
+    if args.live.follow {
+        interrupt::defer();
+    }
+    let mut printer = Printer { input, stats: args.live.stats, is_quiet: settings.quiet || settings.json };
     let received = receive(source, output, &options, &mut printer, &context)?;
     let report = ReceivedReport::new(input, target, &received, settings);
     settings.report(&report, &report.describe(&received), target.is_stdout())?;
@@ -138,12 +152,25 @@ fn received(
 }
 
 /// Prints what happens meanwhile.
-struct Printer {
+struct Printer<'a> {
+    input: &'a str,
     stats: Option<Stats>,
     is_quiet: bool,
 }
 
-impl ReceptionWatcher for Printer {
+impl ReceptionWatcher for Printer<'_> {
+    fn over(&mut self, received: &Received) {
+        match self.stats {
+            Some(Stats::Json) => say(&report::over_line(received)),
+            _ if self.is_quiet && received.is_whole() => {}
+            _ => say(&report::over(self.input, received)),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        interrupt::interrupted()
+    }
+
     fn listening(&mut self, address: SocketAddr) {
         let local = format!("udp://{address}");
         match self.stats {

@@ -146,6 +146,44 @@ pub(super) fn line(received: &Received) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
+/// A stream that is over, as a line of JSON.
+pub(super) fn over_line(received: &Received) -> String {
+    #[derive(Serialize)]
+    struct Line {
+        event: &'static str,
+        stream_id: Option<String>,
+        whole: bool,
+        ended: bool,
+        payload_bytes: u64,
+        packets: u64,
+        lost: u64,
+    }
+    let line = Line {
+        event: "over",
+        stream_id: received.parameters.map(|p| format!("{:016x}", p.stream_id)),
+        whole: received.is_whole(),
+        ended: received.ended,
+        payload_bytes: received.payload_bytes,
+        packets: received.packets,
+        lost: received.lost,
+    };
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
+/// A stream that is over, in words.
+pub(super) fn over(input: &str, received: &Received) -> String {
+    let id = received.parameters.map_or_else(String::new, |p| format!(" {:016x}", p.stream_id));
+    let how = match (received.is_whole(), received.ended) {
+        (true, _) => "is whole",
+        (false, true) => "has ended, and is not whole",
+        (false, false) => "is over without an end",
+    };
+    format!(
+        "{input}: stream{id} {how}: {} bytes in {} packets, {} lost; the next one is waited for",
+        received.payload_bytes, received.packets, received.lost
+    )
+}
+
 /// Running statistics in words.
 pub(super) fn text(received: &Received) -> String {
     let mut out = format!(
@@ -213,6 +251,11 @@ pub(super) struct ReceivedReport {
     foreign: u64,
     /// Packets of this stream with other parameters.
     mismatched: u64,
+    /// Packets of streams that were over before this one.
+    after_end: u64,
+    /// Streams that were followed before this one, of which the rest is not told here.
+    streams_before: u64,
+    not_whole_before: u64,
     /// Packets of a version, type or size that this build does not accept.
     refused: u64,
     refusal: Option<String>,
@@ -262,6 +305,9 @@ impl ReceivedReport {
             damaged: received.damaged,
             foreign: received.foreign,
             mismatched: received.mismatched,
+            after_end: received.after_end,
+            streams_before: received.streams_before,
+            not_whole_before: received.not_whole_before,
             refused: received.refused,
             refusal: received.refusal.map(|refusal| refusal.to_string()),
             broken_frames: received.broken_frames,
@@ -273,6 +319,15 @@ impl ReceivedReport {
 
     pub(super) fn describe(&self, received: &Received) -> String {
         let mut out = String::new();
+        if received.streams_before > 0 {
+            out.push_str(&format!(
+                "streams before: {}, of which {} were not whole\n",
+                received.streams_before, received.not_whole_before
+            ));
+            if received.arrived == 0 {
+                return out;
+            }
+        }
         if self.whole {
             out.push_str(&format!(
                 "{}: {} bytes in {} packets, {} of them rebuilt, {:.2} s\n",
@@ -287,6 +342,7 @@ impl ReceivedReport {
             (if received.foreign_is_loss { 0 } else { self.foreign }, "of other streams"),
             (self.mismatched, "with other parameters"),
             (self.conflicts, "contradictory"),
+            (self.after_end, "of streams that were over"),
             (self.refused, "not known to this build"),
             (self.kernel_drops.unwrap_or(0), "dropped by the kernel, whose receive buffer was full"),
         ]
@@ -307,6 +363,11 @@ impl ReceivedReport {
     /// What is missing of a stream that is not whole.
     fn describe_loss(&self, received: &Received, out: &mut String) {
         out.push_str(&format!("fec: decode {}: the stream is not whole\n", self.input));
+        if self.conflicts + self.mismatched > 0 {
+            out.push_str(
+                "  packets contradict each other: two senders use one number, or somebody forges packets\n",
+            );
+        }
         if let Some(at) = self.joined_at.filter(|at| *at > 0) {
             out.push_str(&format!("  joined at packet {at}: what was before did not come\n"));
         }

@@ -39,11 +39,11 @@ fn noise_of_all_kinds() {
 }
 
 /// Packets with right checksums and false contents.
-struct Forger {
-    profile: u8,
-    window: u32,
-    payload: u16,
-    block: u16,
+pub(super) struct Forger {
+    pub(super) profile: u8,
+    pub(super) window: u32,
+    pub(super) payload: u16,
+    pub(super) block: u16,
 }
 
 impl Forger {
@@ -61,7 +61,7 @@ impl Forger {
         packet
     }
 
-    fn source(&self, seq: u64, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn source(&self, seq: u64, bytes: &[u8]) -> Vec<u8> {
         let mut body = (bytes.len() as u16).to_le_bytes().to_vec();
         body.extend_from_slice(bytes);
         let summed = [&7u64.to_le_bytes()[..], &seq.to_le_bytes(), &body].concat();
@@ -77,7 +77,7 @@ impl Forger {
         self.packet(1, row, &body)
     }
 
-    fn mark(&self, sent: u64, end: bool) -> Vec<u8> {
+    pub(super) fn mark(&self, sent: u64, end: bool) -> Vec<u8> {
         self.packet(2, sent, &u32::from(end).to_le_bytes())
     }
 }

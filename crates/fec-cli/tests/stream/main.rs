@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod ends;
 mod hostile;
 mod network;
 mod pipes;

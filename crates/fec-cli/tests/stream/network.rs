@@ -6,15 +6,15 @@ use std::net::UdpSocket;
 use std::process::{Child, ChildStderr};
 
 /// A receiver that listens.
-struct Listening {
-    child: Child,
+pub(super) struct Listening {
+    pub(super) child: Child,
     stderr: BufReader<ChildStderr>,
     /// Where to send to.
-    address: String,
+    pub(super) address: String,
 }
 
 impl Listening {
-    fn start(arena: &Arena, place: &str, options: &[&str]) -> Listening {
+    pub(super) fn start(arena: &Arena, place: &str, options: &[&str]) -> Listening {
         let mut child = arena.spawn(["decode", place].into_iter().chain(options.iter().copied()));
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -28,14 +28,14 @@ impl Listening {
 
     /// Waits for its end.
     #[track_caller]
-    fn end(mut self) -> Output {
+    pub(super) fn end(mut self) -> Output {
         let mut output = finish(self.child, b"", LIMIT).expect("it ends in time");
         self.stderr.read_to_end(&mut output.stderr).unwrap();
         output
     }
 }
 
-fn send_to(arena: &Arena, address: &str, options: &[&str], bytes: &[u8]) -> Output {
+pub(super) fn send_to(arena: &Arena, address: &str, options: &[&str], bytes: &[u8]) -> Output {
     let args = ["encode", "--stream", "-o", address].into_iter().chain(options.iter().copied());
     let output = arena.pipe(args, bytes);
     expect(&output, 0);

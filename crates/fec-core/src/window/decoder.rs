@@ -93,7 +93,8 @@ pub enum Event<'a> {
         /// How many.
         count: u64,
     },
-    /// The stream has ended, and everything before was given out.
+    /// The stream has ended, and everything before was given out. A packet from behind the end takes that back: see
+    /// [`Decoder::has_ended`].
     End,
 }
 
@@ -115,7 +116,7 @@ pub struct Statistics {
     pub lost: u64,
     /// Source packets that were there already.
     pub duplicates: u64,
-    /// Packets that contradicted others.
+    /// Packets that contradicted others, or what was said of the end.
     pub conflicts: u64,
     /// Source packets that came too late.
     pub late: u64,
@@ -161,8 +162,8 @@ struct Stream {
     low: u64,
     /// Packets that came or were rebuilt and may be given out out of order.
     ready: VecDeque<u64>,
-    /// The number of packets, once a mark said so.
-    total: Option<u64>,
+    /// The end, once a mark told it.
+    told_end: Option<ToldEnd>,
     ended: bool,
     /// Packets that wait until those before them were asked for.
     waiting: VecDeque<Vec<u8>>,
@@ -170,6 +171,18 @@ struct Stream {
     jump: Option<u64>,
     /// Packets far beyond the newest.
     aside: Vec<(u64, Vec<u8>)>,
+}
+
+/// Marks that have to agree before the end is believed, while packets may still come.
+const BELIEVED: u32 = 2;
+
+/// What marks said of the end.
+#[derive(Clone, Copy)]
+struct ToldEnd {
+    /// The number of packets.
+    total: u64,
+    /// How many marks said so; [`BELIEVED`] as well when nothing more can come.
+    times: u32,
 }
 
 impl Decoder {
@@ -235,7 +248,7 @@ impl Decoder {
             next: base,
             low: base,
             ready: VecDeque::new(),
-            total: None,
+            told_end: None,
             ended: false,
             waiting: VecDeque::new(),
             jump: None,
@@ -259,6 +272,12 @@ impl Decoder {
             return stream.keep_aside(packet, body, statistics);
         }
         stream.aside.clear();
+        let is_end = matches!(body, Body::Mark { end: true, .. });
+        if !is_end && stream.told_end.is_some_and(|told| end > told.total) {
+            // There was no end, or none there.
+            stream.take_end_back(statistics);
+        }
+        let reception = &mut stream.reception;
         if end > stream.next + reception.places() {
             // It would take the place of a packet that was not given out yet.
             stream.low = stream.low.max(reception.reach(end)).min(reception.end);
@@ -311,9 +330,10 @@ impl Decoder {
                 }
             }
             Body::Mark { sent, end } => {
-                reception.advance(sent);
                 if end {
-                    stream.total.get_or_insert(sent);
+                    stream.hear_end(sent, statistics);
+                } else {
+                    reception.advance(sent);
                 }
                 Received::Accepted
             }
@@ -357,17 +377,33 @@ impl Decoder {
     }
 
     /// Gives up waiting for lost packets below `seq`: they are named as lost, and what waited behind them is given
-    /// out. With `u64::MAX` for everything, at the end of the input. They stay in the equations.
+    /// out. With `u64::MAX` for everything, at the end of the input: then a single mark is enough for an end. They stay in
+    /// the equations.
     pub fn give_up_before(&mut self, seq: u64) {
         if let Some(stream) = &mut self.stream {
+            if let (Some(told), u64::MAX) = (&mut stream.told_end, seq) {
+                told.times = told.times.max(BELIEVED);
+                stream.reach_end();
+            }
             stream.low = stream.low.max(seq.min(stream.reception.end));
-            if let Some(total) = stream.total
+            if let Some(total) = stream.total()
                 && seq >= total
                 && total > stream.reception.end
             {
                 stream.jump.get_or_insert(total);
             }
         }
+    }
+
+    /// Whether the end was told, and is believed; packets before it may be missing.
+    pub fn is_told_end(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.total().is_some())
+    }
+
+    /// Whether the end was told, everything before was given out, and nothing has come since that speaks against it. One
+    /// mark does not make an end as long as packets may follow: it may be forged, or stray. Two are believed.
+    pub fn has_ended(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.ended)
     }
 
     /// The numbers that are neither given out nor named yet: from the one waited for to the newest heard of. `None`
@@ -435,12 +471,49 @@ impl Stream {
             return NextAction::Gap(first, base - first);
         }
         match self.waiting_packet() {
-            NextAction::Nothing if self.total == Some(self.next) && !self.ended => {
+            NextAction::Nothing if self.total() == Some(self.next) && !self.ended => {
                 self.ended = true;
                 NextAction::End
             }
             step => step,
         }
+    }
+
+    /// The number of packets, as far as that is believed.
+    fn total(&self) -> Option<u64> {
+        self.told_end.filter(|told| told.times >= BELIEVED).map(|told| told.total)
+    }
+
+    /// A mark says that there are so many packets.
+    fn hear_end(&mut self, total: u64, statistics: &mut Statistics) {
+        let seen = self.reception.end;
+        match &mut self.told_end {
+            Some(told) if told.total == total => told.times += 1,
+            None if total >= seen => self.told_end = Some(ToldEnd { total, times: 1 }),
+            // Another was told, or more packets came.
+            told => {
+                statistics.conflicts += 1;
+                if total >= seen {
+                    *told = Some(ToldEnd { total, times: 1 });
+                }
+            }
+        }
+        self.reach_end();
+    }
+
+    /// Takes note that all packets before the end were sent, once it is believed.
+    fn reach_end(&mut self) {
+        if let Some(total) = self.total()
+            && total <= self.reception.end + self.reception.span()
+        {
+            self.reception.advance(total);
+        }
+    }
+
+    /// A packet stands behind the end that was told.
+    fn take_end_back(&mut self, statistics: &mut Statistics) {
+        statistics.conflicts += 1;
+        (self.told_end, self.ended) = (None, false);
     }
 
     /// Whether a packet at or after `next` is there. What was given up and rebuilt later was named already, or
@@ -457,7 +530,7 @@ impl Stream {
     fn keep_aside(&mut self, packet: &[u8], body: &Body<'_>, statistics: &mut Statistics) -> Received {
         let &Body::Source { seq, .. } = body else {
             if let Body::Mark { sent, end: true } = *body {
-                self.total.get_or_insert(sent);
+                self.hear_end(sent, statistics);
             }
             return Received::Ahead;
         };
@@ -466,6 +539,9 @@ impl Stream {
         self.aside.push((seq, packet.to_vec()));
         if self.aside.len() == AGREE {
             statistics.jumps += 1;
+            if self.told_end.is_some_and(|told| self.aside.iter().any(|&(seq, _)| seq >= told.total)) {
+                self.take_end_back(statistics);
+            }
             self.aside.sort_unstable_by_key(|&(seq, _)| seq);
             self.jump = self.aside.first().map(|&(seq, _)| seq);
             self.waiting.extend(self.aside.drain(..).map(|(_, packet)| packet));

@@ -35,6 +35,7 @@ pub mod address;
 pub mod chunk;
 pub mod detect;
 mod error;
+mod follow;
 mod frame;
 pub mod impair;
 pub mod loss;

@@ -30,6 +30,11 @@ impl<'a> Output<'a> {
         Output::new(Writing::File(file))
     }
 
+    /// Whether it is a file that appears under its name at the end.
+    pub fn is_file(&self) -> bool {
+        matches!(self.to, Writing::File(_))
+    }
+
     fn new(to: Writing<'a>) -> Output<'a> {
         Output { to, buffer: Vec::with_capacity(2 * GATHER), written: 0 }
     }

@@ -2,16 +2,18 @@
 
 use super::address::Address;
 use super::chunk::Chunk;
+use super::follow::Follow;
 use super::frame::Deframer;
 use super::output::Output;
 use super::reader_thread::{Next, ReaderThread};
 use super::received::Received;
-use super::timers::{Deadlines, Every, Silence};
+use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, Interface, PacketReceiver};
 use super::{LiveError, LostPackets};
 use crate::context::{Context, Meter, Settings, Silent};
 use crate::error::{Error, Place, Result};
-use fec_core::format::packet::{self, Body, MAGIC, MARK};
+use fec_core::format::packet::MAGIC;
+use fec_core::gf256::kernel::Backend;
 use fec_core::window::{self, Decoder, Event, Limits};
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// The longest gap that is filled with zeros, in packets: more would be a flood that one packet can cause.
 const MOST_ZEROS: u64 = 1 << 20;
+/// How long a receiver that follows a sender takes to notice that it is to stop.
+const NOTICE: Duration = Duration::from_millis(100);
 /// So much silence is a good sign that a network stream has ended.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
 
@@ -65,6 +69,11 @@ pub struct ReceiveOptions {
     /// The stream ends when it is silent for so long, once a packet came: see [`NETWORK_IDLE`]. `None`: it waits for
     /// ever, unless the sender of datagrams has said that it has ended.
     pub idle: Option<Duration>,
+    /// Receiving ends when the first packet does not come in this time; `None`: it waits for ever.
+    pub wait: Option<Duration>,
+    /// When a stream is over, because it has ended, is silent, or another takes its place, the next one of the network is
+    /// received. Then only [`wait`](Self::wait) is an end, or whoever stops it.
+    pub follow: bool,
     /// How often [`ReceptionWatcher::so_far`] is told; `None`: never.
     pub tell_every: Option<Duration>,
 }
@@ -88,6 +97,14 @@ pub trait ReceptionWatcher {
 
     /// So much was received until now.
     fn so_far(&mut self, _received: &Received) {}
+
+    /// A stream is over, and the next one is waited for.
+    fn over(&mut self, _received: &Received) {}
+
+    /// Whether receiving is to end as if the stream had.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 impl ReceptionWatcher for Silent {}
@@ -151,6 +168,9 @@ impl Intake {
 /// Packets to the decoder, what it delivers to the output, and the clock.
 struct Session<'a> {
     decoder: Decoder,
+    limits: Limits,
+    backend: Backend,
+    follow: Follow,
     /// `None` for datagrams.
     deframer: Option<Deframer>,
     drops: Option<Drops>,
@@ -158,8 +178,6 @@ struct Session<'a> {
     output: Output<'a>,
     received: Received,
     deadlines: Deadlines,
-    /// The sender has said that it has ended; something before may be missing.
-    told_end: bool,
     started: Instant,
 }
 
@@ -175,14 +193,29 @@ impl<'a> Session<'a> {
         let foreign_is_loss = !is_network && options.stream_id.is_none();
         Session {
             decoder: Decoder::new(limits, settings.backend),
+            limits,
+            backend: settings.backend,
+            follow: Follow::default(),
             deframer: (!is_network).then(Deframer::new),
             drops,
             options,
             output,
             received: Received::new(foreign_is_loss),
             deadlines: Deadlines::new(options.deadline),
-            told_end: false,
             started: Instant::now(),
+        }
+    }
+
+    fn is_following(&self) -> bool {
+        self.options.follow && self.is_network()
+    }
+
+    /// What is known of the stream's end.
+    fn end(&self) -> End {
+        match (self.decoder.has_ended(), self.decoder.is_told_end()) {
+            (true, _) => End::Reached,
+            (false, true) => End::Told,
+            (false, false) => End::Unknown,
         }
     }
 
@@ -197,12 +230,15 @@ impl<'a> Session<'a> {
         watcher: &mut dyn ReceptionWatcher,
         meter: &dyn Meter,
     ) -> Result<Option<io::Error>> {
-        let mut silence = Silence::new(self.options.idle, self.is_network());
+        let silence_from = |now| Silence::new(self.options.idle, self.options.wait, self.is_network(), now);
+        let mut silence = silence_from(self.started);
         let mut telling = Every::new(self.options.tell_every, self.started);
         let mut written = 0;
         loop {
-            let silent_at = silence.deadline(self.told_end);
-            let timers = [silent_at, self.deadlines.next(), telling.next()];
+            let silent_at = silence.deadline(self.end());
+            let over_at = self.follow.deadline(silence.last_packet(), self.decoder.has_ended());
+            let stop_at = self.is_following().then(|| Instant::now() + NOTICE);
+            let timers = [silent_at, over_at, stop_at, self.deadlines.next(), telling.next()];
             let next = reader.next(timers.into_iter().flatten().min());
             let now = Instant::now();
             match next {
@@ -227,11 +263,48 @@ impl<'a> Session<'a> {
                 self.count_up(now);
                 watcher.so_far(&self.received);
             }
-            // A pipe is read to its end.
-            if self.is_network() && self.received.ended || silence.lasted(silent_at) {
+            if watcher.is_stopped() {
                 return Ok(None);
             }
+            let is_replaced = over_at.is_some_and(|at| now >= at)
+                && self.follow.deadline(silence.last_packet(), true).is_some();
+            let is_over = silence.lasted(silent_at);
+            if is_over && !(self.is_following() && self.received.arrived > 0) {
+                return Ok(None);
+            }
+            if is_over || is_replaced {
+                self.next_stream(watcher)?;
+                silence = Silence::new(self.options.idle, self.options.wait, true, now);
+                if self.received.arrived > 0 {
+                    silence.ends(now);
+                }
+            }
         }
+    }
+
+    /// What is received is over: what is missing of it is lost, and the next stream is received.
+    fn next_stream(&mut self, watcher: &mut dyn ReceptionWatcher) -> Result<()> {
+        self.give_up()?;
+        let kept = self.follow.take();
+        let now = Instant::now();
+        self.received.foreign -= kept.len() as u64;
+        self.count_up(now);
+        watcher.over(&self.received);
+        if let Some(parameters) = self.decoder.parameters() {
+            self.follow.note_end(parameters.stream_id);
+        }
+        self.decoder = Decoder::new(self.limits, self.backend);
+        self.deadlines = Deadlines::new(self.options.deadline);
+        self.received = self.received.next();
+        self.started = now;
+        kept.iter().try_for_each(|packet| self.packet(packet))
+    }
+
+    /// What is missing is lost.
+    fn give_up(&mut self) -> Result<()> {
+        self.decoder.give_up_before(u64::MAX);
+        self.drain()?;
+        self.output.flush()
     }
 
     /// Takes packets; tells whether there was one of this stream.
@@ -259,12 +332,17 @@ impl<'a> Session<'a> {
             self.received.foreign += 1;
             return Ok(());
         }
+        let id: Option<[u8; 8]> = id.and_then(|id| id.try_into().ok());
+        if id.is_some_and(|id| self.follow.is_of_ended(id)) {
+            self.received.after_end += 1;
+            return Ok(());
+        }
         let fate = self.decoder.receive(packet);
         self.received.count(fate);
-        if fate == window::Received::Accepted {
-            let is_end = |(_, body)| matches!(body, Body::Mark { end: true, .. });
-            // Marks are few, and so short that parsing them again costs nothing.
-            self.told_end |= packet.len() == MARK && packet::parse(packet).is_ok_and(is_end);
+        match (fate, id) {
+            (window::Received::Foreign, Some(id)) if self.is_following() => self.follow.keep(id, packet),
+            (window::Received::Accepted, _) => self.follow.forget(),
+            _ => {}
         }
         if let (Some(packets), Some(pending)) = (self.options.deadline_packets, self.decoder.pending()) {
             self.decoder.give_up_before(pending.end.saturating_sub(packets.into()));
@@ -281,7 +359,7 @@ impl<'a> Session<'a> {
                     self.output.write(payload)?;
                 }
                 Event::Gap { first, count } => self.gap(LostPackets { first, count })?,
-                Event::End => self.received.ended = true,
+                Event::End => {}
             }
         }
         Ok(())
@@ -310,6 +388,7 @@ impl<'a> Session<'a> {
     fn count_up(&mut self, now: Instant) {
         self.received.parameters = self.decoder.parameters().copied();
         self.received.statistics = self.decoder.statistics();
+        self.received.ended = self.decoder.has_ended();
         self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
         self.received.time = now - self.started;
     }
@@ -320,9 +399,7 @@ impl<'a> Session<'a> {
             deframer.finish();
             self.received.broken_frames = deframer.broken();
         }
-        self.decoder.give_up_before(u64::MAX);
-        self.drain()?;
-        self.output.flush()?;
+        self.give_up()?;
         self.count_up(Instant::now());
         Ok((self.received, self.output))
     }

@@ -41,6 +41,12 @@ pub struct Received {
     pub foreign_is_loss: bool,
     /// Packets of this stream with other parameters.
     pub mismatched: u64,
+    /// Packets of streams that were over before.
+    pub after_end: u64,
+    /// Streams that were received before this one.
+    pub streams_before: u64,
+    /// Those of them that were not whole.
+    pub not_whole_before: u64,
     /// Intact packets that are not accepted.
     pub refused: u64,
     /// Why the first of them was not.
@@ -63,16 +69,31 @@ impl Received {
         Received { foreign_is_loss, ..Received::default() }
     }
 
-    /// Whether everything that was sent came out, and nothing else came in.
+    /// Whether everything that was sent came out, and nothing that contradicts it came in.
     pub fn is_whole(&self) -> bool {
         // An empty stream has no first packet.
         let from_start = self.joined_at.is_none_or(|at| at == 0);
-        self.ended && self.lost == 0 && from_start && !(self.foreign_is_loss && self.foreign > 0)
+        let is_agreed = self.statistics.conflicts == 0 && self.mismatched == 0;
+        self.ended && self.lost == 0 && from_start && is_agreed && !(self.foreign_is_loss && self.foreign > 0)
     }
 
-    /// What it means that the stream is not whole; `None`: it is.
+    /// What it means that the stream, or one before it, is not whole; `None`: all are.
     pub fn class(&self) -> Option<Class> {
-        (!self.is_whole()).then(|| self.why_nothing().map_or(Class::Lost, |cause| cause.class()))
+        if self.streams_before > 0 && self.arrived == 0 {
+            // The one before was the last.
+            return (self.not_whole_before > 0).then_some(Class::Lost);
+        }
+        let is_whole = self.is_whole() && self.not_whole_before == 0;
+        (!is_whole).then(|| self.why_nothing().map_or(Class::Lost, |cause| cause.class()))
+    }
+
+    /// The next stream, of which nothing came yet.
+    pub(super) fn next(&self) -> Received {
+        Received {
+            streams_before: self.streams_before + 1,
+            not_whole_before: self.not_whole_before + u64::from(!self.is_whole()),
+            ..Received::new(self.foreign_is_loss)
+        }
     }
 
     /// Why nothing of a stream came, as far as can be told; `None`: something did.
@@ -83,7 +104,7 @@ impl Received {
                 LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
             }
         };
-        (self.arrived == 0).then_some(nothing)
+        (self.arrived == 0 && self.streams_before == 0).then_some(nothing)
     }
 
     /// Counts a packet by what became of it.
@@ -161,6 +182,8 @@ mod tests {
             Received { joined_at: Some(1), ..whole() },
             Received { lost: 1, ..whole() },
             Received { foreign: 1, ..whole() },
+            Received { mismatched: 1, ..whole() },
+            Received { not_whole_before: 1, ..whole() },
         ] {
             assert_eq!(not.class(), Some(Class::Lost), "{not:?}");
         }

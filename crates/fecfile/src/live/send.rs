@@ -21,6 +21,8 @@ const ENDS: u32 = 5;
 const END_PAUSE: Duration = Duration::from_millis(20);
 /// A silent stream says so often that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// How long a sender that waits for input takes to notice that it is to stop.
+const NOTICE: Duration = Duration::from_millis(50);
 
 /// The rates that can be kept, in million bits a second.
 pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
@@ -98,6 +100,8 @@ pub struct Sent {
     pub impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     pub unsent: u64,
+    /// It was stopped before its input had ended.
+    pub stopped: bool,
 }
 
 /// Sends all of `input`, which errors call `place`, as it comes.
@@ -111,7 +115,7 @@ pub fn send(
     options: &SendOptions,
     context: &Context<'_>,
 ) -> Result<Sent> {
-    StreamSender::new(options, &context.settings)?.send(input, place, destination, context)
+    StreamSender::new(options, &context.settings)?.send(input, place, destination, &|| false, context)
 }
 
 /// A stream that can be sent: its settings are accepted. So they are before anything is opened.
@@ -147,7 +151,8 @@ impl StreamSender {
         Ok(StreamSender { encoder, channel, flush: options.flush, mbps: options.mbps })
     }
 
-    /// Sends all of `input`, which errors call `place`, as it comes.
+    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `is_stopped`: what was read until then
+    /// is sent, and the end.
     ///
     /// # Errors
     /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`] for a network;
@@ -157,6 +162,7 @@ impl StreamSender {
         input: impl Read + Send + 'static,
         place: Place,
         destination: PacketDestination<'_>,
+        is_stopped: &dyn Fn() -> bool,
         context: &Context<'_>,
     ) -> Result<Sent> {
         let StreamSender { encoder, channel, flush, mbps } = self;
@@ -166,15 +172,17 @@ impl StreamSender {
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
         let mut packets = Packetizer::new(encoder, transmitter, flush);
-        loop {
+        let mut stopped = false;
+        while !stopped {
             let next = match reader.try_next() {
                 // Before waiting, what there is goes out.
                 Next::Nothing => {
                     packets.transmitter.flush()?;
-                    reader.next(Some(packets.deadline()))
+                    reader.next(Some(packets.deadline().min(Instant::now() + NOTICE)))
                 }
                 ready => ready,
             };
+            stopped = is_stopped();
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -188,7 +196,7 @@ impl StreamSender {
         }
         packets.finish()?;
         meter.finish();
-        let sent = packets.sent();
+        let sent = Sent { stopped, ..packets.sent() };
         packets.transmitter.commit()?;
         Ok(sent)
     }
@@ -343,6 +351,7 @@ impl<'a> Packetizer<'a> {
             sent_bytes: packets.bytes,
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
+            stopped: false,
         }
     }
 }

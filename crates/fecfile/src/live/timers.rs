@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// Once the sender has said that it has ended, so much silence is enough.
 const IDLE_AFTER_END: Duration = Duration::from_millis(500);
+/// When all up to the end is there as well, so much without a packet that speaks against it.
+const LINGER: Duration = Duration::from_millis(200);
 /// Deadlines are kept with this precision.
 const GRAIN: Duration = Duration::from_millis(1);
 
@@ -52,14 +54,38 @@ impl Deadlines {
 #[derive(Debug)]
 pub(super) struct Silence {
     idle: Option<Duration>,
+    /// How long the first packet may take, and since when.
+    wait: Option<(Instant, Duration)>,
     is_network: bool,
     last_packet: Option<Instant>,
 }
 
+/// What is known of the end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Nothing.
+    Unknown,
+    /// The sender has said that it has ended; something before may be missing.
+    Told,
+    /// All before it is there, or named as lost.
+    Reached,
+}
+
 impl Silence {
-    /// The stream ends after `idle` without a packet; a network, of which the end is told, after less.
-    pub(super) fn new(idle: Option<Duration>, is_network: bool) -> Silence {
-        Silence { idle, is_network, last_packet: None }
+    /// The stream ends after `idle` without a packet; a network, of which the end is told, after less; and `wait` after now,
+    /// if no packet comes at all.
+    pub(super) fn new(
+        idle: Option<Duration>,
+        wait: Option<Duration>,
+        is_network: bool,
+        now: Instant,
+    ) -> Silence {
+        Silence { idle, wait: wait.map(|wait| (now, wait)), is_network, last_packet: None }
+    }
+
+    /// When a packet came last.
+    pub(super) fn last_packet(&self) -> Option<Instant> {
+        self.last_packet
     }
 
     /// A packet came.
@@ -67,13 +93,19 @@ impl Silence {
         self.last_packet = Some(now);
     }
 
-    /// When the stream has ended, unless a packet comes before. Silence before the first packet is none.
-    pub(super) fn deadline(&self, told_end: bool) -> Option<Instant> {
-        let idle = match told_end && self.is_network {
-            true => Some(self.idle.map_or(IDLE_AFTER_END, |idle| idle.min(IDLE_AFTER_END))),
-            false => self.idle,
+    /// When the stream has ended, unless a packet comes before.
+    pub(super) fn deadline(&self, end: End) -> Option<Instant> {
+        let Some(last) = self.last_packet else {
+            return self.wait.map(|(since, wait)| since + wait);
         };
-        self.last_packet.zip(idle).map(|(at, idle)| at + idle)
+        let most = match end {
+            // A pipe is read to its end.
+            _ if !self.is_network => None,
+            End::Unknown => None,
+            End::Told => Some(IDLE_AFTER_END),
+            End::Reached => Some(LINGER),
+        };
+        self.idle.into_iter().chain(most).min().map(|idle| last + idle)
     }
 
     /// Whether no packet came up to `deadline`, and that is past.
@@ -135,15 +167,17 @@ mod tests {
     #[test]
     fn silence_is_shorter_behind_an_end_that_was_told() {
         let now = Instant::now();
-        let mut network = Silence::new(Some(SECOND), true);
-        assert_eq!(network.deadline(false), None, "before the first packet");
+        let mut network = Silence::new(Some(SECOND), None, true, now);
+        assert_eq!(network.deadline(End::Unknown), None, "before the first packet");
         network.ends(now);
-        assert_eq!(network.deadline(false), Some(now + SECOND));
-        assert_eq!(network.deadline(true), Some(now + IDLE_AFTER_END));
+        assert_eq!(network.deadline(End::Unknown), Some(now + SECOND));
+        assert_eq!(network.deadline(End::Told), Some(now + IDLE_AFTER_END));
+        assert_eq!(network.deadline(End::Reached), Some(now + LINGER));
         assert!(!network.lasted(Some(now + SECOND)) && network.lasted(Some(now)));
-        let mut pipe = Silence::new(None, false);
+        let mut pipe = Silence::new(None, Some(2 * SECOND), false, now);
+        assert_eq!(pipe.deadline(End::Unknown), Some(now + 2 * SECOND), "for the first packet");
         pipe.ends(now);
-        assert_eq!(pipe.deadline(true), None);
+        assert_eq!(pipe.deadline(End::Reached), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::{read_recovery, serving};
-use super::targets::{Action, Targets, remove_old_rooms};
+use super::targets::{Action, Targets, Writing, remove_old_rooms};
 use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
@@ -140,7 +140,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.begin(begun, made)?;
     }
     let journal = journal;
-    let mut targets = Targets::new(sidecar, &positions, target, actions, how, &journal, &mut put);
+    let writing = Writing { sync: how.sync, overwrite: how.revert || how.out.is_some() };
+    let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &journal, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {

@@ -7,7 +7,6 @@ use super::journal::Journal;
 use super::look::looks_as_recorded;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
-use super::repair::Mend;
 use crate::error::{Error, Result};
 use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::{Temporary, is_of_the_dead};
@@ -98,6 +97,15 @@ impl Look {
     }
 }
 
+/// How files are written.
+#[derive(Clone, Copy)]
+pub(super) struct Writing {
+    /// Whether everything is on the disk before it ends.
+    pub(super) sync: bool,
+    /// Whether what somebody changed is written over.
+    pub(super) overwrite: bool,
+}
+
 /// What becomes of a file that is mended where it is.
 #[derive(Clone, Copy)]
 enum Mending {
@@ -123,9 +131,7 @@ pub(super) struct Targets<'a> {
     room_for_values: u64,
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
-    sync: bool,
-    /// Whether what somebody changed is written over.
-    revert: bool,
+    how: Writing,
     /// Gets a beat while files are written to that are there already.
     journal: &'a Journal,
     /// What is written into the sidecar itself.
@@ -142,7 +148,7 @@ impl<'a> Targets<'a> {
         positions: &'a Positions,
         base: &'a Base,
         actions: Vec<Action>,
-        how: &Mend<'_>,
+        how: Writing,
         journal: &'a Journal,
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
@@ -156,8 +162,7 @@ impl<'a> Targets<'a> {
             values: HashMap::new(),
             room_for_values: MOST_VALUES,
             room: None,
-            sync: how.sync,
-            revert: how.revert || how.out.is_some(),
+            how,
             journal,
             recovery,
             written: 0,
@@ -251,7 +256,7 @@ impl<'a> Targets<'a> {
         let is_ours = match self.mending.get(&entry) {
             Some(Mending::Begun(then)) => *then == look,
             Some(Mending::Taken) => false,
-            None => self.revert || self.is_as_examined(entry).map_err(&fail)?,
+            None => self.how.overwrite || self.is_as_examined(entry).map_err(&fail)?,
         };
         self.mending.insert(entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
         Ok(is_ours.then_some(look))
@@ -360,7 +365,7 @@ impl<'a> Targets<'a> {
         }
         self.open.clear();
         // New files all at once where there are many: each by itself would wait for the disk.
-        if let (true, Some((temporary, _))) = (self.sync, &self.room) {
+        if let (true, Some((temporary, _))) = (self.how.sync, &self.room) {
             let folder = File::open(temporary.path()).map_err(|e| Error::io("sync", temporary.path(), e))?;
             rustix::fs::syncfs(&folder).map_err(|e| Error::io("sync", temporary.path(), e.into()))?;
         }
@@ -414,7 +419,7 @@ impl<'a> Targets<'a> {
         }
         // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
         self.dress(&file, entry, false).map_err(&fail)?;
-        if self.sync {
+        if self.how.sync {
             file.sync_all().map_err(&fail)?;
         }
         Ok(is_whole)
@@ -490,7 +495,7 @@ impl<'a> Targets<'a> {
                 }
                 let from = room.holder(name.as_bytes()).map_err(&fail)?;
                 self.dress(&new, entry, true).map_err(&fail)?;
-                if replace && !self.revert && !self.is_as_examined(entry as u32).map_err(&fail)? {
+                if replace && !self.how.overwrite && !self.is_as_examined(entry as u32).map_err(&fail)? {
                     return Ok(false);
                 }
                 match from.rename(&holder, replace) {
@@ -504,7 +509,7 @@ impl<'a> Targets<'a> {
         if let EntryKind::Symlink(_) = of.kind {
             as_far_as_possible(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
         }
-        if self.sync {
+        if self.how.sync {
             holder.sync().map_err(&fail)?;
         }
         Ok(true)
@@ -576,7 +581,7 @@ impl<'a> Targets<'a> {
             drop(room);
             drop(temporary);
         }
-        if self.sync {
+        if self.how.sync {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let folder = rustix::fs::open(self.base.path(), flags, Mode::empty());
             if let Ok(folder) = folder {

@@ -1,13 +1,13 @@
-//! A long run that is interrupted tells what it has. The program that runs it handles signals, and asks here what the
-//! first one means.
+//! A long run that is interrupted ends as it should: it tells what it has, or sends its end. The program that runs it handles
+//! signals, and asks here what the first one means.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static DEFERRED: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the first signal only ends the run early ([`interrupted`]), so that it can print what it has; the second
-/// one ends the process as always.
+/// From now on the first signal only ends the run early ([`interrupted`]), so that it can do what belongs to its end; the
+/// second one ends the process as always.
 pub fn defer() {
     DEFERRED.store(true, Ordering::Relaxed);
 }

@@ -1,0 +1,93 @@
+//! Following a sender from one stream to its next: packets of another stream are kept until it is clear that the one that is
+//! received is over.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A stream that is silent for so long, while packets of another come, is over.
+const OVER: Duration = Duration::from_millis(500);
+/// Packets of another stream that are kept, and their bytes together.
+const MOST_PACKETS: usize = 16_384;
+const MOST_BYTES: usize = 16 << 20;
+/// Streams that have ended and are known again, so that what comes late of them is no new stream.
+const MOST_ENDED: usize = 64;
+
+/// What is known of other streams than the one that is received.
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    /// The packets of one other stream, since the one that is received was heard last.
+    aside: Vec<Vec<u8>>,
+    bytes: usize,
+    id: Option<[u8; 8]>,
+    /// Those that were received.
+    ended: VecDeque<[u8; 8]>,
+}
+
+impl Follow {
+    /// Keeps a packet of another stream, with this number. Of several others the first is kept.
+    pub(super) fn keep(&mut self, id: [u8; 8], packet: &[u8]) {
+        let has_room = self.aside.len() < MOST_PACKETS && self.bytes + packet.len() <= MOST_BYTES;
+        if *self.id.get_or_insert(id) == id && has_room {
+            self.bytes += packet.len();
+            self.aside.push(packet.to_vec());
+        }
+    }
+
+    /// The stream that is received goes on.
+    pub(super) fn forget(&mut self) {
+        if self.id.take().is_some() {
+            self.aside.clear();
+            self.bytes = 0;
+        }
+    }
+
+    /// When the stream that was heard last at this time is over, because another has begun; `has_ended`: it has an end.
+    pub(super) fn deadline(&self, last_heard: Option<Instant>, has_ended: bool) -> Option<Instant> {
+        let last = last_heard.filter(|_| self.id.is_some())?;
+        Some(if has_ended { last } else { last + OVER })
+    }
+
+    /// Takes what was kept, for the stream that is received from now on.
+    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
+        (self.bytes, self.id) = (0, None);
+        std::mem::take(&mut self.aside)
+    }
+
+    /// A stream is over.
+    pub(super) fn note_end(&mut self, id: u64) {
+        if self.ended.len() == MOST_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(id.to_le_bytes());
+    }
+
+    /// Whether a packet is of a stream that was over before.
+    pub(super) fn is_of_ended(&self, id: [u8; 8]) -> bool {
+        self.ended.contains(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_of_one_stream_and_bounded() {
+        let mut follow = Follow::default();
+        let now = Instant::now();
+        assert_eq!(follow.deadline(Some(now), true), None);
+        follow.keep([1; 8], b"a");
+        follow.keep([2; 8], b"b");
+        follow.keep([1; 8], b"c");
+        assert_eq!(follow.deadline(None, true), None);
+        assert_eq!(follow.deadline(Some(now), true), Some(now));
+        assert_eq!(follow.deadline(Some(now), false), Some(now + OVER));
+        assert_eq!(follow.take(), [b"a".to_vec(), b"c".to_vec()]);
+        (0..2 * MOST_PACKETS).for_each(|_| follow.keep([3; 8], &[0; 2000]));
+        assert!(follow.aside.len() <= MOST_BYTES / 2000);
+        follow.forget();
+        assert!(follow.take().is_empty());
+        (0..100).for_each(|id| follow.note_end(id));
+        assert!(follow.is_of_ended(99u64.to_le_bytes()) && !follow.is_of_ended(0u64.to_le_bytes()));
+    }
+}
