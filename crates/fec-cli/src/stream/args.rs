@@ -27,9 +27,10 @@ pub(crate) struct Send {
     /// Steps in which the window moves; or packets of an independent block or set
     #[arg(long, value_name = "PACKETS", default_value_t = 240, requires = "stream")]
     pub(crate) block: u16,
-    /// Payload bytes of a packet; 42 to 58 bytes are added
-    #[arg(long, value_name = "BYTES", default_value_t = 1350, requires = "stream")]
-    pub(crate) packet: u16,
+    /// Payload bytes of a packet; 42 to 58 bytes are added. auto: 1350 in a file or pipe; to a network 1174, which pass
+    /// nearly everywhere, or what is known to pass
+    #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "stream")]
+    pub(crate) packet: Packet,
     /// What was read waits no longer for a full packet, and a packet no longer for a repair packet
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
@@ -132,12 +133,13 @@ impl Receive {
 }
 
 impl Send {
-    pub(super) fn options(&self) -> SendOptions {
+    /// `payload`: what stands for `auto`.
+    pub(super) fn options(&self, payload: u16) -> SendOptions {
         SendOptions {
             stream_id: self.stream_id,
             window: self.window,
             block: self.block,
-            payload: self.packet,
+            payload: self.packet.0.unwrap_or(payload),
             profile: self.profile.into(),
             ratio: self.rate,
             flush: Duration::from_millis(self.flush_ms.into()),
@@ -205,6 +207,18 @@ pub(crate) enum Stats {
     Json,
 }
 
+/// Payload bytes of a packet; `None`: what passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet(pub(super) Option<u16>);
+
+fn packet(text: &str) -> Result<Packet, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Packet(None)),
+        (_, Ok(bytes)) => Ok(Packet(Some(bytes))),
+        _ => Err("write auto, or a number of bytes from 16 to 65535".to_owned()),
+    }
+}
+
 /// `1/6`: one repair packet for six source packets.
 fn ratio(text: &str) -> Result<Ratio, String> {
     let parsed = text.split_once('/').and_then(|(repair, source)| {
@@ -240,7 +254,8 @@ mod tests {
             send: Send,
         }
         let send = Line::parse_from(["fec"]).send;
-        assert_eq!(format!("{:?}", send.options()), format!("{:?}", SendOptions::default()));
+        let options = send.options(SendOptions::default().payload);
+        assert_eq!(format!("{options:?}"), format!("{:?}", SendOptions::default()));
         assert_eq!((send.interface().name, send.interface().hops), (None, Interface::default().hops));
     }
 

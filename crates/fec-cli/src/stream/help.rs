@@ -19,7 +19,10 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
         LiveError::PacketsTooLong { most } => {
             return Some(format!("choose a --packet of at most {most} bytes; 1350 pass nearly everywhere"));
         }
-        LiveError::DatagramTooLong(_) => {
+        LiveError::DatagramTooLong { most: Some(most), .. } => {
+            return Some(format!("the way there takes smaller packets only: choose --packet {most}"));
+        }
+        LiveError::DatagramTooLong { .. } => {
             "the way there takes smaller packets only: choose a smaller --packet"
         }
         LiveError::Unreachable(_) => {

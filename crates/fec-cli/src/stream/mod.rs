@@ -17,7 +17,8 @@ use fecfile::live::address::Address;
 use fecfile::live::output::Output;
 use fecfile::live::receive::{PacketSource, ReceptionWatcher, receive};
 use fecfile::live::received::Received;
-use fecfile::live::send::{PacketDestination, StreamSender};
+use fecfile::live::send::{PacketDestination, SendOptions, SendWatcher, StreamSender, payload_for};
+use fecfile::live::udp::Replies;
 use fecfile::names::show;
 use fecfile::{Context, Error, ErrorKind};
 use report::{ReceivedReport, SentReport};
@@ -29,7 +30,8 @@ use std::time::Instant;
 /// Sends what `encode --stream` names.
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let sender = StreamSender::new(&args.live.options(), &settings.library).map_err(as_option)?;
+    let sender =
+        StreamSender::new(&args.live.options(payload(args)?), &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
     let (destination, output) = destination(args, settings.policy(args.force))?;
     let bars = settings.live_bars();
@@ -39,11 +41,39 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
         // Whoever receives is told the end. A file would hold a part of the input, and does not appear.
         interrupt::defer();
     }
-    let sent =
-        sender.send(input, place, destination, &interrupt::interrupted, &context).map_err(as_option)?;
-    let report = SentReport::new(args, output, &sent, settings, started.elapsed());
+    let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json };
+    let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option)?;
+    let report = SentReport::new(args, output.clone(), &sent, settings, started.elapsed());
     settings.report(&report, &report.describe(), report.is_on_stdout())?;
     Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
+}
+
+/// What stands for `--packet auto`.
+fn payload(args: &Encode) -> Result<u16> {
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    match args.live.packet.0 {
+        None if Address::is_one(path) => Ok(payload_for(&address(path)?, &args.live.interface())?),
+        _ => Ok(SendOptions::default().payload),
+    }
+}
+
+/// Tells what happens while a stream is sent.
+struct Teller<'a> {
+    output: &'a str,
+    is_quiet: bool,
+}
+
+impl SendWatcher for Teller<'_> {
+    fn is_stopped(&self) -> bool {
+        interrupt::interrupted()
+    }
+
+    fn not_received(&mut self, replies: &Replies) {
+        if !self.is_quiet {
+            let why = if replies.refused > 0 { "nobody receives there yet" } else { "there is no way there" };
+            say(&format!("{}: {why}; the stream goes on", self.output));
+        }
+    }
 }
 
 /// An error in the words of the command line, where the form is chosen by an option.

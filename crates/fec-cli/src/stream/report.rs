@@ -39,6 +39,9 @@ pub(super) struct SentReport {
     impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     unsent: u64,
+    /// How often the network said that nobody receives there, and that there is no way there.
+    refused: u64,
+    unreachable: u64,
     backend: &'static str,
     seconds: f64,
 }
@@ -71,6 +74,8 @@ impl SentReport {
             sent_bytes: sent.sent_bytes,
             impaired_lost: sent.impaired_lost,
             unsent: sent.unsent,
+            refused: sent.replies.refused,
+            unreachable: sent.replies.unreachable,
             backend: settings.library.backend.name(),
             seconds: time.as_secs_f64(),
         }
@@ -95,6 +100,12 @@ impl SentReport {
         }
         if self.unsent > 0 {
             out.push_str(&format!("{} packets were not sent: the network was away\n", self.unsent));
+        }
+        if self.refused > 0 {
+            out.push_str("nobody received, or not all the time: the network said so\n");
+        }
+        if self.unreachable > 0 {
+            out.push_str("there was no way there, or not all the time: the network said so\n");
         }
         out
     }

@@ -184,3 +184,23 @@ fn packets_over_a_bad_line_all_come_out() {
     expect(&output, 0);
     assert!(arena.read("out") == bytes);
 }
+
+/// That nobody receives is told once, and changes nothing: somebody may, later.
+#[test]
+fn that_nobody_receives_is_told() {
+    let arena = Arena::new();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for host in ["127.0.0.1", "[::1]"] {
+        let to = format!("udp://{host}:{port}");
+        let output = send_to(&arena, &to, &["--mbps", "20"], &payload(1, 300_000));
+        let said = text(&output.stderr);
+        assert_eq!(said.matches("nobody receives there yet").count(), 1, "{said}");
+        let output = send_to(&arena, &to, &["--mbps", "20", "--json"], &payload(1, 300_000));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(report["refused"].as_u64() > Some(0), "{report}");
+        assert_eq!(report["packet"], 1174, "what passes nearly everywhere");
+    }
+    let piped = arena.pipe(["encode", "--stream", "-", "--json"], b"x");
+    assert_eq!(report(&piped)["packet"], 1350);
+    assert!(arena.refuses(["encode", "--stream", "-", "--packet", "much"], 2).contains("auto"));
+}

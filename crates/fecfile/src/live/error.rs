@@ -67,8 +67,14 @@ pub enum LiveError {
         most: usize,
     },
     /// The way to the receiver takes smaller datagrams only.
-    #[error("{0}")]
-    DatagramTooLong(#[source] io::Error),
+    #[error("{cause}")]
+    DatagramTooLong {
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+        /// Most bytes of a payload so that its packets pass, if something on the way told.
+        most: Option<usize>,
+    },
     /// There is no way to the receiver.
     #[error("{0}")]
     Unreachable(#[source] io::Error),
@@ -117,7 +123,7 @@ impl LiveError {
             | LiveError::Interface { .. }
             | LiveError::AddressInUse(_)
             | LiveError::NotLocal(_)
-            | LiveError::DatagramTooLong(_)
+            | LiveError::DatagramTooLong { .. }
             | LiveError::Unreachable(_) => Class::Io,
         }
     }

@@ -7,10 +7,10 @@ use super::impair::{Channel, Impairment};
 use super::output::Output;
 use super::reader_thread::{Next, ReaderThread};
 use super::transmitter::{Link, Transmitter};
-use super::udp::{Interface, MAX_DATAGRAM, PacketSender};
-use crate::context::{Context, Settings};
+use super::udp::{self, Interface, MAX_DATAGRAM, PacketSender, Replies};
+use crate::context::{Context, Settings, Silent};
 use crate::error::{Error, Place, Result};
-use fec_core::format::packet::{Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -23,6 +23,19 @@ const END_PAUSE: Duration = Duration::from_millis(20);
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How long a sender that waits for input takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(50);
+
+/// Payload bytes of a packet that pass nearly everywhere: with all headers they are 1280 bytes, which every part of a way over
+/// IPv6 has to take, and tunnels do.
+pub const NETWORK_PAYLOAD: u16 = 1174;
+
+/// Payload bytes of packets to an address: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass.
+///
+/// # Errors
+/// Those of [`Address::destination`]; what the system says of the interface.
+pub fn payload_for(address: &Address, interface: &Interface) -> Result<u16> {
+    let most = udp::most_bytes(address, interface)?.saturating_sub(SYMBOL_OVERHEAD + REPAIR_OVERHEAD);
+    Ok(NETWORK_PAYLOAD.min(u16::try_from(most).unwrap_or(u16::MAX)).max(MIN_PAYLOAD))
+}
 
 /// The rates that can be kept, in million bits a second.
 pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
@@ -51,7 +64,7 @@ pub struct SendOptions {
 }
 
 impl Default for SendOptions {
-    /// What passes nearly everywhere: packets of 1350 bytes, one repair packet for six, over a window of 6000; a pause
+    /// Packets of 1350 bytes, which pass on a network of its own (see [`payload_for`]), one repair packet for six, over a window of 6000; a pause
     /// of the input is noticed after 20 ms.
     fn default() -> SendOptions {
         SendOptions {
@@ -102,7 +115,22 @@ pub struct Sent {
     pub unsent: u64,
     /// It was stopped before its input had ended.
     pub stopped: bool,
+    /// What the network said of the packets.
+    pub replies: Replies,
 }
+
+/// Told what happens while a stream is sent.
+pub trait SendWatcher {
+    /// Whether sending is to end: what was read is sent, and the end.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    /// The network says for the first time that nobody receives what is sent, or that there is no way to them. The stream goes on.
+    fn not_received(&mut self, _replies: &Replies) {}
+}
+
+impl SendWatcher for Silent {}
 
 /// Sends all of `input`, which errors call `place`, as it comes.
 ///
@@ -115,7 +143,7 @@ pub fn send(
     options: &SendOptions,
     context: &Context<'_>,
 ) -> Result<Sent> {
-    StreamSender::new(options, &context.settings)?.send(input, place, destination, &|| false, context)
+    StreamSender::new(options, &context.settings)?.send(input, place, destination, &mut Silent, context)
 }
 
 /// A stream that can be sent: its settings are accepted. So they are before anything is opened.
@@ -151,8 +179,8 @@ impl StreamSender {
         Ok(StreamSender { encoder, channel, flush: options.flush, mbps: options.mbps })
     }
 
-    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `is_stopped`: what was read until then
-    /// is sent, and the end.
+    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so: what was read until
+    /// then is sent, and the end.
     ///
     /// # Errors
     /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`] for a network;
@@ -162,7 +190,7 @@ impl StreamSender {
         input: impl Read + Send + 'static,
         place: Place,
         destination: PacketDestination<'_>,
-        is_stopped: &dyn Fn() -> bool,
+        watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
         let StreamSender { encoder, channel, flush, mbps } = self;
@@ -172,7 +200,7 @@ impl StreamSender {
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
         let mut packets = Packetizer::new(encoder, transmitter, flush);
-        let mut stopped = false;
+        let (mut stopped, mut is_told) = (false, false);
         while !stopped {
             let next = match reader.try_next() {
                 // Before waiting, what there is goes out.
@@ -182,7 +210,12 @@ impl StreamSender {
                 }
                 ready => ready,
             };
-            stopped = is_stopped();
+            stopped = watcher.is_stopped();
+            let replies = packets.transmitter.replies();
+            if !is_told && replies.refused + replies.unreachable > 0 {
+                is_told = true;
+                watcher.not_received(&replies);
+            }
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -337,7 +370,7 @@ impl<'a> Packetizer<'a> {
                 transmitter.release()?;
             }
         }
-        Ok(())
+        transmitter.listen()
     }
 
     fn sent(&self) -> Sent {
@@ -352,6 +385,7 @@ impl<'a> Packetizer<'a> {
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
             stopped: false,
+            replies: self.transmitter.replies(),
         }
     }
 }

@@ -6,8 +6,9 @@ use super::frame::{DELIMITER, Framer};
 use super::impair::Channel;
 use super::output::Output;
 use super::pace::Pace;
-use super::udp::PacketSender;
+use super::udp::{PacketSender, Replies};
 use crate::error::{Error, ErrorKind, Result};
+use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use std::io;
 use std::time::Instant;
 
@@ -133,6 +134,22 @@ impl<'a> Transmitter<'a> {
         }
     }
 
+    /// Hears what the network has said of all that was sent.
+    pub(super) fn listen(&mut self) -> Result<()> {
+        match &mut self.link {
+            Link::Bytes { .. } => Ok(()),
+            Link::Udp { address, sender } => sender.listen().map_err(|e| send_error(address, sender, e)),
+        }
+    }
+
+    /// What the network said of packets.
+    pub(super) fn replies(&self) -> Replies {
+        match &self.link {
+            Link::Bytes { .. } => Replies::default(),
+            Link::Udp { sender, .. } => sender.replies(),
+        }
+    }
+
     /// Whether packets go over a network, where every one of them may be lost.
     pub(super) fn is_network(&self) -> bool {
         matches!(self.link, Link::Udp { .. })
@@ -160,21 +177,25 @@ impl<'a> Link<'a> {
                 framer.frame(packet, frame);
                 output.write(frame)
             }
-            Link::Udp { address, sender } => sender.send(packet).map_err(|e| send_error(address, e)),
+            Link::Udp { address, sender } => sender.send(packet).map_err(|e| send_error(address, sender, e)),
         }
     }
 
     fn flush(&mut self) -> Result<()> {
         match self {
             Link::Bytes { output, .. } => output.flush(),
-            Link::Udp { address, sender } => sender.flush().map_err(|e| send_error(address, e)),
+            Link::Udp { address, sender } => sender.flush().map_err(|e| send_error(address, sender, e)),
         }
     }
 }
 
-fn send_error(address: &Address, cause: io::Error) -> Error {
+fn send_error(address: &Address, sender: &PacketSender, cause: io::Error) -> Error {
     let kind = match cause.raw_os_error() {
-        Some(libc::EMSGSIZE) => LiveError::DatagramTooLong(cause).into(),
+        Some(libc::EMSGSIZE) => {
+            let overhead = SYMBOL_OVERHEAD + REPAIR_OVERHEAD;
+            let most = sender.replies().most.and_then(|most| most.checked_sub(overhead));
+            LiveError::DatagramTooLong { cause, most }.into()
+        }
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => LiveError::Unreachable(cause).into(),
         _ => ErrorKind::Io(cause),
     };

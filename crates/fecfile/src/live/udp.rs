@@ -24,6 +24,11 @@ const SEND_BUFFER: usize = 2 << 20;
 const SLOT: usize = 65_536;
 /// Different lengths of packets that are gathered at the same time.
 const LENGTHS: usize = 4;
+/// Bytes of the headers of UDP and IP in front of a datagram.
+const HEADERS_V4: usize = 28;
+const HEADERS_V6: usize = 48;
+/// How often packets are sent again because the system told of others instead.
+const REPLIES: u32 = 16;
 /// How often a full queue of the system is tried again, 1 ms apart, before the packets count as not sent.
 const RETRIES: u32 = 50;
 
@@ -66,11 +71,25 @@ impl Interface {
     }
 }
 
+/// What the network said of packets that were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replies {
+    /// How often a machine said that nobody receives there.
+    pub refused: u64,
+    /// How often something on the way said that there is no way.
+    pub unreachable: u64,
+    /// The most bytes of a datagram that pass, if something on the way said that one was too long.
+    pub most: Option<usize>,
+}
+
 /// Sends packets to one place.
 pub struct PacketSender {
     socket: UdpSocket,
     state: UdpSocketState,
     to: SocketAddr,
+    replies: Replies,
+    /// Bytes of the longest packet that was sent.
+    longest: usize,
     /// Packets that wait, those of one length behind one another, as the kernel wants them.
     waiting: Vec<Run>,
     /// Whether segmentation offload may be used.
@@ -114,7 +133,9 @@ impl PacketSender {
             socket.bind(&any(to.is_ipv4(), 0).into())?;
             // Fewer bytes are only slower.
             let _ = socket.set_send_buffer_size(SEND_BUFFER);
-            PacketSender::new(socket.into(), to)
+            let sender = PacketSender::new(socket.into(), to)?;
+            sender.learn_path()?;
+            Ok(sender)
         };
         open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
     }
@@ -126,7 +147,72 @@ impl PacketSender {
     pub fn new(socket: UdpSocket, to: SocketAddr) -> io::Result<PacketSender> {
         let state = UdpSocketState::new((&socket).into())?;
         let waiting = Vec::with_capacity(LENGTHS);
-        Ok(PacketSender { socket, state, to, waiting, offload: true, any_sent: false, unsent: 0 })
+        let replies = Replies::default();
+        Ok(PacketSender {
+            socket,
+            state,
+            to,
+            replies,
+            longest: 0,
+            waiting,
+            offload: true,
+            any_sent: false,
+            unsent: 0,
+        })
+    }
+
+    /// From now on packets that are too long for any part of the way are refused as soon as it says so, and what the network
+    /// says of packets is heard.
+    fn learn_path(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+            use rustix::net::sockopt::{set_ip_mtu_discover, set_ipv6_mtu_discover};
+            match self.to.is_ipv4() {
+                true => set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DO)?,
+                false => set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DO)?,
+            }
+        }
+        self.state.enable_transport_errors((&self.socket).into())
+    }
+
+    /// What the network said until now.
+    pub fn replies(&self) -> Replies {
+        self.replies
+    }
+
+    /// Hears what the network has said of all that was sent.
+    ///
+    /// # Errors
+    /// `EMSGSIZE` if some of it was too long for a part of the way.
+    pub fn listen(&mut self) -> io::Result<()> {
+        self.hear();
+        self.check_path()
+    }
+
+    fn check_path(&self) -> io::Result<()> {
+        match self.replies.most {
+            Some(most) if most < self.longest => Err(io::Error::from_raw_os_error(libc::EMSGSIZE)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Hears what the network has said; whether it has said anything.
+    fn hear(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(Some(error)) = self.state.recv_transport_error((&self.socket).into()) {
+            any = true;
+            match (error.mtu(), error.raw_errno) {
+                (Some(mtu), _) => {
+                    let headers = if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+                    let most = (mtu as usize).saturating_sub(headers);
+                    self.replies.most = Some(self.replies.most.map_or(most, |known| known.min(most)));
+                }
+                (None, libc::ECONNREFUSED) => self.replies.refused += 1,
+                _ => self.replies.unreachable += 1,
+            }
+        }
+        any
     }
 
     /// Sends every packet with a system call of its own from now on.
@@ -197,7 +283,8 @@ impl PacketSender {
 
     /// Sends packets of `len` bytes each that stand behind one another.
     fn transmit(&mut self, packets: &[u8], len: usize) -> io::Result<()> {
-        let (mut rest, mut retries) = (packets, 0);
+        let (mut rest, mut retries, mut replies) = (packets, 0, 0);
+        self.longest = self.longest.max(len);
         while !rest.is_empty() {
             // The offload can turn out not to work here, or, behind a change of route, not any more.
             let segments = self.state.max_gso_segments().max(1);
@@ -216,6 +303,12 @@ impl PacketSender {
                     wait(&self.socket, PollFlags::OUT)?;
                     continue;
                 }
+                // Said of packets before: these were not sent yet.
+                Err(_) if replies < REPLIES && self.hear() => {
+                    self.check_path()?;
+                    replies += 1;
+                    continue;
+                }
                 Err(_) if now > len && self.state.max_gso_segments() <= 1 => continue,
                 Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) && retries < RETRIES => {
                     retries += 1;
@@ -230,6 +323,28 @@ impl PacketSender {
         }
         Ok(())
     }
+}
+
+/// Most bytes of a datagram that pass on the way to an address, as far as this machine knows: the network that it is on, or
+/// what something on the way has said lately.
+///
+/// # Errors
+/// Those of [`Address::destination`]; [`LiveError::Interface`]; what the system says.
+pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
+    let to = address.destination()?;
+    let ask = || -> io::Result<usize> {
+        let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+        interface.bind(&socket)?;
+        socket.connect(&to.into())?;
+        #[cfg(target_os = "linux")]
+        return Ok(match to.is_ipv4() {
+            true => (rustix::net::sockopt::ip_mtu(&socket)? as usize).saturating_sub(HEADERS_V4),
+            false => (rustix::net::sockopt::ipv6_mtu(&socket)? as usize).saturating_sub(HEADERS_V6),
+        });
+        #[cfg(not(target_os = "linux"))]
+        Ok(MAX_DATAGRAM)
+    };
+    ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
 }
 
 fn is_outage(error: &io::Error) -> bool {
