@@ -33,12 +33,16 @@ pub struct Limits {
     pub columns: u16,
     /// When payloads are given out.
     pub order: Order,
+    /// Whether packets are named as lost as soon as no repair packet that comes soon can rebuild them: after an outage
+    /// that is longer than the window can mend, or after joining a stream. Otherwise they are waited for until they leave the
+    /// window. For live streams: at the end of a stream a few repair packets more come than are expected.
+    pub prompt: bool,
 }
 
 impl Default for Limits {
-    /// 64 MiB, 2048 lost packets, in order.
+    /// 64 MiB, 2048 lost packets, in order, not prompt.
     fn default() -> Limits {
-        Limits { window_bytes: WINDOW_LIMIT, columns: 2048, order: Order::InOrder }
+        Limits { window_bytes: WINDOW_LIMIT, columns: 2048, order: Order::InOrder, prompt: false }
     }
 }
 
@@ -339,6 +343,9 @@ impl Decoder {
             }
         };
         stream.low = stream.low.max(stream.reception.start());
+        if self.limits.prompt {
+            stream.low = stream.low.max(stream.reception.hopeless);
+        }
         let next = stream.next;
         for seq in stream.reception.rebuilt.drain(..).filter(|&seq| seq >= next) {
             statistics.rebuilt += 1;

@@ -32,6 +32,9 @@ pub(super) enum RowFate {
 /// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them.
 const LATE_BLOCKS: u64 = 2;
 
+/// A packet that so many later ones have overtaken is lost, and not late.
+const OVERTAKEN: u64 = 64;
+
 /// How far rows reach back.
 #[derive(Clone, Copy)]
 struct Reach {
@@ -88,6 +91,10 @@ pub(super) struct Reception {
     pub(super) rebuilt: Vec<u64>,
     /// Rebuilt symbols that no sender would have made.
     pub(super) disbelieved: u64,
+    /// No row that comes soon can rebuild what is lost below this packet.
+    pub(super) hopeless: u64,
+    /// Whether more was lost than rows can mend, or rows reach back to what was never received.
+    is_behind: bool,
 }
 
 enum Solver {
@@ -141,12 +148,15 @@ impl Reception {
             solver,
             rebuilt: Vec::new(),
             disbelieved: 0,
+            hopeless: base,
+            is_behind: false,
         }
     }
 
     /// Begins anew at packet `base`, past all others.
     pub(super) fn rebase(&mut self, base: u64) {
         (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
+        (self.hopeless, self.is_behind) = (base, false);
         if let Solver::Rows(rows) = &mut self.solver {
             rows.system.clear();
             rows.columns_end = base;
@@ -247,6 +257,11 @@ impl Reception {
     pub(super) fn repair(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
         let end = header.first + u64::from(header.count);
         if header.first < self.floor || header.first + self.places() < self.end {
+            if self.reach.slides {
+                // Those that can be used come when the window has left what is below.
+                self.is_behind = true;
+                self.hopeless = self.hopeless.max(end.min(self.end).saturating_sub(OVERTAKEN));
+            }
             return RowFate::Unusable;
         }
         self.advance(end);
@@ -363,6 +378,16 @@ impl Reception {
             }
         });
         *lists = emptied(classes);
+        // Rows to come, until the newest column leaves the window, at the ratio of those until now.
+        let newest = system.newest().unwrap_or(end);
+        let left = (newest + u64::from(self.reach.unit)).saturating_sub(end);
+        let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
+        let lacking = system.lacking();
+        // Once it has lost more than they can mend, they mend nothing until they have caught up.
+        self.is_behind = lacking > 0 && (self.is_behind || lacking as u128 > rows_left);
+        if self.is_behind {
+            self.hopeless = self.hopeless.max(end.saturating_sub(OVERTAKEN));
+        }
         match inserted {
             Inserted::Useful => {
                 self.solve();

@@ -88,6 +88,18 @@ impl System {
         self.open
     }
 
+    /// How many equations are lacking before all columns can be known.
+    pub(super) fn lacking(&self) -> usize {
+        let used = self.rows.len() - self.free.len();
+        debug_assert_eq!(used, self.columns.iter().filter(|column| column.row.is_some()).count());
+        self.open.saturating_sub(used)
+    }
+
+    /// The newest column.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.columns.back().map(|column| column.seq)
+    }
+
     /// The sequence numbers of the columns that are not known, ascending.
     pub(super) fn open_columns(&self) -> impl Iterator<Item = u64> + '_ {
         self.columns.iter().filter(|column| !column.known).map(|column| column.seq)

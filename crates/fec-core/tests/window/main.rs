@@ -5,4 +5,5 @@ mod ends;
 mod hostile;
 mod ideal;
 mod kernels;
+mod outages;
 mod recovery;

@@ -188,8 +188,10 @@ impl<'a> Session<'a> {
         options: &'a ReceiveOptions,
         settings: &Settings,
     ) -> Session<'a> {
-        let limits = Limits { window_bytes: settings.max_window, ..Limits::default() };
         let is_network = drops.is_some();
+        // Whoever sets a deadline knows how long to wait.
+        let prompt = is_network && options.deadline.is_none() && options.deadline_packets.is_none();
+        let limits = Limits { window_bytes: settings.max_window, prompt, ..Limits::default() };
         let foreign_is_loss = !is_network && options.stream_id.is_none();
         Session {
             decoder: Decoder::new(limits, settings.backend),

@@ -1,0 +1,85 @@
+//! Outages that are longer than a window can mend, and receivers that join late: nothing is waited for in vain.
+
+use super::common::*;
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Decoder, Event, Limits, Profile};
+
+/// What a receiver had after each packet that came: the greatest number that it had given out or named, and how many packets it
+/// had named as lost.
+struct Course {
+    /// By number of the newest source packet that was sent.
+    behind: Vec<(u64, u64)>,
+    lost: u64,
+}
+
+/// Receives from packet `join` on what is not lost.
+fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -> bool) -> Course {
+    let settings = settings(Profile::Bounded, 6000, 32);
+    let mut decoder = Decoder::new(Limits { prompt, ..Limits::default() }, Backend::best());
+    let mut course = Course { behind: Vec::new(), lost: 0 };
+    let (mut sent, mut done) = (0, join);
+    for (nth, packet) in packets(&settings, Backend::best(), count).iter().enumerate() {
+        sent += u64::from(packet[5] == 0);
+        if sent <= join || lost(sent, nth) {
+            continue;
+        }
+        decoder.receive(packet);
+        while let Some(event) = decoder.next() {
+            match event {
+                Event::Packet { seq, payload: bytes, .. } => {
+                    assert!(bytes == payload(seq, 32));
+                    done = seq + 1;
+                }
+                Event::Gap { first, count } => (done, course.lost) = (first + count, course.lost + count),
+                Event::End => {}
+            }
+        }
+        course.behind.push((sent, sent - done.min(sent)));
+    }
+    course
+}
+
+impl Course {
+    /// The longest time that nothing came out, in packets, from packet `from` on.
+    fn longest(&self, from: u64) -> u64 {
+        self.behind.iter().filter(|(sent, _)| *sent >= from).map(|(_, behind)| *behind).max().unwrap()
+    }
+}
+
+/// Every twentieth packet of any kind is lost.
+fn some(nth: usize) -> bool {
+    nth % 20 == 7
+}
+
+#[test]
+fn an_outage_beyond_the_window_costs_itself_and_no_more() {
+    // 1852 packets are two seconds at 10 Mb/s.
+    let outage = |sent: u64, nth: usize| (10_000..11_852).contains(&sent) || some(nth);
+    let patient = receive_live(false, 30_000, 0, outage);
+    assert!(patient.longest(11_900) > 4000, "it waits for what cannot come: {}", patient.longest(11_900));
+    let prompt = receive_live(true, 30_000, 0, outage);
+    assert!(prompt.longest(11_900) < 100, "{}", prompt.longest(11_900));
+    // When the window has left the outage, all is mended again.
+    let later = receive_live(true, 60_000, 0, outage);
+    assert_eq!(later.lost, prompt.lost);
+    assert!(prompt.lost < 1852 + 10_000 / 20, "{} are lost", prompt.lost);
+}
+
+#[test]
+fn an_outage_that_can_be_mended_is() {
+    for (len, most) in [(300, 0), (800, 0), (900, 500)] {
+        let outage = |sent: u64, _: usize| (10_000..10_000 + len).contains(&sent);
+        let lost = receive_live(true, 30_000, 0, outage).lost;
+        assert!(lost <= most && lost == receive_live(false, 30_000, 0, outage).lost, "{lost} of {len}");
+    }
+    assert_eq!(receive_live(true, 30_000, 0, |_, nth| some(nth)).lost, 0);
+}
+
+#[test]
+fn whoever_joins_late_does_not_wait_for_what_was_before() {
+    let patient = receive_live(false, 30_000, 12_345, |_, nth| some(nth));
+    assert!(patient.longest(12_400) > 4000, "{}", patient.longest(12_400));
+    let prompt = receive_live(true, 30_000, 12_345, |_, nth| some(nth));
+    assert!(prompt.longest(12_400) < 100, "{}", prompt.longest(12_400));
+    assert_eq!(receive_live(true, 60_000, 12_345, |_, nth| some(nth)).lost, prompt.lost);
+}
