@@ -149,10 +149,11 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::Rotten(_) => {
             "mend them first with fec repair; if they are as they should be, give them another time with touch"
         }
-        SidecarError::RepairBegun(_) => {
-            "run fec repair again first: it goes on where it ended; if it was asked for an older state with --root, give it \
-             that root again"
+        SidecarError::RepairBegun { .. } => {
+            "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \
+             sidecar does not have that root any more, look at the files, and remove the list"
         }
+        SidecarError::Older => "fec repair without --root mends it",
         SidecarError::Displaced => "mend the sidecar first: fec repair",
         SidecarError::Busy => "try again when it has ended",
         _ => return None,

@@ -113,10 +113,11 @@ fn what_somebody_writes_meanwhile_stays() {
         (0..40).for_each(|nth| rot(&large, nth * 1_000_000, &[0xee; 5000]));
         age(&large, 1);
         let then = fs::metadata(&large).unwrap().modified().unwrap();
+        let changed = || fs::metadata(&large).map(|meta| (meta.ctime(), meta.ctime_nsec())).unwrap();
+        let before = changed();
         let mut child = arena.spawn(["repair", "d.fecp", "--no-sync"]);
         // It begins to write, and reads all of it again at the end.
-        while child.try_wait().unwrap().is_none() && fs::metadata(&large).unwrap().modified().unwrap() == then
-        {
+        while child.try_wait().unwrap().is_none() && changed() == before {
             std::hint::spin_loop();
         }
         std::thread::sleep(Duration::from_millis(5 * turn));
@@ -130,5 +131,58 @@ fn what_somebody_writes_meanwhile_stays() {
         age(&large, 1);
         arena.expect(["repair", "d.fecp", "--no-sync"], 0);
         assert!(arena.read("d/large") == payload(1, len));
+    }
+}
+
+/// A list of another state's repair is not lost sight of, and neither is what it has half mended.
+#[test]
+fn a_repair_of_another_state_is_finished_first() {
+    let arena = Arena::new();
+    furnish(&arena);
+    let first = protect(&arena, &["d"]);
+    arena.write("d/new", b"new");
+    arena.expect(["protect", "--update", "d", "-q"], 0);
+    let list = |root: &str| format!("fec repair of {root}\n1\n");
+    arena.write("d.fecp.repairing", list(&first).as_bytes());
+    flip(&arena.path("d/large"), 0);
+    for args in [
+        &["repair", "d.fecp"][..],
+        &["repair", "d.fecp", "--revert"],
+        &["protect", "--update", "d"],
+        &["protect", "-f", "d"],
+    ] {
+        let said = changes_nothing(&arena, args, 1);
+        assert!(said.contains(&first) && said.contains("d.fecp.repairing"), "{args:?}: {said}");
+    }
+    // Under any name of the sidecar.
+    symlink("d.fecp", arena.path("link.fecp")).unwrap();
+    assert!(changes_nothing(&arena, &["repair", "link.fecp"], 1).contains(&first));
+    fs::remove_file(arena.path("d.fecp.repairing")).unwrap();
+    arena.expect(["repair", "d.fecp"], 0);
+    // A list with a time that no clock shows.
+    let list = arena.write("d.fecp.repairing", list(&first).as_bytes());
+    let ever = SystemTime::UNIX_EPOCH + Duration::from_secs(i64::MAX as u64);
+    if File::open(&list).and_then(|file| file.set_modified(ever)).is_ok() {
+        changes_nothing(&arena, &["repair", "d.fecp", "--root", &first, "-n"], 1);
+    }
+}
+
+/// Whoever saves a file in place of a name of a file that is made anew keeps it.
+#[test]
+fn what_is_saved_meanwhile_is_not_replaced() {
+    let arena = Arena::new();
+    for turn in 0..6 {
+        age(&arena.write("d/a", &payload(1, 20_000_000)), 1);
+        fs::remove_file(arena.path("d/b")).ok();
+        fs::hard_link(arena.path("d/a"), arena.path("d/b")).unwrap();
+        protect(&arena, &["d", "-f", "--no-sync", "-r", "200%"]);
+        fs::remove_file(arena.path("d/a")).unwrap();
+        let mut child = arena.spawn(["repair", "d.fecp", "--no-sync"]);
+        std::thread::sleep(Duration::from_millis(15 * turn));
+        arena.write("saved", b"my new text");
+        fs::rename(arena.path("saved"), arena.path("d/b")).unwrap();
+        child.wait().unwrap();
+        // Saved after the repair had ended, or before: it is there.
+        assert!(arena.read("d/b") == b"my new text" || fs::metadata(arena.path("d/b")).unwrap().len() == 11);
     }
 }

@@ -204,3 +204,61 @@ fn a_copy_does_not_lead_through_links() {
         arena.nothing_temporary();
     }
 }
+
+/// A further name of a file that became another file with another size is an edit, whatever its time.
+#[test]
+fn another_file_under_a_further_name_is_an_edit() {
+    let arena = Arena::new();
+    age(&arena.write("d/a", &payload(1, 5000)), 1);
+    fs::hard_link(arena.path("d/a"), arena.path("d/b")).unwrap();
+    protect(&arena, &["d"]);
+    fs::remove_file(arena.path("d/b")).unwrap();
+    age(&arena.write("d/b", b"much shorter"), 1);
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/b", "edited")]);
+    arena.expect(["repair", "d.fecp"], 1);
+    assert_eq!(arena.read("d/b"), b"much shorter");
+}
+
+/// One entry that cannot be made keeps none of the others from being mended.
+#[test]
+fn what_is_in_the_way_of_one_is_not_in_that_of_others() {
+    let arena = Arena::new();
+    // A further name of a file that is beyond repair.
+    arena.write("d/a", &payload(1, 3_000_000));
+    fs::hard_link(arena.path("d/a"), arena.path("d/b")).unwrap();
+    arena.write("d/m", &payload(2, 200_000));
+    (0..3).for_each(|nth| drop(arena.write(format!("d/z{nth}"), &payload(10 + nth, 20_000))));
+    protect(&arena, &["d", "-r", "10%"]);
+    fs::remove_file(arena.path("d/a")).unwrap();
+    fs::remove_file(arena.path("d/b")).unwrap();
+    arena.expect(["repair", "--partial", "-o", "out", "d.fecp"], 3);
+    assert_eq!(arena.read("out/d/m"), payload(2, 200_000));
+    assert_eq!(arena.read("out/d/z2"), payload(12, 20_000));
+    // A folder that became a link.
+    let arena = Arena::new();
+    let files = ["d/aa", "d/sub/m", "d/zz"];
+    files.iter().for_each(|name| drop(arena.write(name, name.as_bytes())));
+    protect(&arena, &[&files[..], &["-o", "d.fecp", "-r", "200%"]].concat());
+    fs::rename(arena.path("d/sub"), arena.path("e")).unwrap();
+    symlink("../e", arena.path("d/sub")).unwrap();
+    fs::remove_file(arena.path("d/aa")).unwrap();
+    fs::remove_file(arena.path("d/zz")).unwrap();
+    let exit = common::code(&arena.run(["repair", "d.fecp"]));
+    assert!(exit != 0, "one of them cannot be made");
+    assert_eq!((arena.read("d/aa"), arena.read("d/zz")), (b"d/aa".to_vec(), b"d/zz".to_vec()));
+    // A file in place of a folder.
+    let arena = Arena::new();
+    arena.write("d/full/x", b"x");
+    arena.write("d/zz", b"zz");
+    protect(&arena, &["d", "-r", "200%"]);
+    fs::remove_dir_all(arena.path("d/full")).unwrap();
+    arena.write("d/full", b"precious");
+    set_mode(&arena.path("d/full"), 0o600);
+    edit(&arena.path("d/zz"), b"edited");
+    arena.expect(["repair", "d.fecp"], 1);
+    assert_eq!(arena.read("d/full"), b"precious");
+    assert_eq!(fs::metadata(arena.path("d/full")).unwrap().mode() & 0o777, 0o600);
+    arena.expect(["repair", "--revert", "--undo", "undo.tar", "d.fecp"], 0);
+    assert_eq!((arena.read("d/full/x"), arena.read("d/zz")), (b"x".to_vec(), b"zz".to_vec()));
+    is_intact(&arena, "d.fecp");
+}

@@ -257,3 +257,21 @@ fn a_state_is_a_file_of_this_sidecar() {
     let said = changes_nothing(&arena, &["verify", "d.fecp", "--state", "state"], 2);
     assert!(said.contains("none of the files of this sidecar"), "{said}");
 }
+
+/// An edit of a neighbour in the same block is no damage of a file that is looked at in parts.
+#[test]
+fn an_edited_neighbour_is_no_damage() {
+    let arena = Arena::new();
+    age(&arena.write("d/a", &payload(1, 1000)), 1);
+    age(&arena.write("d/large", &payload(2, 9_000_100)), 2);
+    protect(&arena, &["d"]);
+    edit(&arena.path("d/a"), b"edited");
+    for (next, exit) in [(0, 1), (1, 1), (2, 1)] {
+        scrub(&arena, &["--state", "state"], 1);
+        find(&arena, "d/large", next, "ok");
+        let found = scrub(&arena, &["--state", "state"], exit);
+        assert_eq!(found["files"].as_array().unwrap().len(), 1, "{found}");
+        assert_eq!(found["files"][0]["path"], "d/a");
+        assert!(lines(&arena).iter().all(|line| line.contains(" ok ")), "{next}");
+    }
+}

@@ -403,3 +403,26 @@ fn a_link_in_place_of_the_sidecar_is_not_followed() {
     edit(&arena.path(note(3)), b"edited");
     refused(&arena, &[], 2, "symbolic link");
 }
+
+/// A copy of one file, with its time, is not another old file of this size and time.
+#[test]
+fn a_copy_is_not_the_file_that_is_gone() {
+    let arena = Arena::new();
+    let time = SystemTime::UNIX_EPOCH + Duration::new(1_500_000_000, 123_456_789);
+    let put = |name: &str, bytes: &[u8]| {
+        File::open(arena.write(name, bytes)).and_then(|file| file.set_modified(time)).unwrap();
+    };
+    let bytes = payload(1, 8_000_000);
+    let mut other = bytes.clone();
+    other[5_100_000..5_100_009].copy_from_slice(b"different");
+    put("d/a1", &bytes);
+    put("d/a2", &other);
+    arena.write("d/pad", &payload(3, 90_000_000));
+    protect(&arena, &["d", "--no-sync"]);
+    fs::remove_file(arena.path("d/a2")).unwrap();
+    put("d/b", &bytes);
+    arena.expect(["protect", "--update", "d", "-f", "--no-sync"], 0);
+    is_intact(&arena, "d.fecp");
+    arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+    assert!(arena.read("d/b") == bytes);
+}

@@ -92,8 +92,19 @@ pub enum SidecarError {
     #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
     Rotten(Vec<Vec<u8>>),
     /// A repair with this root was ended on the way.
-    #[error("a repair of what it protects has begun, and has not ended; root {0}")]
-    RepairBegun(String),
+    #[error(
+        "a repair of what it protects has begun, and has not ended; its root is {root}, and its list {}",
+        show(list)
+    )]
+    RepairBegun {
+        /// The root of the state that it was to bring back.
+        root: String,
+        /// Its list of what it has begun.
+        list: PathBuf,
+    },
+    /// It was asked for by the root of a generation that is not the newest.
+    #[error("it was asked for by the root of an older generation, and is damaged")]
+    Older,
     /// There are parts of a newer generation, which cannot be restored from them.
     #[error(
         "it has parts of a newer generation, {newer}, of which too few are left; this is generation {this}"
@@ -132,7 +143,8 @@ impl SidecarError {
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
             SidecarError::Rotten(_)
             | SidecarError::RottenOrNew { .. }
-            | SidecarError::RepairBegun(_)
+            | SidecarError::RepairBegun { .. }
+            | SidecarError::Older
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,

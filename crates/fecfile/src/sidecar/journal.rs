@@ -2,6 +2,7 @@
 //! has another time, and would look like a file that somebody changed.
 
 use super::Sidecar;
+use super::error::SidecarError;
 use crate::error::{Error, Result};
 use crate::io::base::{Base, file_type};
 use crate::io::output::{Policy, write_text};
@@ -10,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -23,12 +24,12 @@ pub(super) struct Journal {
     begun: HashSet<usize>,
     /// Folders and symbolic links that are made, and get their times and permissions at the end.
     made: HashSet<usize>,
-    /// When the first of the repairs that it is of began.
-    since: SystemTime,
     /// When it had its last beat.
     written: Option<SystemTime>,
     /// The root that a list that is there says it is of.
     of: Option<String>,
+    /// The list is written.
+    is_begun: Cell<bool>,
     /// When this repair gave it one.
     beat: Cell<Instant>,
 }
@@ -58,9 +59,53 @@ fn modified(stat: &Stat) -> SystemTime {
 
 /// Where the list of a sidecar stands.
 pub(super) fn path_of(sidecar: &Path) -> PathBuf {
-    let mut path = sidecar.as_os_str().to_os_string();
+    // Where it really stands: it may be named by a link.
+    let place = fs::canonicalize(sidecar).unwrap_or_else(|_| sidecar.to_path_buf());
+    let mut path = place.into_os_string();
     path.push(".repairing");
     path.into()
+}
+
+/// A list, and when it was written last; nothing, if there is none, or something that is none.
+fn read(path: &Path) -> Result<(Option<SystemTime>, String)> {
+    // Without waiting: it could be a FIFO, and whatever is no file is no list.
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let read = || -> std::io::Result<(Option<SystemTime>, String)> {
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let meta = file.metadata()?;
+        let mut text = String::new();
+        if !meta.is_file() {
+            return Ok((None, text));
+        }
+        file.take(MOST).read_to_string(&mut text)?;
+        Ok((Some(meta.modified()?), text))
+    };
+    match read() {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {
+            Ok((None, String::new()))
+        }
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => Ok((None, String::new())),
+        read => read.map_err(|e| Error::io("read", path, e)),
+    }
+}
+
+/// The root that a list says it is of.
+fn root_of(text: &str) -> Option<&str> {
+    text.lines().next()?.strip_prefix(HEAD)
+}
+
+/// Fails when a repair of the sidecar at `path` did not end: what it has half mended would be protected as it is.
+pub(super) fn check_none(path: &Path, action: &'static str) -> Result<()> {
+    let list = path_of(path);
+    let (_, text) = read(&list)?;
+    match root_of(&text) {
+        Some(root) => Err(begun(path, root, list, action)),
+        None => Ok(()),
+    }
+}
+
+fn begun(sidecar: &Path, root: &str, list: PathBuf, action: &'static str) -> Error {
+    Error::at(action, sidecar, SidecarError::RepairBegun { root: root.to_owned(), list })
 }
 
 impl Journal {
@@ -76,37 +121,16 @@ impl Journal {
             head,
             begun: HashSet::new(),
             made: HashSet::new(),
-            since: SystemTime::now(),
             written: None,
             of: None,
+            is_begun: Cell::new(false),
             beat: Cell::new(Instant::now()),
         };
-        let mut text = String::new();
-        // Without waiting: it could be a FIFO, and whatever is no file is no list.
-        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-        let open = OpenOptions::new().read(true).custom_flags(flags).open(&journal.path);
-        let read = open.and_then(|file| {
-            let meta = file.metadata()?;
-            if !meta.is_file() {
-                return Ok(());
-            }
-            journal.written = Some(meta.modified()?);
-            file.take(MOST).read_to_string(&mut text).map(|_| ())
-        });
-        match read {
-            // None; or something that is no list.
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {}
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {}
-            read => read.map_err(|e| Error::io("read", journal.path.as_path(), e))?,
-        }
+        let text;
+        (journal.written, text) = read(&journal.path)?;
+        journal.of = root_of(&text).map(str::to_owned);
         let mut lines = text.lines();
-        let head = lines.next();
-        journal.of = head.and_then(|head| head.strip_prefix(HEAD)).map(str::to_owned);
-        if head == Some(&journal.head)
-            && let Some(since) = lines.next().and_then(|line| line.strip_prefix("since ")?.parse().ok())
-        {
-            journal.since =
-                SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(journal.since);
+        if lines.next() == Some(&journal.head) {
             for line in lines {
                 match line.strip_prefix('+') {
                     Some(made) => journal.made.extend(made.parse::<usize>().ok()),
@@ -137,7 +161,13 @@ impl Journal {
     /// Whether a repair that did not end was the last to write to a file, as far as times tell.
     pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
         let modified = modified(stat);
-        let is_between = |written| (self.since - SLACK..=written + SLACK).contains(&modified);
+        // While it writes to a file it gives it back its time at once, so that one is left, at most, that has another: that of
+        // the last write, which came soon after the last beat.
+        let is_between = |written: SystemTime| {
+            let end = written.checked_add(BEAT + SLACK).unwrap_or(written);
+            let start = written.checked_sub(SLACK).unwrap_or(written);
+            (start..=end).contains(&modified)
+        };
         let is_file = file_type(stat) == FileType::RegularFile;
         is_file && self.begun.contains(&entry) && self.written.is_some_and(is_between)
     }
@@ -156,9 +186,12 @@ impl Journal {
         self.begun.retain(|entry| entries.binary_search(entry).is_err());
     }
 
-    /// The root of a repair of this sidecar that did not end: one with this root, or with another.
-    pub(super) fn of_root(&self) -> Option<&str> {
-        self.of.as_deref()
+    /// Fails when a repair with another root did not end: what it has half mended would be lost sight of.
+    pub(super) fn check(&self, sidecar: &Sidecar, action: &'static str) -> Result<()> {
+        match self.of.as_deref().filter(|_| !self.is_there()) {
+            Some(root) => Err(begun(sidecar.path(), root, self.path.clone(), action)),
+            None => Ok(()),
+        }
     }
 
     /// Whether a repair with the root of this sidecar did not end.
@@ -166,21 +199,25 @@ impl Journal {
         self.of.as_ref().is_some_and(|root| self.head.strip_prefix(HEAD) == Some(root))
     }
 
-    /// Writes the list, before the files are written to, and folders and links are made.
-    pub(super) fn begin(
-        &self,
-        mended: impl Iterator<Item = usize>,
-        made: impl Iterator<Item = usize>,
-    ) -> Result<()> {
-        let mended = mended.chain(self.begun.iter().copied()).map(|entry| format!("{entry}\n"));
+    /// Writes the list, before files are written to, and folders and links are made.
+    pub(super) fn begin(&self, made: impl Iterator<Item = usize>) -> Result<()> {
+        self.is_begun.set(true);
+        let mended = self.begun.iter().copied().map(|entry| format!("{entry}\n"));
         let made = made.chain(self.made.iter().copied()).map(|entry| format!("+{entry}\n"));
         let lines: String = mended.chain(made).collect();
-        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        write_text(
-            &self.path,
-            &format!("{}\nsince {since}\n{lines}", self.head),
-            Policy { force: true, sync: true },
-        )
+        write_text(&self.path, &format!("{}\n{lines}", self.head), Policy { force: true, sync: true })
+    }
+
+    /// Adds a file that is mended where it is, before it is written to. If the machine fails it may be missing from the list;
+    /// then what is half mended counts as edited.
+    pub(super) fn add(&self, entry: usize) -> Result<()> {
+        if !self.is_begun.get() {
+            return Ok(());
+        }
+        let flags = libc::O_NOFOLLOW;
+        let list = OpenOptions::new().append(true).custom_flags(flags).open(&self.path);
+        let added = list.and_then(|mut list| list.write_all(format!("{entry}\n").as_bytes()));
+        added.map_err(|e| Error::io("write", self.path.as_path(), e))
     }
 
     /// Tells that files are being written to now.
@@ -190,6 +227,7 @@ impl Journal {
             // Without it a repair that is ended on the way takes more asking, and nothing else.
             let _ = OpenOptions::new()
                 .write(true)
+                .custom_flags(libc::O_NOFOLLOW)
                 .open(&self.path)
                 .and_then(|file| file.set_modified(SystemTime::now()));
         }

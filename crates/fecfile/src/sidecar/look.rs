@@ -195,7 +195,7 @@ impl Files<'_> {
             Scope::All => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
             _ => FoundElsewhere::default(),
         };
-        self.settle(&mut reports, &found.moved, &mut erased);
+        self.settle(&mut reports, &states, &found.moved, &mut erased);
         reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         for (nth, report) in &reports {
             let is_there = report.is_clean();
@@ -383,7 +383,13 @@ impl Files<'_> {
 
     /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
     /// tells whether the tail is.
-    fn settle(&self, reports: &mut [(usize, FileReport)], moved: &Moved, erased: &mut Bits) {
+    fn settle(
+        &self,
+        reports: &mut [(usize, FileReport)],
+        states: &[State],
+        moved: &Moved,
+        erased: &mut Bits,
+    ) {
         let block = self.block();
         let mut reader =
             PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
@@ -410,10 +416,16 @@ impl Files<'_> {
                 let read = reader.fill(at, &mut position, |_, e| Err(e));
                 read.is_ok() && plain_digests(&position, block as usize)[0] == self.digest_of(at)
             });
-            report.is_tail_unknown = !is_intact;
-            if report.is_tail_unknown {
+            if !is_intact {
                 erased.set(at);
             }
+            // Of a file that was looked at in part, and is right so far, this tells only if nobody has changed what shares
+            // the position: it is looked at whole another time.
+            let is_alone = || {
+                let mut others = self.positions.within(at..at + 1);
+                others.all(|span| states[span.entry as usize] == State::Intact)
+            };
+            report.is_tail_unknown = !is_intact && (!(report.is_part && report.is_clean()) || is_alone());
         }
     }
 
@@ -510,11 +522,9 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
                     .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
                 _ => false,
             };
-            let recorded = sidecar.stats.entries[nth];
-            let looks_same = looks_as(&stat, &recorded);
             let state = match is_one {
                 true => State::Intact,
-                false if looks_same => State::Rotten,
+                false if looks_as_it_did(sidecar, nth, &stat) => State::Rotten,
                 false => State::Edited,
             };
             (state, false)
@@ -535,7 +545,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
 
 /// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
 /// to execute.
-pub(super) fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
+fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
     // Their types are others on other systems.
     #[allow(clippy::unnecessary_cast)]
     let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
@@ -545,12 +555,17 @@ pub(super) fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix
         && (stat.st_mode & 0o100 != 0) == file.is_executable
 }
 
-/// Whether a file has the time of old, and its owner's right to execute.
-fn looks_as(stat: &rustix::fs::Stat, recorded: &Stat) -> bool {
-    // Their types are others on other systems.
-    #[allow(clippy::unnecessary_cast)]
-    let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
-    time == (recorded.seconds, recorded.nanos) && (stat.st_mode as u16 ^ recorded.mode) & 0o100 == 0
+/// Whether what stands at the path of a file, or of a further name of one, looks as it did.
+pub(super) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
+    let entries = &sidecar.catalog.entries;
+    let of = match entries[nth].kind {
+        EntryKind::HardLink(of) => of as usize,
+        _ => nth,
+    };
+    match &entries[of].kind {
+        EntryKind::File(file) => looks_as_recorded(file, &sidecar.stats.entries[nth], stat),
+        _ => false,
+    }
 }
 
 /// Reads and hashes on one thread.

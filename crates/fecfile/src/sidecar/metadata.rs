@@ -171,10 +171,13 @@ impl Sidecar {
             .iter()
             .filter(|(other, _)| other.layout.generation > generation && !counting.contains(*other));
         let lost: Vec<_> = lost.collect();
-        let newer = lost.iter().map(|(other, _)| other.layout.generation).max().map(|generation| Newer {
+        let beyond = reader.beyond.get().filter(|beyond| *beyond > generation);
+        let newer = lost.iter().map(|(other, _)| other.layout.generation).chain(beyond).max();
+        let newer = newer.map(|generation| Newer {
             generation,
             // An update that was ended on the way leaves one.
             is_unfinished: lost.len() == 1
+                && beyond.is_none()
                 && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
         });
         let starts = starts(&catalog);

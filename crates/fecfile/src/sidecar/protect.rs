@@ -95,6 +95,7 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
         return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
     }
     let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
+    journal::check_none(job.output, "protect")?;
     remove_stale(parent(job.output));
     let found = Found::of(job)?;
     if is_there && found.tree.entries.iter().all(|entry| entry.kind == EntryKind::Folder) {

@@ -90,22 +90,33 @@ pub(super) struct Reader<'a> {
     pub(super) work: Cell<u64>,
     /// Encodings of which any piece is usable.
     pub(super) links: RefCell<Links>,
+    /// The greatest generation of a piece that takes more than the file seems to hold.
+    pub(super) beyond: Cell<Option<u64>>,
     /// The first error of a read.
     pub(super) unread: RefCell<Option<std::io::Error>>,
+}
+
+/// Whether the metadata of a generation takes more than so many bytes.
+fn shape_is_beyond(of: &Generation, most: u64) -> bool {
+    of.geometry.shape().capacity() > most
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: &'a File, meta: &Metadata, settings: &'a Settings) -> Reader<'a> {
         Reader {
             len: meta.len(),
-            // More than the file holds can only be holes.
-            most: meta.blocks().saturating_mul(512).max(1 << 20).min(meta.len()),
+            // More than the file holds can only be holes. Some file systems do not tell.
+            most: match meta.blocks() {
+                0 => meta.len(),
+                blocks => blocks.saturating_mul(512).max(1 << 20).min(meta.len()),
+            },
             file,
             plans: PlanCache::new(settings.backend),
             settings,
             work: Cell::new(0),
             links: RefCell::default(),
             unread: RefCell::default(),
+            beyond: Cell::new(None),
         }
     }
 
@@ -122,7 +133,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a generation of which too few pieces are left was never written whole: all of its place is in the file, and
-    /// where a piece is missing nothing was written yet, but for one, which may have been begun.
+    /// behind the first piece that is missing, which may have been begun, are no pieces yet, and all recovery shards.
     pub(super) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
         let Some(area) = area_of(of) else { return false };
         let block = u64::from(of.layout.block);
@@ -130,25 +141,30 @@ impl<'a> Reader<'a> {
         if end.is_none_or(|end| end > self.len) {
             return false;
         }
-        let mut begun = 0;
-        let mut bytes = vec![0; of.piece_len() as usize];
+        let blank = |at: u64, len: u64| {
+            let mut bytes = vec![0; len as usize];
+            self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0)
+        };
         let shape = of.geometry.shape();
+        // In the order in which they are written; behind the first that is missing nothing is.
+        let mut is_missing = false;
         for index in 0..shape.code.n() as u32 {
             for set in 0..shape.sets {
                 let at = area.piece(of.ordinal(set, index), block);
                 let is_there =
                     places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
-                if is_there {
+                if is_there && !is_missing {
                     continue;
                 }
-                let is_blank = self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0);
-                begun += u64::from(!is_blank);
-                if begun > 1 {
+                // The first may have been begun.
+                if is_missing && (is_there || !blank(at, of.piece_len())) {
                     return false;
                 }
+                is_missing = true;
             }
         }
-        true
+        // Recovery shards are all there before the first piece: what has lost them has not been written so.
+        is_missing && (0..area.blocks).rev().take(8).all(|nth| !blank(area.block(nth, block).0, block))
     }
 
     /// The piece that stands at a place.
@@ -167,6 +183,9 @@ impl<'a> Reader<'a> {
             Ok(piece) => {
                 let (value, limit) =
                     (piece.of.geometry.shape().set_bytes().into(), self.settings.max_memory.into());
+                if shape_is_beyond(&piece.of, self.most) {
+                    self.beyond.set(self.beyond.get().max(Some(piece.of.layout.generation)));
+                }
                 if value > limit {
                     rule.get_or_insert(FormatError::Limit {
                         what: "the size of a set of the metadata",
@@ -189,7 +208,7 @@ impl<'a> Reader<'a> {
     fn is_possible(&self, of: &Generation) -> bool {
         let shape = of.geometry.shape();
         area_of(of).is_some()
-            && shape.capacity() <= self.most
+            && !shape_is_beyond(of, self.most)
             && shape.set_bytes() <= self.settings.max_memory
     }
 

@@ -5,13 +5,13 @@ use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
 use super::journal::Journal;
-use super::look::state_by_stat;
+use super::look::{looks_as_it_did, state_by_stat};
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::{read_recovery, serving};
-use super::targets::{Action, Targets, Writing, remove_old_rooms};
+use super::targets::{Action, Targets, Writing, owners, remove_old_rooms};
 use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
@@ -21,7 +21,7 @@ use crate::io::temporary::{parent, remove_stale};
 use crate::names::hex;
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -73,6 +73,9 @@ pub struct Mended {
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
     let mut journal = Journal::of(sidecar)?;
+    if !how.dry_run && how.out.is_none() {
+        journal.check(sidecar, "repair")?;
+    }
     let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
     if !how.dry_run {
         // What was ended on the way has left them.
@@ -92,10 +95,18 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
     // Newer generations are cut off only when all is to be as it was.
-    let wants_sidecar =
-        how.out.is_none() && !found.sidecar_is_intact() && (how.revert || sidecar.replaced_by.is_none());
-    let sidecar_left = if wants_sidecar { sidecar.check_end(how.revert).err() } else { None };
-    let mends_sidecar = wants_sidecar && sidecar_left.is_none();
+    let is_damaged = how.out.is_none() && !found.sidecar_is_intact();
+    let has_damage = found.recovery_damaged + found.recovery_displaced > 0
+        || sidecar.pieces.intact < sidecar.pieces.all
+        || !sidecar.pieces.displaced.is_empty();
+    let sidecar_left = match sidecar.replaced_by {
+        _ if !is_damaged => None,
+        Some(_) if !how.revert => {
+            has_damage.then(|| Error::at("repair", sidecar.path(), SidecarError::Older))
+        }
+        _ => sidecar.check_end(how.revert).err(),
+    };
+    let mends_sidecar = is_damaged && sidecar_left.is_none() && (how.revert || sidecar.replaced_by.is_none());
     let mut mended = Mended {
         found,
         mended: wanted,
@@ -117,6 +128,17 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         return Ok(mended);
     }
     let out = copy.as_ref().map(Copy::begin).transpose()?;
+    // Before anything is kept or written: whoever writes to it from now on is noticed.
+    let owners = match how.out {
+        Some(_) => HashMap::new(),
+        None => owners(base, sidecar, &actions, |entry, stat| {
+            let nth = entry as usize;
+            let at = mended.found.entries.binary_search_by_key(&nth, |report| report.entry);
+            let was_rotten = at.is_ok_and(|at| mended.found.entries[at].state == State::Rotten);
+            let has_changed = || !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat);
+            was_rotten && has_changed()
+        }),
+    };
     if let Some(undo) = how.undo {
         undo::keep(undo, sidecar, base, &actions, context)?;
     }
@@ -137,10 +159,10 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if is_journaled {
         // What was left is somebody's edit, and never fec's own again.
         journal.forget(&mended.left);
-        journal.begin(begun, made)?;
+        journal.begin(made)?;
     }
     let journal = journal;
-    let writing = Writing { sync: how.sync, overwrite: how.revert || how.out.is_some() };
+    let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), owners };
     let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &journal, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
@@ -168,7 +190,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let cause = targets.cause.take();
     targets.end()?;
     meter.finish();
-    mended.mended.retain(|entry| !mended.failed.contains(entry));
+    mended.mended.retain(|entry| mended.failed.binary_search(entry).is_err());
     own.finish(sidecar, context)?;
     if let Some(copy) = copy {
         copy.end();

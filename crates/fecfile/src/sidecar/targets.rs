@@ -4,22 +4,22 @@ use super::Sidecar;
 use super::bits::Bits;
 use super::hashing::{FileTree, is_whole};
 use super::journal::Journal;
-use super::look::looks_as_recorded;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::{Temporary, is_of_the_dead};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{HashMap, hash_map};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// What is done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,41 +78,67 @@ impl Written {
 /// Files that are kept open.
 const OPEN: usize = 256;
 
-/// What a file looked like when it was written to last, so that it shows when somebody else writes to it.
+/// What stood at a path, so that it shows when somebody else writes there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Look {
+pub(super) struct Look {
     place: (u64, u64),
     size: u64,
     modified: (i64, i64),
 }
 
 impl Look {
-    fn of(file: &File) -> io::Result<Look> {
-        let meta = file.metadata()?;
-        Ok(Look {
-            place: (meta.dev(), meta.ino()),
-            size: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-        })
+    // The types of their numbers are others on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    fn of(stat: &Stat) -> Look {
+        Look {
+            place: (stat.st_dev as u64, stat.st_ino as u64),
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        }
+    }
+
+    fn of_file(file: &File) -> io::Result<Look> {
+        Ok(Look::of(&rustix::fs::fstat(file)?))
     }
 }
 
 /// How files are written.
-#[derive(Clone, Copy)]
 pub(super) struct Writing {
     /// Whether everything is on the disk before it ends.
     pub(super) sync: bool,
-    /// Whether what somebody changed is written over.
-    pub(super) overwrite: bool,
+    /// Whether nothing stands there but what a repair has left.
+    pub(super) is_copy: bool,
+    /// Of what is written over.
+    pub(super) owners: HashMap<u32, Owner>,
 }
 
-/// What becomes of a file that is mended where it is.
+/// Whose a file is that is written over.
 #[derive(Clone, Copy)]
-enum Mending {
-    /// It was written to, and looked so then.
-    Begun(Look),
+pub(super) enum Owner {
+    /// It looked so when it was examined, or when this repair wrote to it last.
+    Repair(Look),
     /// Somebody else has written to it since it was examined: it is theirs.
-    Taken,
+    Other,
+}
+
+/// What stands where something is written over, and whose it is. Nothing of it is changed.
+///
+/// `is_left` says of a file that is rotten, or half mended by a repair that did not end, whether somebody has changed it since.
+pub(super) fn owners(
+    base: &Base,
+    sidecar: &Sidecar,
+    actions: &[Action],
+    is_left: impl Fn(u32, &Stat) -> bool,
+) -> HashMap<u32, Owner> {
+    let written = |action: &Action| matches!(action, Action::Mend | Action::Make { replace: true });
+    let mut owners = HashMap::new();
+    for (entry, _) in (0..).zip(actions).filter(|(_, action)| written(action)) {
+        if let Ok(stat) = base.stat(&sidecar.catalog.entries[entry as usize].path) {
+            let owner = if is_left(entry, &stat) { Owner::Other } else { Owner::Repair(Look::of(&stat)) };
+            owners.insert(entry, owner);
+        }
+    }
+    owners
 }
 
 /// The files that are written.
@@ -123,8 +149,8 @@ pub(super) struct Targets<'a> {
     base: &'a Base,
     pub(super) actions: Vec<Action>,
     open: HashMap<u32, File>,
-    /// Of files that are mended where they are.
-    mending: HashMap<u32, Mending>,
+    /// Files that were written to.
+    begun: Bits,
     /// Of new files.
     values: HashMap<u32, Written>,
     /// How many values may still be kept.
@@ -156,9 +182,9 @@ impl<'a> Targets<'a> {
             sidecar,
             positions,
             base,
+            begun: Bits::new(actions.len() as u64),
             actions,
             open: HashMap::new(),
-            mending: HashMap::new(),
             values: HashMap::new(),
             room_for_values: MOST_VALUES,
             room: None,
@@ -233,12 +259,19 @@ impl<'a> Targets<'a> {
         let fail = self.fail(span.entry);
         if self.actions[span.entry as usize] == Action::Mend {
             self.journal.beat();
-            let Some(before) = self.ours(span.entry)? else { return Ok(()) };
+            let Some(before) = self.begin(span.entry)? else { return Ok(()) };
+            let stat = self.sidecar.stats.entries[span.entry as usize];
             let file = self.file(span.entry)?;
-            let look = file.write_all_at(bytes, span.offset).and_then(|()| Look::of(file)).map_err(fail)?;
+            file.write_all_at(bytes, span.offset).map_err(&fail)?;
+            // So it looks as rotten as it is, and whoever writes to it changes that.
+            as_far_as_possible(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
+            let look = Look::of_file(file).map_err(&fail)?;
             // Somebody else may have made it longer or shorter meanwhile.
             let is_ours = look.size == before.size.max(span.offset + span.len);
-            self.mending.insert(span.entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
+            if !is_ours {
+                as_far_as_possible(file.set_modified(SystemTime::now())).map_err(&fail)?;
+            }
+            self.how.owners.insert(span.entry, if is_ours { Owner::Repair(look) } else { Owner::Other });
         } else {
             self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
             self.note(span, bytes);
@@ -251,26 +284,47 @@ impl<'a> Targets<'a> {
     /// tell, since it was examined, or since this repair wrote to it.
     fn ours(&mut self, entry: u32) -> Result<Option<Look>> {
         let fail = self.fail(entry);
-        let file = self.file(entry)?;
-        let look = Look::of(file).map_err(&fail)?;
-        let is_ours = match self.mending.get(&entry) {
-            Some(Mending::Begun(then)) => *then == look,
-            Some(Mending::Taken) => false,
-            None => self.how.overwrite || self.is_as_examined(entry).map_err(&fail)?,
-        };
-        self.mending.insert(entry, if is_ours { Mending::Begun(look) } else { Mending::Taken });
+        let look = Look::of_file(self.file(entry)?).map_err(fail)?;
+        let is_ours = matches!(self.how.owners.get(&entry), Some(Owner::Repair(then)) if *then == look);
+        self.how.owners.insert(entry, if is_ours { Owner::Repair(look) } else { Owner::Other });
         Ok(is_ours.then_some(look))
     }
 
-    /// Whether a file looks as it did when it was found to be rotten, or half mended by a repair that did not end.
-    fn is_as_examined(&self, entry: u32) -> io::Result<bool> {
-        let (path, Some(of)) = self.entry(entry) else { return Ok(true) };
-        let stat = match self.base.stat(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
-            stat => stat?,
-        };
-        let recorded = &self.sidecar.stats.entries[entry as usize];
-        Ok(self.journal.is_own(entry as usize, &stat) || looks_as_recorded(of, recorded, &stat))
+    /// The same, before something is written to it.
+    fn begin(&mut self, entry: u32) -> Result<Option<Look>> {
+        let Some(look) = self.ours(entry)? else { return Ok(None) };
+        if self.begun.get(entry.into()) {
+            return Ok(Some(look));
+        }
+        self.begun.set(entry.into());
+        self.journal.add(entry as usize)?;
+        let size = self.entry(entry).1.map_or(look.size, |of| of.size);
+        if look.size == size {
+            return Ok(Some(look));
+        }
+        let fail = self.fail(entry);
+        let stat = self.sidecar.stats.entries[entry as usize];
+        let file = self.file(entry)?;
+        let cut = file.set_len(size).and_then(|()| {
+            as_far_as_possible(base::set_modified(file, stat.seconds, stat.nanos))?;
+            Look::of_file(file)
+        });
+        let look = cut.map_err(fail)?;
+        self.how.owners.insert(entry, Owner::Repair(look));
+        Ok(Some(look))
+    }
+
+    /// Whether at the path of an entry still stands what was there when it was examined, or nothing.
+    fn may_replace(&self, entry: u32) -> io::Result<bool> {
+        if self.how.is_copy {
+            return Ok(true);
+        }
+        match (self.base.stat(self.entry(entry).0), self.how.owners.get(&entry)) {
+            (Err(e), _) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+            (Err(e), _) => Err(e),
+            (Ok(stat), Some(Owner::Repair(look))) => Ok(Look::of(&stat) == *look),
+            (Ok(_), _) => Ok(false),
+        }
     }
 
     /// Keeps the values of what was written of a new file.
@@ -370,22 +424,34 @@ impl<'a> Targets<'a> {
             rustix::fs::syncfs(&folder).map_err(|e| Error::io("sync", temporary.path(), e.into()))?;
         }
         for entry in 0..self.actions.len() {
-            let is_done = match self.actions[entry] {
-                Action::Leave => true,
-                Action::Mend => self.mended(entry)?,
-                Action::Make { replace } => self.made(entry, replace)?,
+            let done = match self.actions[entry] {
+                Action::Leave => Ok(true),
+                Action::Mend => self.mended(entry),
+                Action::Make { replace } => self.made(entry, replace),
             };
-            if !is_done {
-                failed.push(entry);
+            match done {
+                Ok(true) => {}
+                Ok(false) => failed.push(entry),
+                // The others do not wait for it.
+                Err(e) if is_in_the_way(&e) => {
+                    self.cause.get_or_insert(e);
+                    failed.push(entry);
+                }
+                Err(e) => return Err(e),
             }
         }
         // Folders last: whatever was made in them has changed their times.
         for entry in (0..self.actions.len()).rev() {
             let of = &self.sidecar.catalog.entries[entry];
-            if let (Action::Make { .. }, EntryKind::Folder) = (self.actions[entry], &of.kind) {
+            let is_made = failed.binary_search(&entry).is_err();
+            if let (Action::Make { .. }, EntryKind::Folder, true) = (self.actions[entry], &of.kind, is_made) {
                 let stat = self.sidecar.stats.entries[entry];
                 let holder = self.base.holder(&of.path);
                 let dressed = holder.and_then(|holder| {
+                    // What somebody else put there keeps what it has.
+                    if file_type(&holder.stat()?) != FileType::Directory {
+                        return Ok(());
+                    }
                     holder.set_mode(stat.mode & 0o777)?;
                     holder.set_modified(stat.seconds, stat.nanos)
                 });
@@ -399,12 +465,10 @@ impl<'a> Targets<'a> {
     fn mended(&mut self, entry: usize) -> Result<bool> {
         let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
-        let Some(look) = self.ours(entry as u32)? else { return Ok(false) };
-        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
-        if look.size != of.size {
-            let look = file.set_len(of.size).and_then(|()| Look::of(&file)).map_err(&fail)?;
-            self.mending.insert(entry as u32, Mending::Begun(look));
+        if self.begin(entry as u32)?.is_none() {
+            return Ok(false);
         }
+        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
         let is_whole = match is_whole(&file, of, self.sidecar.catalog.block.into()) {
             Ok(is_whole) => is_whole,
             // The others do not wait for it.
@@ -448,6 +512,9 @@ impl<'a> Targets<'a> {
         let stat = self.sidecar.stats.entries[entry];
         self.make_folders(&of.path).map_err(&fail)?;
         let holder = self.base.holder(&of.path).map_err(&fail)?;
+        if replace && !self.may_replace(entry as u32).map_err(&fail)? {
+            return Ok(false);
+        }
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         if of.kind != EntryKind::Folder && is_folder() {
             // A folder is removed only if nothing is in it.
@@ -458,15 +525,14 @@ impl<'a> Targets<'a> {
         match &of.kind {
             EntryKind::Folder => {
                 let mode = stat.mode & 0o777 | 0o700;
-                let is_link = holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Symlink);
-                if replace && is_link {
+                if replace && !is_folder() && holder.stat().is_ok() {
                     holder.remove().map_err(&fail)?;
                 }
                 match holder.create_folder(mode) {
                     Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                     done => done.map_err(&fail)?,
                 }
-                return Ok(true);
+                return Ok(is_folder());
             }
             EntryKind::Symlink(target) => {
                 self.make_link(&holder, entry, replace, |at| at.create_link(target))?
@@ -495,9 +561,6 @@ impl<'a> Targets<'a> {
                 }
                 let from = room.holder(name.as_bytes()).map_err(&fail)?;
                 self.dress(&new, entry, true).map_err(&fail)?;
-                if replace && !self.how.overwrite && !self.is_as_examined(entry as u32).map_err(&fail)? {
-                    return Ok(false);
-                }
                 match from.rename(&holder, replace) {
                     Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
                         self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
@@ -607,6 +670,21 @@ impl Sink for Targets<'_> {
     fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
         (self.recovery)(group, shard, bytes)
     }
+}
+
+/// Whether an error is of one entry: something stands in its way, or what it needs is not there.
+fn is_in_the_way(error: &Error) -> bool {
+    const OF_ONE: [i32; 8] = [
+        libc::ENOENT,
+        libc::EEXIST,
+        libc::ENOTDIR,
+        libc::EISDIR,
+        libc::ENOTEMPTY,
+        libc::ELOOP,
+        libc::EACCES,
+        libc::EPERM,
+    ];
+    matches!(&error.kind, ErrorKind::Io(e) if e.raw_os_error().is_some_and(|code| OF_ONE.contains(&code)))
 }
 
 /// What a file system cannot keep is not there to be kept.

@@ -162,10 +162,11 @@ impl Compare<'_> {
         /// Old files and new ones with one size and one time.
         type Alike = (Vec<u32>, Vec<usize>);
         let mut alike: HashMap<Looks, Alike> = HashMap::new();
-        for (of, _) in self.not_found(taken).filter(|(_, file)| file.size > LARGE) {
+        // All of them: one that stands where it stood may be the one that was copied.
+        for (of, _) in self.old.catalog.files().filter(|(_, file)| file.size > LARGE) {
             alike.entry(self.old_looks(of)).or_default().0.push(of as u32);
         }
-        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| !matches!(fate, Fate::NoFile)) {
             if let Some((_, by)) = alike.get_mut(&self.looks(nth)) {
                 by.push(nth);
             }
@@ -173,7 +174,7 @@ impl Compare<'_> {
         // Times of whole seconds may be those of many files.
         alike.retain(|(_, _, nanos), _| *nanos != 0);
         let only = |(of, by): &Alike| match (&of[..], &by[..]) {
-            ([of], [nth]) => Some((*of, *nth)),
+            ([of], [nth]) if !taken[*of as usize] && matches!(fates[*nth], Fate::New) => Some((*of, *nth)),
             _ => None,
         };
         let claims: Vec<(u32, usize)> = alike.values().filter_map(only).collect();
@@ -255,7 +256,7 @@ impl Compare<'_> {
     /// have been moved, and then have rotted, and would pass for what somebody wrote.
     pub(super) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
         /// Old files that a file with a time of whole seconds is compared with.
-        const MOST: usize = 16;
+        const MOST: usize = 256;
         let mut is_same = vec![false; self.old.catalog.entries.len()];
         for fate in fates {
             if let Fate::Same(of) = fate {

@@ -17,7 +17,7 @@ use super::bits::Bits;
 use super::coding::{Coded, Coding};
 use super::error::SidecarError;
 use super::examine::margin;
-use super::journal::Journal;
+use super::journal;
 use super::metadata::{self, LOST};
 use super::plan::{self, Redundancy};
 use super::positions::Positions;
@@ -106,9 +106,7 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
         _ => return Err(displaced),
     };
     // What a repair has half mended has another time, and is no edit.
-    if let Some(root) = Journal::of(&old)?.of_root() {
-        return Err(Error::at("update", job.output, SidecarError::RepairBegun(root.to_owned())));
-    }
+    journal::check_none(job.output, "update")?;
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
