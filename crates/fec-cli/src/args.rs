@@ -116,7 +116,7 @@ impl Command {
         match self {
             Command::Encode(args) => {
                 let is_pipe = || args.live.stream || is_stdout(&args.input) || !args.input.is_file();
-                args.output.as_ref().map_or_else(is_pipe, is_stdout)
+                args.outputs.first().map_or_else(is_pipe, is_stdout)
             }
             Command::Decode(args) => {
                 let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
@@ -135,10 +135,10 @@ pub(crate) struct Encode {
     #[arg(value_name = "FILE", default_value = "-", required_unless_present = "stream")]
     pub(crate) input: PathBuf,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
-    /// standard output; with --stream also udp://HOST:PORT [default: FILE.shards/ for a file, standard output
-    /// for a pipe and a stream]
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) output: Option<PathBuf>,
+    /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time [default:
+    /// FILE.shards/ for a file, standard output for a pipe and a stream]
+    #[arg(short, long = "output", value_name = "PATH")]
+    pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
     #[arg(short = 'k', long = "data", value_name = "K", default_value_t = 33)]
     pub(crate) data: u16,

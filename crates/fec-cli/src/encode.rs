@@ -57,6 +57,10 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     if args.live.stream {
         return stream::send(args, settings);
     }
+    if args.outputs.len() > 1 {
+        return Err(Failure::usage("encode: several -o are for --stream")
+            .help("shards may be moved to other places afterwards"));
+    }
     let started = Instant::now();
     let options = options(args)?;
     let input = open(&args.input, settings)?;
@@ -117,7 +121,7 @@ fn open(path: &Path, settings: &Settings) -> Result<Input> {
 
 /// -o, or FILE.shards/ for a file and standard output for a pipe.
 fn target(args: &args::Encode, input: &Input) -> Target {
-    match (&args.output, input) {
+    match (args.outputs.first(), input) {
         (Some(path), _) => Target::of(path),
         (None, Input::Regular(_)) => {
             let mut name = args.input.clone().into_os_string();

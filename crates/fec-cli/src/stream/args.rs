@@ -47,9 +47,9 @@ pub(crate) struct Send {
     /// The number of the stream, in hexadecimal [default: a random one]
     #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "stream")]
     pub(crate) stream_id: Option<u64>,
-    /// Use this network interface
+    /// Use this network interface; given several times, one for each -o
     #[arg(long, value_name = "NAME", requires = "stream")]
-    pub(crate) interface: Option<String>,
+    pub(crate) interface: Vec<String>,
     /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
     #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "stream", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub(crate) ttl: u32,
@@ -148,8 +148,10 @@ impl Send {
         }
     }
 
-    pub(super) fn interface(&self) -> Interface {
-        Interface { name: self.interface.clone(), hops: self.ttl }
+    /// That of the way with this number.
+    pub(super) fn interface(&self, nth: usize) -> Interface {
+        let name = if self.interface.len() > 1 { self.interface.get(nth) } else { self.interface.first() };
+        Interface { name: name.cloned(), hops: self.ttl }
     }
 }
 
@@ -256,7 +258,7 @@ mod tests {
         let send = Line::parse_from(["fec"]).send;
         let options = send.options(SendOptions::default().payload);
         assert_eq!(format!("{options:?}"), format!("{:?}", SendOptions::default()));
-        assert_eq!((send.interface().name, send.interface().hops), (None, Interface::default().hops));
+        assert_eq!((send.interface(0).name, send.interface(0).hops), (None, Interface::default().hops));
     }
 
     #[test]

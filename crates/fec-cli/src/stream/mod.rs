@@ -15,6 +15,7 @@ use fecfile::io::output::{FileOut, Policy, check_absent};
 use fecfile::live::LiveError;
 use fecfile::live::address::Address;
 use fecfile::live::output::Output;
+use fecfile::live::paths::Way;
 use fecfile::live::receive::{PacketSource, ReceptionWatcher, receive};
 use fecfile::live::received::Received;
 use fecfile::live::send::{PacketDestination, SendOptions, SendWatcher, StreamSender, payload_for};
@@ -24,16 +25,17 @@ use fecfile::{Context, Error, ErrorKind};
 use report::{ReceivedReport, SentReport};
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Sends what `encode --stream` names.
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
+    let ways = ways(args)?;
     let sender =
-        StreamSender::new(&args.live.options(payload(args)?), &settings.library).map_err(as_option)?;
+        StreamSender::new(&args.live.options(payload(args, &ways)?), &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
-    let (destination, output) = destination(args, settings.policy(args.force))?;
+    let (destination, output) = destination(args, ways, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
     let place = Place::Path(args.input.clone());
@@ -48,11 +50,25 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
 }
 
+/// The ways that -o names, if it names any.
+fn ways(args: &Encode) -> Result<Vec<Way>> {
+    let named = args.outputs.iter().enumerate().filter(|(_, path)| Address::is_one(path));
+    let ways: Vec<Way> = named
+        .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
+        .collect::<Result<_>>()?;
+    if args.outputs.len() > 1 && ways.len() < args.outputs.len() {
+        return Err(Failure::usage("encode --stream: several -o are for udp://, each a way to the receiver"));
+    }
+    if args.live.interface.len() > 1 && args.live.interface.len() != ways.len() {
+        return Err(Failure::usage("encode --stream: name one --interface, or one for each -o"));
+    }
+    Ok(ways)
+}
+
 /// What stands for `--packet auto`.
-fn payload(args: &Encode) -> Result<u16> {
-    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+fn payload(args: &Encode, ways: &[Way]) -> Result<u16> {
     match args.live.packet.0 {
-        None if Address::is_one(path) => Ok(payload_for(&address(path)?, &args.live.interface())?),
+        None if !ways.is_empty() => Ok(payload_for(ways)?),
         _ => Ok(SendOptions::default().payload),
     }
 }
@@ -95,13 +111,16 @@ fn open(path: &Path) -> Result<File> {
 }
 
 /// Opens what -o names, and tells what to call it.
-fn destination(args: &Encode, policy: Policy) -> Result<(PacketDestination<'static>, String)> {
-    let path = args.output.as_deref().unwrap_or(Path::new("-"));
-    if Address::is_one(path) {
-        let address = address(path)?;
-        let name = address.to_string();
-        return Ok((PacketDestination::Udp { address, interface: args.live.interface() }, name));
+fn destination(
+    args: &Encode,
+    ways: Vec<Way>,
+    policy: Policy,
+) -> Result<(PacketDestination<'static>, String)> {
+    if !ways.is_empty() {
+        let names: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
+        return Ok((PacketDestination::Udp(ways), names.join(", ")));
     }
+    let path = args.outputs.first().map_or(Path::new("-"), PathBuf::as_path);
     let target = Target::of(path);
     if target.path().is_some() {
         check_absent(path, policy)?;

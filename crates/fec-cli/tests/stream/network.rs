@@ -204,3 +204,41 @@ fn that_nobody_receives_is_told() {
     assert_eq!(report(&piped)["packet"], 1350);
     assert!(arena.refuses(["encode", "--stream", "-", "--packet", "much"], 2).contains("auto"));
 }
+
+/// The same packets over two ways: what is lost on one comes over the other, and nothing comes out twice.
+#[test]
+fn two_ways_are_one_stream() {
+    let arena = Arena::new();
+    let bytes = payload(7, 400_000);
+    let receiver = Listening::start(&arena, "udp://:0", &["--json", "--stats", "json", "-o", "out"]);
+    let port = receiver.address.rsplit(':').next().unwrap().to_owned();
+    let (one, other) = (format!("udp://127.0.0.1:{port}"), format!("udp://[::1]:{port}"));
+    send_to(&arena, &one, &["-o", &other, "--mbps", "50", "-q"], &bytes);
+    let output = receiver.end();
+    expect(&output, 0);
+    assert!(arena.read("out") == bytes);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packets = report["packets"].as_u64().unwrap();
+    assert!(report["duplicates"].as_u64().unwrap() > packets / 2, "{report}");
+    // A way that leads to nobody hinders none of the others.
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let receiver = Listening::start(&arena, "udp://[::1]:0", &[]);
+    let sent = send_to(
+        &arena,
+        &format!("udp://{closed}"),
+        &["-o", &receiver.address, "--mbps", "50", "--interface", "lo", "--interface", "lo"],
+        &bytes,
+    );
+    assert!(text(&sent.stderr).contains("nobody receives"), "{}", text(&sent.stderr));
+    let output = receiver.end();
+    expect(&output, 0);
+    assert!(output.stdout == bytes);
+    for wrong in [
+        &["encode", "--stream", "-", "-o", &one, "-o", "file"][..],
+        &["encode", "--stream", "-", "-o", "a", "-o", "b"],
+        &["encode", "--stream", "-", "-o", &one, "--interface", "lo", "--interface", "lo"],
+        &["encode", "out", "-o", "a", "-o", "b"],
+    ] {
+        arena.refuses(wrong.iter(), 2);
+    }
+}

@@ -41,6 +41,7 @@ pub mod impair;
 pub mod loss;
 pub mod output;
 mod pace;
+pub mod paths;
 mod reader_thread;
 pub mod receive;
 pub mod received;

@@ -1,13 +1,13 @@
 //! Sends: from a file or pipe to packets.
 
 use super::LiveError;
-use super::address::Address;
 use super::chunk::Chunk;
 use super::impair::{Channel, Impairment};
 use super::output::Output;
+use super::paths::{Way, Ways};
 use super::reader_thread::{Next, ReaderThread};
 use super::transmitter::{Link, Transmitter};
-use super::udp::{self, Interface, MAX_DATAGRAM, PacketSender, Replies};
+use super::udp::{self, MAX_DATAGRAM, Replies};
 use crate::context::{Context, Settings, Silent};
 use crate::error::{Error, Place, Result};
 use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
@@ -28,13 +28,17 @@ const NOTICE: Duration = Duration::from_millis(50);
 /// IPv6 has to take, and tunnels do.
 pub const NETWORK_PAYLOAD: u16 = 1174;
 
-/// Payload bytes of packets to an address: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass.
+/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass.
 ///
 /// # Errors
-/// Those of [`Address::destination`]; what the system says of the interface.
-pub fn payload_for(address: &Address, interface: &Interface) -> Result<u16> {
-    let most = udp::most_bytes(address, interface)?.saturating_sub(SYMBOL_OVERHEAD + REPAIR_OVERHEAD);
-    Ok(NETWORK_PAYLOAD.min(u16::try_from(most).unwrap_or(u16::MAX)).max(MIN_PAYLOAD))
+/// Those of [`Address::destination`](super::address::Address::destination); what the system says of an interface.
+pub fn payload_for(ways: &[Way]) -> Result<u16> {
+    let mut payload = NETWORK_PAYLOAD;
+    for Way { address, interface } in ways {
+        let most = udp::most_bytes(address, interface)?.saturating_sub(SYMBOL_OVERHEAD + REPAIR_OVERHEAD);
+        payload = payload.min(u16::try_from(most).unwrap_or(u16::MAX));
+    }
+    Ok(payload.max(MIN_PAYLOAD))
 }
 
 /// The rates that can be kept, in million bits a second.
@@ -85,13 +89,8 @@ impl Default for SendOptions {
 pub enum PacketDestination<'a> {
     /// Frames in a byte stream.
     Bytes(Output<'a>),
-    /// Datagrams.
-    Udp {
-        /// The receiver, or a multicast group.
-        address: Address,
-        /// Through this interface.
-        interface: Interface,
-    },
+    /// Datagrams, each over all of these ways.
+    Udp(Vec<Way>),
 }
 
 /// What was sent.
@@ -183,7 +182,7 @@ impl StreamSender {
     /// then is sent, and the end.
     ///
     /// # Errors
-    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`] for a network;
+    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`](super::udp::PacketSender) for a network;
     /// [`LiveError::Push`] when the stream is so long that packets have no more numbers.
     pub fn send(
         self,
@@ -247,13 +246,13 @@ fn random_id() -> Result<u64> {
 fn open<'a>(destination: PacketDestination<'a>, parameters: &Parameters) -> Result<Link<'a>> {
     match destination {
         PacketDestination::Bytes(output) => Link::bytes(output),
-        PacketDestination::Udp { address, interface } => {
+        PacketDestination::Udp(ways) => {
             if usize::from(parameters.payload) + SYMBOL_OVERHEAD + REPAIR_OVERHEAD > MAX_DATAGRAM {
                 let most = MAX_DATAGRAM - SYMBOL_OVERHEAD - REPAIR_OVERHEAD;
-                return Err(Error::at("send to", &address, LiveError::PacketsTooLong { most }));
+                let place = ways.first().map_or(Place::Nowhere, |way| (&way.address).into());
+                return Err(Error::at("send to", place, LiveError::PacketsTooLong { most }));
             }
-            let sender = PacketSender::open(&address, &interface)?;
-            Ok(Link::Udp { address, sender })
+            Ways::open(ways).map(Link::Udp)
         }
     }
 }

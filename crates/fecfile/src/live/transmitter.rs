@@ -1,15 +1,12 @@
 //! From the encoder into the world: impairment, pacing, and a byte stream or a network.
 
-use super::LiveError;
-use super::address::Address;
 use super::frame::{DELIMITER, Framer};
 use super::impair::Channel;
 use super::output::Output;
 use super::pace::Pace;
-use super::udp::{PacketSender, Replies};
-use crate::error::{Error, ErrorKind, Result};
-use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
-use std::io;
+use super::paths::Ways;
+use super::udp::Replies;
+use crate::error::{Error, Result};
 use std::time::Instant;
 
 /// Packets that went out.
@@ -107,7 +104,7 @@ impl<'a> Transmitter<'a> {
     pub(super) fn commit(self) -> Result<()> {
         match self.link {
             Link::Bytes { output, .. } => output.commit(),
-            Link::Udp { .. } => Ok(()),
+            Link::Udp(_) => Ok(()),
         }
     }
 
@@ -130,7 +127,7 @@ impl<'a> Transmitter<'a> {
     pub(super) fn unsent(&self) -> u64 {
         match &self.link {
             Link::Bytes { .. } => 0,
-            Link::Udp { sender, .. } => sender.unsent(),
+            Link::Udp(ways) => ways.unsent(),
         }
     }
 
@@ -138,7 +135,7 @@ impl<'a> Transmitter<'a> {
     pub(super) fn listen(&mut self) -> Result<()> {
         match &mut self.link {
             Link::Bytes { .. } => Ok(()),
-            Link::Udp { address, sender } => sender.listen().map_err(|e| send_error(address, sender, e)),
+            Link::Udp(ways) => ways.listen(),
         }
     }
 
@@ -146,20 +143,20 @@ impl<'a> Transmitter<'a> {
     pub(super) fn replies(&self) -> Replies {
         match &self.link {
             Link::Bytes { .. } => Replies::default(),
-            Link::Udp { sender, .. } => sender.replies(),
+            Link::Udp(ways) => ways.replies(),
         }
     }
 
     /// Whether packets go over a network, where every one of them may be lost.
     pub(super) fn is_network(&self) -> bool {
-        matches!(self.link, Link::Udp { .. })
+        matches!(self.link, Link::Udp(_))
     }
 }
 
 /// Where packets go.
 pub(super) enum Link<'a> {
     Bytes { framer: Box<Framer>, frame: Vec<u8>, output: Output<'a> },
-    Udp { address: Address, sender: PacketSender },
+    Udp(Ways),
 }
 
 impl<'a> Link<'a> {
@@ -177,27 +174,14 @@ impl<'a> Link<'a> {
                 framer.frame(packet, frame);
                 output.write(frame)
             }
-            Link::Udp { address, sender } => sender.send(packet).map_err(|e| send_error(address, sender, e)),
+            Link::Udp(ways) => ways.send(packet),
         }
     }
 
     fn flush(&mut self) -> Result<()> {
         match self {
             Link::Bytes { output, .. } => output.flush(),
-            Link::Udp { address, sender } => sender.flush().map_err(|e| send_error(address, sender, e)),
+            Link::Udp(ways) => ways.flush(),
         }
     }
-}
-
-fn send_error(address: &Address, sender: &PacketSender, cause: io::Error) -> Error {
-    let kind = match cause.raw_os_error() {
-        Some(libc::EMSGSIZE) => {
-            let overhead = SYMBOL_OVERHEAD + REPAIR_OVERHEAD;
-            let most = sender.replies().most.and_then(|most| most.checked_sub(overhead));
-            LiveError::DatagramTooLong { cause, most }.into()
-        }
-        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => LiveError::Unreachable(cause).into(),
-        _ => ErrorKind::Io(cause),
-    };
-    Error::at("send to", address, kind)
 }
