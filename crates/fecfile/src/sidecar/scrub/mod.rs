@@ -123,12 +123,13 @@ pub fn scrub(
     let mut examined = files.conclude(survey)?;
     examined.add_sidecar(sidecar, &positions, found);
     let is_damage = |state| matches!(state, EntryState::Rotten | EntryState::Unreadable);
-    let damaged: HashSet<usize> =
-        examined.entries.iter().filter(|report| is_damage(report.state)).map(|report| report.entry).collect();
-    damaged.iter().for_each(|nth| state.files[*nth].finding = Finding::Damaged);
+    for report in examined.entries.iter().filter(|report| is_damage(report.state)) {
+        state.files[report.entry].finding = Finding::Damaged;
+    }
     ended.into_iter().for_each(|nth| state.files[nth].end(now));
-    let before =
-        state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !damaged.contains(nth));
+    // Of what is missing or was edited by now this run tells that.
+    let is_told = |nth: &usize| examined.entries.binary_search_by_key(nth, |report| report.entry).is_ok();
+    let before = state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !is_told(nth));
     done.damaged_before = before.count() as u64;
     if let Some(path) = how.state {
         let is_damaged = examined.recovery_damaged + examined.recovery_displaced > 0;
