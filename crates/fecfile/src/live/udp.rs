@@ -134,7 +134,8 @@ impl PacketSender {
             // Fewer bytes are only slower.
             let _ = socket.set_send_buffer_size(SEND_BUFFER);
             let sender = PacketSender::new(socket.into(), to)?;
-            sender.learn_path()?;
+            // A system that cannot tells less of the way.
+            as_far_as_possible(sender.learn_path())?;
             Ok(sender)
         };
         open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
@@ -168,10 +169,11 @@ impl PacketSender {
         {
             use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
             use rustix::net::sockopt::{set_ip_mtu_discover, set_ipv6_mtu_discover};
-            match self.to.is_ipv4() {
-                true => set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DO)?,
-                false => set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DO)?,
-            }
+            let set = match self.to.is_ipv4() {
+                true => set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DO),
+                false => set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DO),
+            };
+            as_far_as_possible(set.map_err(io::Error::from))?;
         }
         self.state.enable_transport_errors((&self.socket).into())
     }
@@ -344,7 +346,22 @@ pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
         #[cfg(not(target_os = "linux"))]
         Ok(MAX_DATAGRAM)
     };
-    ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+    match ask() {
+        Err(e) if is_unknown_option(&e) => Ok(MAX_DATAGRAM),
+        asked => asked.map_err(|e| Error::at("send to", address, interface.refusal(e))),
+    }
+}
+
+/// Whether a system does not know an option of sockets.
+fn is_unknown_option(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
+}
+
+fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if is_unknown_option(&e) => Ok(()),
+        done => done,
+    }
 }
 
 fn is_outage(error: &io::Error) -> bool {

@@ -8,6 +8,7 @@
 //!                        examine: what is intact ◀───────────┴─▶ repair: what is not is computed
 //! ```
 
+mod actions;
 mod bits;
 mod coding;
 pub mod error;

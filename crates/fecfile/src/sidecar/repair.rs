@@ -1,6 +1,7 @@
 //! Mending: what is damaged or missing of files and of their sidecar is computed, proved, and written.
 
 use super::Sidecar;
+use super::actions::{Action, owners};
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
@@ -11,7 +12,7 @@ use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::Rebuild;
 use super::recovery::{read_recovery, serving};
-use super::targets::{Action, Targets, Writing, owners, remove_old_rooms};
+use super::targets::{Targets, Writing, remove_old_rooms};
 use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};

@@ -1,6 +1,7 @@
 //! The files that a repair writes: damaged ones where they are, missing ones under a temporary name until they are whole.
 
 use super::Sidecar;
+use super::actions::{Action, Look, Owner};
 use super::bits::Bits;
 use super::hashing::{FileTree, is_whole};
 use super::journal::Journal;
@@ -11,7 +12,7 @@ use crate::io::base::{self, Base, file_type};
 use crate::io::temporary::{Temporary, is_of_the_dead};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::{HashMap, hash_map};
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,20 +21,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
-
-/// What is done with an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    /// It stays as it is.
-    Leave,
-    /// What is damaged of it is written where it is.
-    Mend,
-    /// It is made anew.
-    Make {
-        /// It takes the place of something that is there.
-        replace: bool,
-    },
-}
 
 /// Takes a recovery shard: its group, its number there, and its bytes.
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
@@ -78,30 +65,6 @@ impl Written {
 /// Files that are kept open.
 const OPEN: usize = 256;
 
-/// What stood at a path, so that it shows when somebody else writes there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
-    place: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-}
-
-impl Look {
-    // The types of their numbers are others on other systems.
-    #[allow(clippy::unnecessary_cast)]
-    fn of(stat: &Stat) -> Look {
-        Look {
-            place: (stat.st_dev as u64, stat.st_ino as u64),
-            size: stat.st_size as u64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        }
-    }
-
-    fn of_file(file: &File) -> io::Result<Look> {
-        Ok(Look::of(&rustix::fs::fstat(file)?))
-    }
-}
-
 /// How files are written.
 pub(super) struct Writing {
     /// Whether everything is on the disk before it ends.
@@ -110,35 +73,6 @@ pub(super) struct Writing {
     pub(super) is_copy: bool,
     /// Of what is written over.
     pub(super) owners: HashMap<u32, Owner>,
-}
-
-/// Whose a file is that is written over.
-#[derive(Clone, Copy)]
-pub(super) enum Owner {
-    /// It looked so when it was examined, or when this repair wrote to it last.
-    Repair(Look),
-    /// Somebody else has written to it since it was examined: it is theirs.
-    Other,
-}
-
-/// What stands where something is written over, and whose it is. Nothing of it is changed.
-///
-/// `is_left` says of a file that is rotten, or half mended by a repair that did not end, whether somebody has changed it since.
-pub(super) fn owners(
-    base: &Base,
-    sidecar: &Sidecar,
-    actions: &[Action],
-    is_left: impl Fn(u32, &Stat) -> bool,
-) -> HashMap<u32, Owner> {
-    let written = |action: &Action| matches!(action, Action::Mend | Action::Make { replace: true });
-    let mut owners = HashMap::new();
-    for (entry, _) in (0..).zip(actions).filter(|(_, action)| written(action)) {
-        if let Ok(stat) = base.stat(&sidecar.catalog.entries[entry as usize].path) {
-            let owner = if is_left(entry, &stat) { Owner::Other } else { Owner::Repair(Look::of(&stat)) };
-            owners.insert(entry, owner);
-        }
-    }
-    owners
 }
 
 /// The files that are written.

@@ -1,7 +1,7 @@
 //! Keeps what a repair is about to write over: a tar archive of these files as they are, which any tar puts back.
 
 use super::Sidecar;
-use super::targets::Action;
+use super::actions::Action;
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
