@@ -55,12 +55,16 @@ def payload_sum(stream_id, seq, payload):
 
 
 def source_packet(p, seq, payload, **lie):
-    body = struct.pack("<H", len(payload)) + payload + struct.pack("<I", payload_sum(p.id, seq, payload))
+    body = short_symbol(p, seq, payload)
     return header(p, SOURCE, seq, body, **lie) + body
 
 
+def short_symbol(p, seq, payload):
+    return struct.pack("<IH", payload_sum(p.id, seq, payload), len(payload)) + payload
+
+
 def symbol_of(p, seq, payload):
-    return struct.pack("<H", len(payload)) + payload.ljust(p.P, b"\0") + struct.pack("<I", payload_sum(p.id, seq, payload))
+    return short_symbol(p, seq, payload).ljust(p.P + 6, b"\0")
 
 
 def repair_packet(p, row, **lie):
@@ -75,11 +79,9 @@ def mark_packet(p, sent, flags, **lie):
 
 def open_symbol(p, seq, symbol):
     """The payload of a symbol that was rebuilt, or None."""
-    size = struct.unpack_from("<H", symbol)[0]
-    if size > p.P or any(symbol[2 + size:2 + p.P]):
-        return None
-    payload = symbol[2:2 + size]
-    return payload if struct.unpack_from("<I", symbol, 2 + p.P)[0] == payload_sum(p.id, seq, payload) else None
+    value, size = struct.unpack_from("<IH", symbol)
+    payload = symbol[6:6 + size]
+    return payload if size <= p.P and not any(symbol[6 + size:]) and value == payload_sum(p.id, seq, payload) else None
 
 
 def parse(packet):
@@ -108,10 +110,10 @@ def parse(packet):
         raise Bad("invalid", "number")
     p = Params(profile, stream_id, W, P, D)
     if kind == SOURCE:
-        if len(body) < 6 or len(body) != struct.unpack_from("<H", body)[0] + 6:
+        if len(body) < 6 or len(body) != struct.unpack_from("<H", body, 4)[0] + 6:
             raise Bad("damaged", "length")
-        payload = body[2:-4]
-        if struct.unpack("<I", body[-4:])[0] != payload_sum(stream_id, number, payload):
+        payload = body[6:]
+        if struct.unpack_from("<I", body)[0] != payload_sum(stream_id, number, payload):
             raise Bad("damaged", "payload checksum")
         if len(payload) > P:
             raise Bad("invalid", "payload length")
@@ -123,7 +125,7 @@ def parse(packet):
         if flags > 1:
             raise Bad("invalid", "flags")
         return p, kind, number, flags
-    if len(body) != 16 + P + 6:
+    if not 16 + 6 <= len(body) <= 16 + 6 + P:
         raise Bad("damaged", "length")
     first, count, part = struct.unpack_from("<QII", body)
     if not 1 <= count <= W or first + count >= 1 << 63:
@@ -284,16 +286,23 @@ ENDS = 3
 def send(p, repair, source, payloads):
     """All packets of a stream that is sent without pause."""
     symbols, packets, state = {}, [], dict(number=0, block=None, part=0, owed=0)
+    paid = earned = 0                           # §14.5: the credits of packets and of bytes
     size = p.D if p.profile == CLASSIC_BLOCKS else p.W
 
     def row(first, count, part=0):
+        s = ceil_div(count, p.D) if p.profile == BLOCKS else 1
+        longest = max(len(payloads[first + j]) for j in range(count) if j % s == part % s)
         symbol = row_symbol(p, state["number"], first, count, part, symbols)
+        assert not any(symbol[6 + longest:])
+        symbol = symbol[:6 + longest]
         packets.append(repair_packet(p, Row(state["number"], first, count, part, symbol)))
         state["number"] += 1
 
+    def start(n):
+        return 0 if n <= p.W else p.D * ceil_div(n - p.W, p.D)
+
     def sliding(n):
-        first = 0 if n <= p.W else p.D * ceil_div(n - p.W, p.D)
-        row(first, n - first)
+        row(start(n), n - start(n))
 
     def of_block():
         """The next row of the last complete block or window, if it lacks one."""
@@ -313,14 +322,21 @@ def send(p, repair, source, payloads):
         symbols[n - 1] = symbol_of(p, n - 1, payload)
         if p.profile > CLASSIC and n % size == 0:
             close(n - size, size)
-        for _ in range(n * repair // source - (n - 1) * repair // source):
-            if p.profile <= CLASSIC:
+        if p.profile <= CLASSIC:
+            paid = min(paid, source) + repair
+            earned += repair * 9 * (42 + len(payload))
+            cost = source * 8 * (58 + max(map(len, payloads[start(n):n])))
+            while paid >= source and earned >= cost:
                 sliding(n)
-            else:
+                paid -= source
+                earned -= cost
+        else:
+            for _ in range(n * repair // source - (n - 1) * repair // source):
                 of_block()
     n = len(payloads)
     if p.profile <= CLASSIC:
-        for _ in range(ceil_div(min(n, max(p.W // 4, p.D)) * repair, source)):
+        tail = min(n, max(24, min(n // 12, max(p.W // 4, p.D))))
+        for _ in range(ceil_div(tail * repair, source)):
             sliding(n)
     else:
         if n % size:
@@ -378,7 +394,7 @@ def equations(p, symbols, rows):
             c = coefficients(p, row.number, row.first, row.count)
         known = [(value, symbols[column]) for column, value in c.items() if column in symbols]
         unknown = {column: value for column, value in c.items() if column not in symbols and value}
-        right = int.from_bytes(row.symbol, "little") ^ int.from_bytes(combine(known, p.P + 6), "little")
+        right = int.from_bytes(row.symbol.ljust(p.P + 6, b"\0"), "little") ^ int.from_bytes(combine(known, p.P + 6), "little")
         yield unknown, right.to_bytes(p.P + 6, "little")
 
 
@@ -536,7 +552,7 @@ def packet_cases():
         for at in (0, 3):
             add("%s-magic-cut-%d" % (name, at), "§13.1 rule 1: magic", "magic", good[:at])
         add(name + "-cut-header", "§13.1 rule 1: 36 bytes", "damaged", good[:35])
-        add(name + "-cut-body", "§13.2: where it ends", "damaged", good[:-1])
+        add(name + "-cut-body", "§13.1, §13.2: checksum, where it ends", "damaged", good[:-1])
         add(name + "-no-body", "§13.2: where it ends", "damaged", good[:36])
         add(name + "-longer", "§13.2: where it ends", "damaged", good + b"\0")
         add(name + "-version-0", "§13.1 rule 1: version", "version", make(version=0))
@@ -568,9 +584,11 @@ def packet_cases():
     add("payload-sum-of-other-seq", "§13.2: the checksum covers seq", "damaged", header(p, SOURCE, 8, b"") + S()[36:])
     add("payload-sum-of-other-stream", "§13.2: the checksum covers the stream id", "damaged", header(p._replace(id=1), SOURCE, 7, b"") + S()[36:])
     body = S()[36:]
-    add("payload-length-wrong", "§13.2: where it ends", "damaged", header(p, SOURCE, 7, b"") + struct.pack("<H", 18) + body[2:])
-    add("repair-symbol-short", "§13.2: S = P + 6", "damaged", R(symbol=symbol[:-1]))
-    add("repair-symbol-long", "§13.2: S = P + 6", "damaged", R(symbol=symbol + b"\0"))
+    add("payload-length-wrong", "§13.2: where it ends", "damaged", header(p, SOURCE, 7, b"") + body[:4] + struct.pack("<H", 18) + body[6:])
+    add("repair-symbol-short", "§13.2: a symbol may be cut", None, R(symbol=symbol[:-1]))
+    add("repair-symbol-shortest", "§13.2: a symbol may be cut", None, R(symbol=symbol[:6]))
+    add("repair-symbol-too-short", "§13.2: 6 ≤ S", "damaged", R(symbol=symbol[:5]))
+    add("repair-symbol-long", "§13.2: S ≤ P + 6", "damaged", R(symbol=symbol + b"\0"))
     for name, row, good in (
             ("count-0", dict(count=0), False), ("count-1", dict(count=1), True), ("count-W", dict(count=480), True), ("count-above-W", dict(count=481), False),
             ("first-not-on-block", dict(first=239), False), ("part", dict(part=1), False), ("last-column", dict(first=(1 << 63) - 8 - ((1 << 63) - 8) % 240, count=1), True),
@@ -634,6 +652,11 @@ def file_cases():
     inner = frames([source_packet(p, i, b"false") for i in range(5)])[:64]
     nested = [source_packet(p, i, inner) for i in range(20)]
     yield "nested", "§16: frames inside a payload", frames(nested + [mark_packet(p, 20, 1)]), [(i, inner) for i in range(20)], 0
+    # One long payload in many short ones: rows are cut, and one that was cut can still tell of the long one.
+    q = p._replace(id=0xEE)
+    mixed = [x[:64 if i == 130 else i % 7] for i, x in enumerate(payloads_of(dict(packet=64, packets=700, seed=8)))]
+    some, last = send(q, 1, 2, mixed)
+    yield "short", "§13.2: symbols that were cut", frames([x for i, x in enumerate(some) if i % 9 != 4 and x[5:6] + x[16:18] != b"\0\x82\0"] + last), list(enumerate(mixed)), 0
     # Rows far from the start, with row numbers that a sender reaches late.
     for profile, count, packet in ((BOUNDED, 400, 16), (CLASSIC, 200, 64)):
         q = p._replace(profile=profile, W=count, P=packet, id=0xCC)
@@ -773,7 +796,8 @@ def verify(packets):
         elif kind == REPAIR:
             rows.append(what)
     for row in rows:
-        wrong += row.number in seen or row_symbol(p, row.number, row.first, row.count, row.part, symbols) != row.symbol
+        whole = row_symbol(p, row.number, row.first, row.count, row.part, symbols)
+        wrong += row.number in seen or row.symbol.ljust(len(whole), b"\0") != whole
         seen.add(row.number)
     print("%d source packets, %d repair packets, %d wrong" % (len(symbols), len(rows), wrong))
     return 5 if wrong else 0

@@ -62,18 +62,17 @@ impl Forger {
     }
 
     pub(super) fn source(&self, seq: u64, bytes: &[u8]) -> Vec<u8> {
-        let mut body = (bytes.len() as u16).to_le_bytes().to_vec();
-        body.extend_from_slice(bytes);
-        let summed = [&7u64.to_le_bytes()[..], &seq.to_le_bytes(), &body].concat();
-        body.extend(crc32c::crc32c(&summed).to_le_bytes());
-        self.packet(0, seq, &body)
+        let sized = [&(bytes.len() as u16).to_le_bytes(), bytes].concat();
+        let summed = [&7u64.to_le_bytes()[..], &seq.to_le_bytes(), &sized].concat();
+        self.packet(0, seq, &[&crc32c::crc32c(&summed).to_le_bytes(), &sized[..]].concat())
     }
 
     fn repair(&self, row: u64, first: u64, count: u32, part: u32, random: &mut Random) -> Vec<u8> {
         let mut body = first.to_le_bytes().to_vec();
         body.extend(count.to_le_bytes());
         body.extend(part.to_le_bytes());
-        body.extend(payload(random.next(), usize::from(self.payload) + 6));
+        let cut = random.below(4) * random.below(usize::from(self.payload) / 3);
+        body.extend(payload(random.next(), usize::from(self.payload) + 6 - cut));
         self.packet(1, row, &body)
     }
 

@@ -356,6 +356,7 @@ impl Reception {
 
         row.generate(&self.parameters, header.row, header.first, header.count);
         symbol[..bytes.len()].copy_from_slice(bytes);
+        symbol[bytes.len()..].fill(0);
         let mut classes: Sources<'_> = std::mem::take(lists);
         classes[0].push(symbol);
         sums.select(row, &mut classes);

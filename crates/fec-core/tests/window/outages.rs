@@ -4,6 +4,9 @@ use super::common::*;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{Decoder, Event, Limits, Profile};
 
+/// Bytes of the largest payload.
+const MOST: u16 = 400;
+
 /// What a receiver had after each packet that came: the greatest number that it had given out or named, and how many packets it
 /// had named as lost.
 struct Course {
@@ -14,7 +17,7 @@ struct Course {
 
 /// Receives from packet `join` on what is not lost.
 fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -> bool) -> Course {
-    let settings = settings(Profile::Bounded, 6000, 32);
+    let settings = settings(Profile::Bounded, 6000, MOST);
     let mut decoder = Decoder::new(Limits { prompt, ..Limits::default() }, Backend::best());
     let mut course = Course { behind: Vec::new(), lost: 0 };
     let (mut sent, mut done) = (0, join);
@@ -27,7 +30,7 @@ fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -
         while let Some(event) = decoder.next() {
             match event {
                 Event::Packet { seq, payload: bytes, .. } => {
-                    assert!(bytes == payload(seq, 32));
+                    assert!(bytes == payload(seq, MOST));
                     done = seq + 1;
                 }
                 Event::Gap { first, count } => (done, course.lost) = (first + count, course.lost + count),

@@ -21,6 +21,10 @@ const ENDS: u32 = 5;
 const END_PAUSE: Duration = Duration::from_millis(20);
 /// A silent stream says so often that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// Repair packets before their turn: how much longer the next takes for each one that the ratio does not owe yet.
+const PATIENCE: f64 = 4.0;
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// How long a sender that waits for input takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(50);
 
@@ -59,7 +63,8 @@ pub struct SendOptions {
     pub profile: Profile,
     /// How many of them.
     pub ratio: Ratio,
-    /// What was read waits no longer for a full packet, and a packet no longer for a repair packet.
+    /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these are
+    /// no more than the ratio gives. Beyond that each one takes four times as long as the one before.
     pub flush: Duration,
     /// Most million bits a second, one of [`RATES`], headers of UDP and IP not counted; `None`: as fast as it goes.
     pub mbps: Option<f64>,
@@ -267,15 +272,26 @@ struct Packetizer<'a> {
     payload: usize,
     payload_bytes: u64,
     wait: Duration,
-    /// When the oldest byte came that is not sent and covered by a repair packet.
-    waiting_since: Option<Instant>,
+    /// When the oldest byte of `partial` came.
+    partial_since: Option<Instant>,
+    /// When the oldest packet was sent that no repair packet covers.
+    uncovered_since: Option<Instant>,
 }
 
 impl<'a> Packetizer<'a> {
     fn new(encoder: Encoder, transmitter: Transmitter<'a>, wait: Duration) -> Packetizer<'a> {
         let payload = usize::from(encoder.parameters().payload);
         let partial = Vec::with_capacity(payload);
-        Packetizer { encoder, transmitter, partial, payload, payload_bytes: 0, wait, waiting_since: None }
+        Packetizer {
+            encoder,
+            transmitter,
+            partial,
+            payload,
+            payload_bytes: 0,
+            wait,
+            partial_since: None,
+            uncovered_since: None,
+        }
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
@@ -284,12 +300,12 @@ impl<'a> Packetizer<'a> {
                 let room = self.payload - self.partial.len();
                 let (piece, rest) = bytes.split_at(room.min(bytes.len()));
                 bytes = rest;
-                if self.waiting_since.is_none() {
-                    self.waiting_since = Some(Instant::now());
-                }
                 if self.partial.is_empty() && piece.len() == self.payload {
                     self.push(piece)?;
                     continue;
+                }
+                if self.partial.is_empty() {
+                    self.partial_since = Some(Instant::now());
                 }
                 self.partial.extend_from_slice(piece);
                 if self.partial.len() == self.payload {
@@ -305,14 +321,14 @@ impl<'a> Packetizer<'a> {
 
     fn push(&mut self, payload: &[u8]) -> Result<()> {
         let transmitter = &mut self.transmitter;
-        let repairs = transmitter.sent().repair;
         self.payload_bytes += payload.len() as u64;
         self.encoder
             .push(payload, &mut |packet| transmitter.send(packet))
             .map_err(|e| Error::new("encode", LiveError::from(e)))?;
-        // A repair packet that was due covers all packets up to this one.
-        if transmitter.sent().repair > repairs {
-            self.waiting_since = None;
+        if !self.encoder.is_uncovered() {
+            self.uncovered_since = None;
+        } else if self.uncovered_since.is_none() {
+            self.uncovered_since = Some(self.partial_since.unwrap_or_else(Instant::now));
         }
         transmitter.result()
     }
@@ -325,23 +341,41 @@ impl<'a> Packetizer<'a> {
         let done = self.push(&partial);
         self.partial = partial;
         self.partial.clear();
+        self.partial_since = None;
         done
+    }
+
+    /// When the packets that no repair packet covers get one before its turn. The further the rows are ahead of the ratio, the
+    /// longer that takes: so that a slow input takes no more repair packets than a fast one, but for a few, and the last
+    /// packet before a long pause gets its own.
+    fn early_at(&self) -> Option<Instant> {
+        let ahead = self.encoder.ahead();
+        let wait = if ahead > 0.0 {
+            let seconds = self.wait.max(SHORTEST_WAIT).as_secs_f64() * PATIENCE.powf(ahead);
+            Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
+        } else {
+            self.wait
+        };
+        self.uncovered_since.map(|since| since + wait)
     }
 
     /// When the timer is due.
     fn deadline(&self) -> Instant {
-        let flush = self.waiting_since.map(|since| since + self.wait);
+        let partial = self.partial_since.map(|since| since + self.wait);
         let alive = self.transmitter.last_sent() + KEEP_ALIVE;
-        flush.map_or(alive, |flush| flush.min(alive))
+        partial.into_iter().chain(self.early_at()).fold(alive, Instant::min)
     }
 
     fn timer(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.waiting_since.is_some_and(|since| now >= since + self.wait) {
+        if self.partial_since.is_some_and(|since| now >= since + self.wait) {
             self.push_partial()?;
+            self.transmitter.release()?;
+        }
+        if self.early_at().is_some_and(|at| now >= at) {
             let transmitter = &mut self.transmitter;
             self.encoder.flush(&mut |packet| transmitter.send(packet));
-            self.waiting_since = None;
+            self.uncovered_since = None;
             transmitter.release()?;
         }
         let transmitter = &mut self.transmitter;
