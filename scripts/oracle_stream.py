@@ -2,8 +2,8 @@
 """The second implementation of live streams, written from docs/FORMAT.md sections 13 to 16 alone ("§" refers to it).
 
     oracle_stream.py selftest
-    oracle_stream.py encode [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S] [--stream-id HEX] -o OUT FILE
-    oracle_stream.py decode -o OUT FILE        a framed byte stream; gaps are left out
+    oracle_stream.py encode [--key-file KEY] [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S] [--stream-id HEX] -o OUT FILE
+    oracle_stream.py decode [--key-file KEY] -o OUT FILE        a framed byte stream; gaps are left out
     oracle_stream.py verify FILE               recomputes every repair packet of a framed byte stream
     oracle_stream.py golden DIR                writes the test vectors (the same bytes on each run)
     oracle_stream.py check DIR                 reads them all again
@@ -12,6 +12,7 @@ Exit codes: 0 ok, 2 usage, 3 packets are missing, 4 I/O, 5 a packet is not what 
 """
 import argparse
 import hashlib
+import hmac
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import struct
 import sys
 from collections import namedtuple
 
+from oracle_aead import aes_256_gcm, chacha20_poly1305, selftest as test_aead
 from oracle import GF_EXP, GF_LOG, ceil_div, crc32c, evaluate, generate, mul_table, store
 
 MAGIC = bytes.fromhex("89666570")
@@ -138,6 +140,47 @@ def parse(packet):
     if not fits:
         raise Bad("invalid", "row")
     return p, kind, number, Row(number, first, count, part, body[16:])
+
+
+# ---------------------------------------------------------------- §13.3 sealed packets
+
+CIPHERS = {1: aes_256_gcm, 2: chacha20_poly1305}
+
+
+def stream_key(key, authentication, stream_id):
+    """HKDF-SHA256 (RFC 5869): one block is enough."""
+    pseudorandom = hmac.new(b"fec live stream", key, hashlib.sha256).digest()
+    info = b"fec stream 1, sender to receivers" + struct.pack("<BQ", authentication, stream_id)
+    return hmac.new(pseudorandom, info + b"\1", hashlib.sha256).digest()
+
+
+def seal(key, authentication, packet, time, counter):
+    head = packet[:6] + bytes([authentication]) + packet[7:32] + struct.pack("<IQ", time, counter)
+    out, tag = CIPHERS[authentication](stream_key(key, authentication, struct.unpack_from("<Q", packet, 8)[0]), head[32:], head, packet[36:])
+    return head + out + tag
+
+
+def unseal(key, sealed, seen):
+    """The packet in a sealed one, or None; `seen` holds the streams and counters that came before."""
+    if sealed[:4] != MAGIC or len(sealed) < 60 or sealed[4] != 1 or sealed[5] > 2 or sealed[6] not in CIPHERS:
+        return None
+    head, body, tag = sealed[:44], sealed[44:-16], sealed[-16:]
+    stream_id, counter = struct.unpack_from("<Q", head, 8)[0], struct.unpack_from("<Q", head, 36)[0]
+    out, expected = CIPHERS[head[6]](stream_key(key, head[6], stream_id), head[32:], head, body, True)
+    if tag != expected or (stream_id, counter) in seen:
+        return None
+    seen.add((stream_id, counter))
+    plain = head[:6] + b"\0" + head[7:32]
+    return plain + struct.pack("<I", crc32c(plain + bytes(4) + (b"" if plain[5] == SOURCE else out))) + out
+
+
+def unseal_all(key, packets):
+    seen = set()
+    return [x for x in (unseal(key, packet, seen) for packet in packets) if x is not None]
+
+
+def passphrase_key(passphrase):
+    return hashlib.scrypt(passphrase.encode(), salt=b"fec stream passphrase 1", n=1 << 16, r=8, p=1, dklen=32, maxmem=1 << 28)
 
 
 # ---------------------------------------------------------------- §14 rows
@@ -677,6 +720,50 @@ def file_cases():
     yield "tails", "§14.4: tails", frames(some + [mark_packet(q, 120, 1)]), list(enumerate(block)), 0
 
 
+KEY = bytes(range(100, 132))
+
+
+def sealed_cases():
+    """Packets and what they are when sealed: (name, key, authentication, time, counter, packet)."""
+    p = Params(BOUNDED, 0x0123456789ABCDEF, 480, 32, 240)
+    packets = dict(source=source_packet(p, 7, b"payload of a packet"), empty=source_packet(p, 8, b""), mark=mark_packet(p, 9, 1),
+                   repair=repair_packet(p, Row(3, 240, 100, 0, bytes(range(38)))), long=source_packet(p._replace(P=1350), 1, generate(1350, 3)))
+    for authentication in CIPHERS:
+        for name, packet in packets.items():
+            yield "%s-%d" % (name, authentication), KEY, authentication, 1_800_000_000, 5, packet
+        yield "largest-%d" % authentication, bytes([255] * 32), authentication, (1 << 32) - 1, (1 << 64) - 1, packets["mark"]
+        yield "zero-%d" % authentication, bytes(32), authentication, 0, 0, packets["mark"]
+        yield "passphrase-%d" % authentication, passphrase_key("correct horse battery"), authentication, 1, 2, packets["source"]
+
+
+def sealed_vector(case):
+    name, key, authentication, time, counter, packet = case
+    return dict(name=name, key=key.hex(), authentication=authentication, time=time, counter=counter, packet=packet.hex(), sealed=seal(key, authentication, packet, time, counter).hex())
+
+
+def sealed_file_cases():
+    """Sealed streams, with what nobody without the key can do to them: as file_cases. The key is KEY."""
+    p = Params(BOUNDED, 0x5EA1ED, 60, 40, 15)
+    payloads = payloads_of(dict(packet=40, packets=90, seed=9))
+    packets, end = send(p, 1, 3, payloads)
+    want = list(enumerate(payloads))
+    for authentication in CIPHERS:
+        sealed = [seal(KEY, authentication, x, 1_800_000_000 + i // 50, i) for i, x in enumerate(packets + end)]
+        n = "-%d" % authentication
+        yield "sealed" + n, "§13.3: sealed", frames(sealed), want, 0
+        kept = [x for i, x in enumerate(sealed) if i % 8 != 3 or i > len(packets) - 9]
+        yield "sealed-lost" + n, "§13.3: sealed, with losses", frames(kept), want, 0
+        # Everything that somebody without the key can make: nothing of it counts.
+        at = lambda x, i: x[:i] + bytes([x[i] ^ 1]) + x[i + 1:]
+        forged = [at(sealed[20 + i], i) for i in range(60)] + [at(sealed[30], i) for i in range(60, len(sealed[30]))]
+        forged += [mark_packet(p, 3, 1), source_packet(p, 5, b"unsealed"), source_packet(p, 95, b"unsealed"), packets[4], end[0]]
+        forged += [seal(bytes(32), authentication, x, 1_800_000_000, 500 + i) for i, x in enumerate(packets[:9] + [mark_packet(p, 3, 1)])]
+        forged += [seal(KEY, 3 - authentication, x, 1_800_000_000, 600 + i)[:6] + bytes([authentication]) + seal(KEY, 3 - authentication, x, 1_800_000_000, 600 + i)[7:] for i, x in enumerate(packets[:3])]
+        forged += [x[:-1] for x in sealed[40:50]] + [x + b"\0" for x in sealed[50:60]] + [sealed[i][:44] + sealed[i + 1][44:] for i in range(5)]
+        mixed = sealed[:10] + [x for i, y in enumerate(sealed[10:-3]) for x in ([y] + forged[i::len(sealed) - 13] + ([sealed[i]] if i % 3 == 0 else []))] + sealed[-3:]
+        yield "sealed-attacked" + n, "§13.3: forged, changed, cut, repeated, not sealed", frames(forged + mixed), want, 0
+
+
 def write_json(name, items):
     store(name, ("[\n" + ",\n".join(json.dumps(x, ensure_ascii=False) for x in items) + "\n]\n").encode())
 
@@ -697,7 +784,12 @@ def golden(folder):
     for case in file_cases():
         store(os.path.join(folder, "stream", case[0] + ".fecs"), case[2])
         files.append(file_vector(case))
+    store(os.path.join(folder, "stream", "sealed.key"), KEY)
+    for case in sealed_file_cases():
+        store(os.path.join(folder, "stream", case[0] + ".fecs"), case[2])
+        files.append(dict(file_vector(case), key="stream/sealed.key"))
     write_json(os.path.join(folder, "stream-files.json"), files)
+    write_json(os.path.join(folder, "stream-sealed.json"), [sealed_vector(case) for case in sealed_cases()])
     print("%d encodings, %d packets, %d framed streams" % (len(encodings), len(packets), len(files)))
     return 0
 
@@ -724,9 +816,14 @@ def check(folder):
         except Bad as error:
             kind = error.kind
         expect(kind == v["error"], "%s: %s instead of %s" % (v["name"], kind, v["error"]))
+    for case, v in zip(sealed_cases(), read("stream-sealed.json")):
+        expect(sealed_vector(case) == v, v["name"] + ": differs")
     for v in read("stream-files.json"):
         with open(os.path.join(folder, v["path"]), "rb") as f:
-            _, payloads, _, _ = receive(deframe(f.read()))
+            packets = deframe(f.read())
+        if "key" in v:
+            packets = unseal_all(KEY, packets)
+        _, payloads, _, _ = receive(packets)
         got = b"".join(payloads[i] for i in sorted(payloads))
         expect(len(payloads) == v["packets"] and sha(got) == v["payload_sha256"], v["name"] + ": other payload")
     print("%d BAD" % bad if bad else "all good")
@@ -766,6 +863,10 @@ def selftest():
     assert Draws(1234567).draw() == 6457827717110365317
     assert all(e(g(n)) == n for n in range(1, 70000))
     test_taps()
+    test_aead()
+    # RFC 5869, test case 1, by the same steps.
+    pseudorandom = hmac.new(bytes(range(13)), b"\x0b" * 22, hashlib.sha256).digest()
+    assert hmac.new(pseudorandom, bytes(range(0xF0, 0xFA)) + b"\1", hashlib.sha256).hexdigest()[:16] == "3cb25f25faacd57a"
     rng = random.Random(1)
     for size in (0, 1, 2, 251, 252, 253, 254, 255, 64259, 64260, 64261, 64262, 65600):
         for data in (bytes(size), b"\xFE" * size, b"\xFD" * size, (DELIMITER * size)[:size], bytes(rng.choice(b"\xFE\xFD\x00") for _ in range(size))):
@@ -816,6 +917,7 @@ def main():
     dec = commands.add_parser("decode")
     for one in (enc, dec):
         one.add_argument("-o", required=True)
+        one.add_argument("--key-file")
         one.add_argument("file")
     commands.add_parser("verify").add_argument("file")
     for name in ("golden", "check"):
@@ -827,6 +929,10 @@ def main():
         return globals()[args.command](args.folder)
     with open(args.file, "rb") as f:
         data = f.read()
+    key = None
+    if getattr(args, "key_file", None):
+        with open(args.key_file, "rb") as f:
+            key = f.read()
     try:
         if args.command == "verify":
             return verify(deframe(data))
@@ -835,12 +941,18 @@ def main():
             parse(mark_packet(p, 0, 0))
             repair, source = map(int, args.rate.split("/"))
             packets, end = send(p, repair, source, [data[i:i + p.P] for i in range(0, len(data), p.P)])
-            store(args.o, frames(packets + end))
+            packets += end
+            if key:
+                packets = [seal(key, 1 + i % 2, x, 0, i) for i, x in enumerate(packets)]
+            store(args.o, frames(packets))
             return 0
     except Bad as bad:
         print(bad, file=sys.stderr)
         return 5
-    _, payloads, end, dropped = receive(deframe(data))
+    packets = deframe(data)
+    if key:
+        packets = unseal_all(key, packets)
+    _, payloads, end, dropped = receive(packets)
     store(args.o, b"".join(payloads[i] for i in sorted(payloads)))
     print("%d packets, end %s, dropped %s" % (len(payloads), end, dropped), file=sys.stderr)
     return 0 if end == len(payloads) else 3

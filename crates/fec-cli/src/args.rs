@@ -20,7 +20,7 @@ Exit codes:
   2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
   3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
   4    input or output error; the input changed while it was read
-  5    not what the root promises: not a codeword, another root, a single shard that fails;
+  5    not what the root or the key promises: not a codeword, another root, another key;
        bench --gates: a check failed
   6    refused: a limit, or a version, flag or critical field that this build does not know
   130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Protect(Protect),
     /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
     Manifest(Manifest),
+    /// Make a new key
+    Keygen(Keygen),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -276,6 +278,16 @@ pub(crate) struct Protect {
     /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Keygen {
+    /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file`
+    #[arg(long, required = true)]
+    pub(crate) stream: bool,
+    /// The key file, which its owner alone may read; it must not exist
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]

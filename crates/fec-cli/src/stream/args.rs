@@ -3,10 +3,16 @@
 use clap::{Args, ValueEnum};
 use fec_core::window::{Profile, Ratio};
 use fecfile::live::impair::Impairment;
-use fecfile::live::receive::{GapPolicy, NETWORK_IDLE, ReceiveOptions};
-use fecfile::live::send::{RATES, SendOptions};
+use fecfile::live::key::StreamKey;
+use fecfile::live::receive::{GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
+use fecfile::live::seal::Cipher;
+use fecfile::live::send::{RATES, Sealing, SendOptions};
 use fecfile::live::udp::Interface;
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// Most seconds of --max-age: a day.
+const MOST_AGE: u32 = 86_400;
 
 /// How often statistics are printed.
 const STATS: Duration = Duration::from_secs(1);
@@ -40,6 +46,15 @@ pub(crate) struct Send {
     /// Send no more than this many million bits a second, headers of UDP and IP not counted
     #[arg(long, value_name = "N", value_parser = rate_limit, requires = "stream")]
     pub(crate) mbps: Option<f64>,
+    /// Encrypt packets, and make them authentic, with the key in this file: see `fec keygen --stream`
+    #[arg(long, value_name = "FILE", requires = "stream", conflicts_with_all = ["passphrase", "stream_id"])]
+    pub(crate) key_file: Option<PathBuf>,
+    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
+    #[arg(long, requires = "stream", conflicts_with = "stream_id")]
+    pub(crate) passphrase: bool,
+    /// Encrypt by this cipher [default: AES where the processor has instructions for it]
+    #[arg(long, value_enum, value_name = "NAME", requires = "stream")]
+    pub(crate) cipher: Option<CipherKind>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
     #[arg(long, value_name = "LIST", requires = "stream")]
@@ -62,6 +77,16 @@ pub(crate) struct Receive {
     /// Receive a live stream; without this, a stream is known by its first packet, and by udp://
     #[arg(long, conflicts_with_all = ["root", "partial", "early"])]
     pub(crate) stream: bool,
+    /// Take only packets that are sealed with the key in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "passphrase")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
+    #[arg(long)]
+    pub(crate) passphrase: bool,
+    /// Refuse sealed packets from a network that are older, or from further in the future, by the clocks of both
+    /// ends: they may be a recording; any takes them [default: 10]
+    #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
+    pub(crate) max_age: Option<MaxAge>,
     /// Give a lost packet up this long after a later one came [default: when no repair packet covers it any more]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
     pub(crate) deadline_ms: Option<u32>,
@@ -96,6 +121,9 @@ impl Receive {
     pub(crate) fn only_for_streams(&self) -> Option<&'static str> {
         let given = [
             (self.stream, "--stream"),
+            (self.key_file.is_some(), "--key-file"),
+            (self.passphrase, "--passphrase"),
+            (self.max_age.is_some(), "--max-age"),
             (self.deadline_ms.is_some(), "--deadline-ms"),
             (self.deadline_packets.is_some(), "--deadline-packets"),
             (self.gap.is_some(), "--gap"),
@@ -109,10 +137,17 @@ impl Receive {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
-    pub(super) fn options(&self, is_network: bool) -> ReceiveOptions {
+    /// Whether the options say that the input is a live stream.
+    pub(crate) fn is_told(&self) -> bool {
+        self.stream || self.key_file.is_some() || self.passphrase
+    }
+
+    /// `key`: what opens packets.
+    pub(super) fn options(&self, is_network: bool, key: Option<StreamKey>) -> ReceiveOptions {
         let milliseconds = |ms: u32| Duration::from_millis(ms.into());
         ReceiveOptions {
             stream_id: self.stream_id,
+            opening: key.map(|key| Opening { key, max_age: self.max_age.unwrap_or(MaxAge(Some(MAX_AGE))).0 }),
             deadline: self.deadline_ms.map(milliseconds),
             deadline_packets: self.deadline_packets,
             gaps: self.gap.map_or(GapPolicy::Skip, GapPolicy::from),
@@ -133,8 +168,8 @@ impl Receive {
 }
 
 impl Send {
-    /// `payload`: what stands for `auto`.
-    pub(super) fn options(&self, payload: u16) -> SendOptions {
+    /// `payload`: what stands for `auto`; `key`: what seals packets.
+    pub(super) fn options(&self, payload: u16, key: Option<StreamKey>) -> SendOptions {
         SendOptions {
             stream_id: self.stream_id,
             window: self.window,
@@ -144,6 +179,8 @@ impl Send {
             ratio: self.rate,
             flush: Duration::from_millis(self.flush_ms.into()),
             mbps: self.mbps,
+            sealing: key
+                .map(|key| Sealing { key, cipher: self.cipher.map_or_else(Cipher::best, Cipher::from) }),
             impairment: self.impair.clone(),
         }
     }
@@ -176,6 +213,38 @@ impl From<Kind> for Profile {
             Kind::ClassicBlocks => Profile::ClassicBlocks,
             Kind::Blocks => Profile::Blocks,
         }
+    }
+}
+
+/// What seals packets.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CipherKind {
+    /// AES-256-GCM
+    #[value(name = "aes-256-gcm")]
+    Aes,
+    /// ChaCha20-Poly1305
+    #[value(name = "chacha20-poly1305")]
+    ChaCha,
+}
+
+impl From<CipherKind> for Cipher {
+    fn from(kind: CipherKind) -> Cipher {
+        match kind {
+            CipherKind::Aes => Cipher::Aes256Gcm,
+            CipherKind::ChaCha => Cipher::ChaCha20Poly1305,
+        }
+    }
+}
+
+/// The most that a packet's time may differ, in seconds; `None`: anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxAge(pub(super) Option<u32>);
+
+fn max_age(text: &str) -> Result<MaxAge, String> {
+    match (text, text.parse()) {
+        ("any", _) => Ok(MaxAge(None)),
+        (_, Ok(seconds)) if (1..=MOST_AGE).contains(&seconds) => Ok(MaxAge(Some(seconds))),
+        _ => Err(format!("write any, or a number of seconds from 1 to {MOST_AGE}")),
     }
 }
 
@@ -256,7 +325,7 @@ mod tests {
             send: Send,
         }
         let send = Line::parse_from(["fec"]).send;
-        let options = send.options(SendOptions::default().payload);
+        let options = send.options(SendOptions::default().payload, None);
         assert_eq!(format!("{options:?}"), format!("{:?}", SendOptions::default()));
         assert_eq!((send.interface(0).name, send.interface(0).hops), (None, Interface::default().hops));
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod help;
+mod key;
 mod report;
 
 use crate::args::{Decode, Encode};
@@ -32,8 +33,9 @@ use std::time::Instant;
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
-    let sender =
-        StreamSender::new(&args.live.options(payload(args, &ways)?), &settings.library).map_err(as_option)?;
+    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    let options = args.live.options(payload(args, &ways, key.is_some())?, key);
+    let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
     let (destination, output) = destination(args, ways, settings.policy(args.force))?;
     let bars = settings.live_bars();
@@ -66,9 +68,9 @@ fn ways(args: &Encode) -> Result<Vec<Way>> {
 }
 
 /// What stands for `--packet auto`.
-fn payload(args: &Encode, ways: &[Way]) -> Result<u16> {
+fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
     match args.live.packet.0 {
-        None if !ways.is_empty() => Ok(payload_for(ways)?),
+        None if !ways.is_empty() => Ok(payload_for(ways, is_sealed)?),
         _ => Ok(SendOptions::default().payload),
     }
 }
@@ -182,7 +184,11 @@ fn received(
         return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
             .help("of a file or pipe with several streams, --stream-id chooses one"));
     }
-    let options = args.live.options(is_network);
+    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    if key.is_none() && args.live.max_age.is_some() {
+        return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
+    }
+    let options = args.live.options(is_network, key);
     let output = output(target, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
@@ -226,6 +232,13 @@ impl ReceptionWatcher for Printer<'_> {
             Some(Stats::Json) => say(&report::listening(&local)),
             _ if self.is_quiet => {}
             _ => say(&format!("receiving on {local}")),
+        }
+    }
+
+    fn not_opened(&mut self, received: &Received) {
+        if let Some(why) = received.why_nothing() {
+            let help = help::help(&why).map_or_else(String::new, |help| format!("\n  {help}"));
+            say(&format!("fec: decode {}: {why}; still waiting{help}", self.input));
         }
     }
 

@@ -5,6 +5,7 @@ use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::Target;
 use fecfile::live::LostPackets;
 use fecfile::live::received::Received;
+use fecfile::live::seal::Cipher;
 use fecfile::live::send::Sent;
 use fecfile::names::show;
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub(super) struct SentReport {
     marks: u64,
     /// Bytes of all packets, without frames and network headers.
     sent_bytes: u64,
+    /// What packets are sealed by.
+    cipher: Option<&'static str>,
     /// Packets that --impair lost on purpose.
     impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
@@ -72,6 +75,7 @@ impl SentReport {
             repair_packets: sent.repair_packets,
             marks: sent.marks,
             sent_bytes: sent.sent_bytes,
+            cipher: sent.cipher.map(Cipher::name),
             impaired_lost: sent.impaired_lost,
             unsent: sent.unsent,
             refused: sent.replies.refused,
@@ -92,8 +96,14 @@ impl SentReport {
             self.input, self.payload_bytes, self.source_packets, self.repair_packets, self.sent_bytes
         );
         out.push_str(&format!(
-            "stream {}: {}, {} repair packets for source packets over a window of {}; {:.2} s, {} kernel\n",
-            self.stream_id, self.profile, self.rate, self.window, self.seconds, self.backend
+            "stream {}: {}, {} repair packets for source packets over a window of {}{}; {:.2} s, {} kernel\n",
+            self.stream_id,
+            self.profile,
+            self.rate,
+            self.window,
+            self.cipher.map_or_else(String::new, |cipher| format!(", {cipher}")),
+            self.seconds,
+            self.backend
         ));
         if self.impaired_lost > 0 {
             out.push_str(&format!("--impair lost {} packets on purpose\n", self.impaired_lost));
@@ -136,6 +146,8 @@ pub(super) fn line(received: &Received) -> String {
         late: u64,
         damaged: u64,
         foreign: u64,
+        /// Forged, not sealed, or stale.
+        forged: u64,
         broken_frames: u64,
         kernel_drops: Option<u64>,
     }
@@ -147,7 +159,8 @@ pub(super) fn line(received: &Received) -> String {
         rebuilt: received.rebuilt,
         lost: received.lost,
         arrived: received.arrived,
-        duplicates: received.statistics.duplicates,
+        duplicates: received.statistics.duplicates + received.copies,
+        forged: received.forged + received.unsealed + received.stale,
         late: received.statistics.late,
         damaged: received.damaged,
         foreign: received.foreign,
@@ -270,6 +283,10 @@ pub(super) struct ReceivedReport {
     /// Packets of a version, type or size that this build does not accept.
     refused: u64,
     refusal: Option<String>,
+    /// Packets that were forged or sealed with another key, that were not sealed, and that were sealed too long ago.
+    forged: u64,
+    unsealed: u64,
+    stale: u64,
     /// Pieces of a byte stream that were no frames.
     broken_frames: u64,
     /// Packets that the kernel had no room for.
@@ -309,7 +326,7 @@ impl ReceivedReport {
             arrived: received.arrived,
             repair_packets: statistics.repairs,
             useful_repair_packets: statistics.useful_repairs,
-            duplicates: statistics.duplicates,
+            duplicates: statistics.duplicates + received.copies,
             late: statistics.late,
             conflicts: statistics.conflicts,
             disbelieved: statistics.disbelieved,
@@ -321,6 +338,9 @@ impl ReceivedReport {
             not_whole_before: received.not_whole_before,
             refused: received.refused,
             refusal: received.refusal.map(|refusal| refusal.to_string()),
+            forged: received.forged,
+            unsealed: received.unsealed,
+            stale: received.stale,
             broken_frames: received.broken_frames,
             kernel_drops: received.kernel_drops,
             backend: settings.library.backend.name(),
@@ -354,6 +374,9 @@ impl ReceivedReport {
             (self.mismatched, "with other parameters"),
             (self.conflicts, "contradictory"),
             (self.after_end, "of streams that were over"),
+            (self.forged, "forged, or sealed with another key"),
+            (self.unsealed, "not sealed"),
+            (self.stale, "sealed too long ago, or in the future"),
             (self.refused, "not known to this build"),
             (self.kernel_drops.unwrap_or(0), "dropped by the kernel, whose receive buffer was full"),
         ]

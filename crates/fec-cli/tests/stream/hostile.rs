@@ -82,7 +82,7 @@ impl Forger {
 }
 
 /// A frame by the specification: runs up to each delimiter, most 252 and then 64,008 bytes long.
-fn frame(packet: &[u8]) -> Vec<u8> {
+pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
     let (mut out, mut most) = (Vec::new(), 252);
     let mut rest = [packet, &DELIMITER].concat();
     while !rest.is_empty() {
@@ -166,7 +166,7 @@ fn a_jump_is_not_filled_with_zeros_without_limit() {
 #[test]
 fn what_is_not_known_is_refused() {
     let arena = Arena::new();
-    for (at, value, word) in [(4, 2, "version 2"), (5, 3, "type 3"), (6, 1, "authentication 1")] {
+    for (at, value, word) in [(4, 2, "version 2"), (5, 3, "type 3"), (6, 1, "sealed"), (6, 9, "sealed")] {
         let mut packet = Forger { profile: 1, window: 100, payload: 64, block: 25 }.source(0, b"x");
         packet[at] = value;
         let output = receive(&arena, &[], &joined(&[frame(&packet)]));

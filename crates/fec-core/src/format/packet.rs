@@ -27,12 +27,12 @@ pub const MIN_PAYLOAD: u16 = 16;
 /// Sequence numbers and row numbers are below this.
 pub const MAX_SEQ: u64 = 1 << 63;
 
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 const TYPE_SOURCE: u8 = 0;
 const TYPE_REPAIR: u8 = 1;
-const TYPE_MARK: u8 = 2;
+pub(super) const TYPE_MARK: u8 = 2;
 /// Where the header's checksum stands.
-const SUM_AT: usize = 32;
+pub(super) const SUM_AT: usize = 32;
 
 /// How repair packets are made of source packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -185,8 +185,8 @@ pub enum PacketError {
     /// A type that this build does not know.
     #[error("packet type {0} is not known to this build")]
     Type(u8),
-    /// An authentication that this build does not know.
-    #[error("packet authentication {0} is not known to this build (it knows 0, none)")]
+    /// The packet is sealed with the cipher of this number; or with 0, and a [sealed one](super::sealed_packet) was expected.
+    #[error("{}", if *.0 == 0 { "the packet is not sealed" } else { "the packet is sealed" })]
     Authentication(u8),
     /// A profile that this build does not know.
     #[error("profile {0} is not known to this build")]
@@ -327,6 +327,17 @@ fn header_checksum(header: &[u8; HEADER], body: &[u8]) -> u32 {
     let mut without = *header;
     without[SUM_AT..].fill(0);
     if body.is_empty() { crc32c(&[&without]) } else { crc32c(&[&without, body]) }
+}
+
+/// Writes the checksum of a packet whose header stands there but for that.
+///
+/// # Panics
+/// When `packet` has no header.
+pub fn restore_checksum(packet: &mut [u8]) {
+    let (header, body) = packet.split_first_chunk_mut::<HEADER>().expect("a packet has a header");
+    let body = if header[5] == TYPE_SOURCE { &[] } else { &*body };
+    let sum = header_checksum(header, body);
+    header[SUM_AT..].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// The header of a packet with the checksum over itself and `body`.

@@ -1,5 +1,6 @@
 //! What was received of a stream, counted as it comes.
 
+use super::seal::NotOpened;
 use super::{LiveError, LostPackets, Refusal};
 use crate::error::Class;
 use fec_core::format::packet::{PacketError, Parameters};
@@ -51,6 +52,16 @@ pub struct Received {
     pub refused: u64,
     /// Why the first of them was not.
     pub refusal: Option<Refusal>,
+    /// Packets that were forged, or sealed with another key.
+    pub forged: u64,
+    /// Packets that were not sealed, where they had to be.
+    pub unsealed: u64,
+    /// Authentic packets that were sealed too long ago, or in the future.
+    pub stale: u64,
+    /// By how much the last of them was, in seconds.
+    pub stale_by: i32,
+    /// Sealed packets that came before: over another way, or somebody repeats them.
+    pub copies: u64,
     /// Pieces of a byte stream that were no frames.
     pub broken_frames: u64,
     /// Packets that the kernel had no room for, if it tells.
@@ -97,9 +108,13 @@ impl Received {
     }
 
     /// Why nothing of a stream came, as far as can be told; `None`: something did.
-    pub(super) fn why_nothing(&self) -> Option<LiveError> {
+    pub fn why_nothing(&self) -> Option<LiveError> {
         let nothing = match self.refusal {
             Some(refusal) => LiveError::NothingAccepted(refusal),
+            None if self.stale > 0 => LiveError::Stale(self.stale_by),
+            None if self.forged + self.unsealed > 0 => {
+                LiveError::NothingOpened { forged: self.forged, unsealed: self.unsealed }
+            }
             None => {
                 LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
             }
@@ -117,6 +132,23 @@ impl Received {
             Fate::Refused { bytes } => self.refuse(Refusal::Window { bytes }),
             _ => self.arrived += 1,
         }
+    }
+
+    /// Counts a packet that could not be opened.
+    pub(super) fn count_not_opened(&mut self, why: NotOpened) {
+        match why {
+            NotOpened::NoPacket(PacketError::Damaged | PacketError::Magic) => self.damaged += 1,
+            NotOpened::NoPacket(error) => self.refuse(Refusal::Packet(error)),
+            NotOpened::Unsealed => self.unsealed += 1,
+            NotOpened::Forged => self.forged += 1,
+            NotOpened::Copy => self.copies += 1,
+            NotOpened::Stale(by) => (self.stale, self.stale_by) = (self.stale + 1, by),
+        }
+    }
+
+    /// Packets that could not be opened.
+    pub(super) fn not_opened(&self) -> u64 {
+        self.forged + self.unsealed + self.stale
     }
 
     fn refuse(&mut self, why: Refusal) {

@@ -3,14 +3,17 @@
 use super::LiveError;
 use super::chunk::Chunk;
 use super::impair::{Channel, Impairment};
+use super::key::StreamKey;
 use super::output::Output;
 use super::paths::{Way, Ways};
 use super::reader_thread::{Next, ReaderThread};
+use super::seal::{Cipher, Sealer};
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM, Replies};
 use crate::context::{Context, Settings, Silent};
 use crate::error::{Error, Place, Result};
 use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::format::sealed_packet;
 use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -32,17 +35,32 @@ const NOTICE: Duration = Duration::from_millis(50);
 /// IPv6 has to take, and tunnels do.
 pub const NETWORK_PAYLOAD: u16 = 1174;
 
-/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass.
+/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass; of
+/// sealed ones 24 less.
 ///
 /// # Errors
 /// Those of [`Address::destination`](super::address::Address::destination); what the system says of an interface.
-pub fn payload_for(ways: &[Way]) -> Result<u16> {
-    let mut payload = NETWORK_PAYLOAD;
+pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
+    let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
     for Way { address, interface } in ways {
-        let most = udp::most_bytes(address, interface)?.saturating_sub(SYMBOL_OVERHEAD + REPAIR_OVERHEAD);
-        payload = payload.min(u16::try_from(most).unwrap_or(u16::MAX));
+        most = most.min(udp::most_bytes(address, interface)?);
     }
+    let payload = most.saturating_sub(overhead(is_sealed)) as u16;
     Ok(payload.max(MIN_PAYLOAD))
+}
+
+/// Most bytes of a packet beyond its payload: those of a repair packet.
+fn overhead(is_sealed: bool) -> usize {
+    SYMBOL_OVERHEAD + REPAIR_OVERHEAD + if is_sealed { sealed_packet::OVERHEAD } else { 0 }
+}
+
+/// How packets are sealed: encrypted, and authentic for whoever has the key.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The key that the receivers have.
+    pub key: StreamKey,
+    /// By which cipher.
+    pub cipher: Cipher,
 }
 
 /// The rates that can be kept, in million bits a second.
@@ -68,6 +86,8 @@ pub struct SendOptions {
     pub flush: Duration,
     /// Most million bits a second, one of [`RATES`], headers of UDP and IP not counted; `None`: as fast as it goes.
     pub mbps: Option<f64>,
+    /// Packets are sealed; `None`: anybody may read them, and whoever can send to a receiver can forge them.
+    pub sealing: Option<Sealing>,
     /// What happens to packets on purpose.
     pub impairment: Option<Impairment>,
 }
@@ -85,6 +105,7 @@ impl Default for SendOptions {
             ratio: Ratio::new(1, 6).expect("neither is 0"),
             flush: Duration::from_millis(20),
             mbps: None,
+            sealing: None,
             impairment: None,
         }
     }
@@ -113,6 +134,8 @@ pub struct Sent {
     pub marks: u64,
     /// Bytes of all packets, without frames and network headers.
     pub sent_bytes: u64,
+    /// What sealed the packets.
+    pub cipher: Option<Cipher>,
     /// Packets that the impairment lost on purpose.
     pub impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
@@ -153,6 +176,7 @@ pub fn send(
 /// A stream that can be sent: its settings are accepted. So they are before anything is opened.
 pub struct StreamSender {
     encoder: Encoder,
+    sealer: Option<Sealer>,
     channel: Option<Channel>,
     flush: Duration,
     mbps: Option<f64>,
@@ -162,8 +186,11 @@ impl StreamSender {
     /// Checks the settings of a stream.
     ///
     /// # Errors
-    /// [`LiveError::Settings`], [`LiveError::Rate`]; those of [`Impairment::start`].
+    /// [`LiveError::Settings`], [`LiveError::Rate`], [`LiveError::StreamIdOfSealed`]; those of [`Impairment::start`].
     pub fn new(options: &SendOptions, settings: &Settings) -> Result<StreamSender> {
+        if options.sealing.is_some() && options.stream_id.is_some() {
+            return Err(Error::new("encode", LiveError::StreamIdOfSealed));
+        }
         let stream_id = options.stream_id.map_or_else(random_id, Ok)?;
         let wanted = StreamSettings {
             stream_id,
@@ -180,7 +207,9 @@ impl StreamSender {
             return Err(Error::new("encode", LiveError::Rate(rate)));
         }
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
-        Ok(StreamSender { encoder, channel, flush: options.flush, mbps: options.mbps })
+        let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
+        let sealer = options.sealing.as_ref().map(seal);
+        Ok(StreamSender { encoder, sealer, channel, flush: options.flush, mbps: options.mbps })
     }
 
     /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so: what was read until
@@ -197,9 +226,10 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, channel, flush, mbps } = self;
+        let StreamSender { encoder, sealer, channel, flush, mbps } = self;
         let parameters = *encoder.parameters();
-        let transmitter = Transmitter::new(channel, mbps, open(destination, &parameters)?);
+        let link = open(destination, &parameters, sealer.is_some())?;
+        let transmitter = Transmitter::new(sealer, channel, mbps, link);
         let fail = |e| Error::io("read", place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
@@ -248,16 +278,21 @@ fn random_id() -> Result<u64> {
 }
 
 /// Opens the way to a destination.
-fn open<'a>(destination: PacketDestination<'a>, parameters: &Parameters) -> Result<Link<'a>> {
+fn open<'a>(
+    destination: PacketDestination<'a>,
+    parameters: &Parameters,
+    is_sealed: bool,
+) -> Result<Link<'a>> {
     match destination {
         PacketDestination::Bytes(output) => Link::bytes(output),
         PacketDestination::Udp(ways) => {
-            if usize::from(parameters.payload) + SYMBOL_OVERHEAD + REPAIR_OVERHEAD > MAX_DATAGRAM {
-                let most = MAX_DATAGRAM - SYMBOL_OVERHEAD - REPAIR_OVERHEAD;
+            let overhead = overhead(is_sealed);
+            if usize::from(parameters.payload) + overhead > MAX_DATAGRAM {
+                let most = MAX_DATAGRAM - overhead;
                 let place = ways.first().map_or(Place::Nowhere, |way| (&way.address).into());
                 return Err(Error::at("send to", place, LiveError::PacketsTooLong { most }));
             }
-            Ways::open(ways).map(Link::Udp)
+            Ways::open(ways, overhead).map(Link::Udp)
         }
     }
 }
@@ -415,6 +450,7 @@ impl<'a> Packetizer<'a> {
             repair_packets: packets.repair,
             marks: packets.marks,
             sent_bytes: packets.bytes,
+            cipher: self.transmitter.cipher(),
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
             stopped: false,
