@@ -6,10 +6,13 @@ use fecfile::live::impair::Impairment;
 use fecfile::live::key::StreamKey;
 use fecfile::live::receive::{GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
 use fecfile::live::seal::Cipher;
-use fecfile::live::send::{RATES, Sealing, SendOptions};
+use fecfile::live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
 use fecfile::live::udp::Interface;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Most milliseconds of --latency: an hour.
+const MOST_LATENCY: u64 = 3_600_000;
 
 /// Most seconds of --max-age: a day.
 const MOST_AGE: u32 = 86_400;
@@ -37,6 +40,10 @@ pub(crate) struct Send {
     /// nearly everywhere, or what is known to pass
     #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "stream")]
     pub(crate) packet: Packet,
+    /// Mend what was lost within this time, or not at all: packets older than this are not protected any more, though at
+    /// least the last --block of them; none protects a whole --window [default: 3000 to a network, none otherwise]
+    #[arg(long, value_name = "MS|none", value_parser = latency, requires = "stream")]
+    pub(crate) latency: Option<Latency>,
     /// What was read waits no longer for a full packet, and a packet no longer for a repair packet
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
@@ -87,9 +94,9 @@ pub(crate) struct Receive {
     /// ends: they may be a recording; any takes them [default: 10]
     #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
     pub(crate) max_age: Option<MaxAge>,
-    /// Give a lost packet up this long after a later one came [default: when no repair packet covers it any more]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
-    pub(crate) deadline_ms: Option<u32>,
+    /// Wait no longer for a lost packet, from when a later one came [default: as long as repair packets may mend it]
+    #[arg(long, alias = "deadline-ms", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
+    pub(crate) latency: Option<u32>,
     /// Give a lost packet up when so many later ones were sent
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) deadline_packets: Option<u32>,
@@ -124,7 +131,7 @@ impl Receive {
             (self.key_file.is_some(), "--key-file"),
             (self.passphrase, "--passphrase"),
             (self.max_age.is_some(), "--max-age"),
-            (self.deadline_ms.is_some(), "--deadline-ms"),
+            (self.latency.is_some(), "--latency"),
             (self.deadline_packets.is_some(), "--deadline-packets"),
             (self.gap.is_some(), "--gap"),
             (self.idle_ms.is_some(), "--idle-ms"),
@@ -148,7 +155,7 @@ impl Receive {
         ReceiveOptions {
             stream_id: self.stream_id,
             opening: key.map(|key| Opening { key, max_age: self.max_age.unwrap_or(MaxAge(Some(MAX_AGE))).0 }),
-            deadline: self.deadline_ms.map(milliseconds),
+            deadline: self.latency.map(milliseconds),
             deadline_packets: self.deadline_packets,
             gaps: self.gap.map_or(GapPolicy::Skip, GapPolicy::from),
             idle: match self.idle_ms {
@@ -169,8 +176,12 @@ impl Receive {
 
 impl Send {
     /// `payload`: what stands for `auto`; `key`: what seals packets.
-    pub(super) fn options(&self, payload: u16, key: Option<StreamKey>) -> SendOptions {
+    pub(super) fn options(&self, payload: u16, is_network: bool, key: Option<StreamKey>) -> SendOptions {
         SendOptions {
+            latency: match self.latency {
+                Some(Latency(latency)) => latency,
+                None => is_network.then_some(NETWORK_LATENCY),
+            },
             stream_id: self.stream_id,
             window: self.window,
             block: self.block,
@@ -213,6 +224,18 @@ impl From<Kind> for Profile {
             Kind::ClassicBlocks => Profile::ClassicBlocks,
             Kind::Blocks => Profile::Blocks,
         }
+    }
+}
+
+/// For how long packets are protected; `None`: for a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latency(pub(super) Option<Duration>);
+
+fn latency(text: &str) -> Result<Latency, String> {
+    match (text, text.parse()) {
+        ("none", _) => Ok(Latency(None)),
+        (_, Ok(ms)) if (1..=MOST_LATENCY).contains(&ms) => Ok(Latency(Some(Duration::from_millis(ms)))),
+        _ => Err(format!("write none, or a number of milliseconds from 1 to {MOST_LATENCY}")),
     }
 }
 
@@ -325,7 +348,7 @@ mod tests {
             send: Send,
         }
         let send = Line::parse_from(["fec"]).send;
-        let options = send.options(SendOptions::default().payload, None);
+        let options = send.options(SendOptions::default().payload, false, None);
         assert_eq!(format!("{options:?}"), format!("{:?}", SendOptions::default()));
         assert_eq!((send.interface(0).name, send.interface(0).hops), (None, Interface::default().hops));
     }

@@ -34,7 +34,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
     let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
-    let options = args.live.options(payload(args, &ways, key.is_some())?, key);
+    let options = args.live.options(payload(args, &ways, key.is_some())?, !ways.is_empty(), key);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
     let (destination, output) = destination(args, ways, settings.policy(args.force))?;

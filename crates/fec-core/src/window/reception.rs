@@ -381,7 +381,12 @@ impl Reception {
         *lists = emptied(classes);
         // Rows to come, until the newest column leaves the window, at the ratio of those until now.
         let newest = system.newest().unwrap_or(end);
-        let left = (newest + u64::from(self.reach.unit)).saturating_sub(end);
+        // A sender that lets go of packets after some time has shorter windows.
+        let unit = u64::from(self.reach.unit);
+        let is_whole = !self.reach.slides || header.first == 0;
+        let block = u64::from(self.parameters.block);
+        let window = if is_whole { unit } else { unit.min(u64::from(header.count) + block) };
+        let left = (newest + window).saturating_sub(end);
         let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
         let lacking = system.lacking();
         // Once it has lost more than they can mend, they mend nothing until they have caught up.

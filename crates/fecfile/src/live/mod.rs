@@ -32,6 +32,7 @@
 //! ```
 
 pub mod address;
+mod ages;
 pub mod chunk;
 pub mod detect;
 mod error;

@@ -214,9 +214,7 @@ impl<'a> Session<'a> {
         settings: &Settings,
     ) -> Session<'a> {
         let is_network = drops.is_some();
-        // Whoever sets a deadline knows how long to wait.
-        let prompt = is_network && options.deadline.is_none() && options.deadline_packets.is_none();
-        let limits = Limits { window_bytes: settings.max_window, prompt, ..Limits::default() };
+        let limits = Limits { window_bytes: settings.max_window, prompt: is_network, ..Limits::default() };
         let foreign_is_loss = !is_network && options.stream_id.is_none();
         Session {
             decoder: Decoder::new(limits, settings.backend),

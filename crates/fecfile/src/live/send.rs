@@ -1,6 +1,7 @@
 //! Sends: from a file or pipe to packets.
 
 use super::LiveError;
+use super::ages::Ages;
 use super::chunk::Chunk;
 use super::impair::{Channel, Impairment};
 use super::key::StreamKey;
@@ -63,6 +64,9 @@ pub struct Sealing {
     pub cipher: Cipher,
 }
 
+/// A sensible [`latency`](SendOptions::latency) over networks: who watches waits no longer than this.
+pub const NETWORK_LATENCY: Duration = Duration::from_secs(3);
+
 /// The rates that can be kept, in million bits a second.
 pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
 
@@ -81,6 +85,9 @@ pub struct SendOptions {
     pub profile: Profile,
     /// How many of them.
     pub ratio: Ratio,
+    /// Packets older than this are not protected any more: what was lost is mended by then or not at all. `None`: as long as
+    /// they are in the window, however slow the stream is. A packet leaves with its block, so that slow streams protect more.
+    pub latency: Option<Duration>,
     /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these are
     /// no more than the ratio gives. Beyond that each one takes four times as long as the one before.
     pub flush: Duration,
@@ -103,6 +110,7 @@ impl Default for SendOptions {
             payload: 1350,
             profile: Profile::Bounded,
             ratio: Ratio::new(1, 6).expect("neither is 0"),
+            latency: None,
             flush: Duration::from_millis(20),
             mbps: None,
             sealing: None,
@@ -178,6 +186,7 @@ pub struct StreamSender {
     encoder: Encoder,
     sealer: Option<Sealer>,
     channel: Option<Channel>,
+    latency: Option<Duration>,
     flush: Duration,
     mbps: Option<f64>,
 }
@@ -209,7 +218,8 @@ impl StreamSender {
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
         let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
         let sealer = options.sealing.as_ref().map(seal);
-        Ok(StreamSender { encoder, sealer, channel, flush: options.flush, mbps: options.mbps })
+        let &SendOptions { latency, flush, mbps, .. } = options;
+        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
     }
 
     /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so: what was read until
@@ -226,14 +236,14 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, sealer, channel, flush, mbps } = self;
+        let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
         let transmitter = Transmitter::new(sealer, channel, mbps, link);
         let fail = |e| Error::io("read", place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
-        let mut packets = Packetizer::new(encoder, transmitter, flush);
+        let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
         let (mut stopped, mut is_told) = (false, false);
         while !stopped {
             let next = match reader.try_next() {
@@ -301,6 +311,8 @@ fn open<'a>(
 struct Packetizer<'a> {
     encoder: Encoder,
     transmitter: Transmitter<'a>,
+    /// When packets become too old to be protected; `None`: never.
+    ages: Option<Ages>,
     /// Bytes that are not a full packet yet.
     partial: Vec<u8>,
     /// Most bytes of a payload.
@@ -314,12 +326,18 @@ struct Packetizer<'a> {
 }
 
 impl<'a> Packetizer<'a> {
-    fn new(encoder: Encoder, transmitter: Transmitter<'a>, wait: Duration) -> Packetizer<'a> {
+    fn new(
+        encoder: Encoder,
+        transmitter: Transmitter<'a>,
+        ages: Option<Ages>,
+        wait: Duration,
+    ) -> Packetizer<'a> {
         let payload = usize::from(encoder.parameters().payload);
         let partial = Vec::with_capacity(payload);
         Packetizer {
             encoder,
             transmitter,
+            ages,
             partial,
             payload,
             payload_bytes: 0,
@@ -330,6 +348,7 @@ impl<'a> Packetizer<'a> {
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
             while !bytes.is_empty() {
                 let room = self.payload - self.partial.len();
@@ -394,6 +413,15 @@ impl<'a> Packetizer<'a> {
         self.uncovered_since.map(|since| since + wait)
     }
 
+    /// What is too old is not protected any more.
+    fn let_go(&mut self, now: Instant) {
+        if let Some(ages) = &mut self.ages
+            && let Some(needed) = ages.needed(self.encoder.sent(), now)
+        {
+            self.encoder.acknowledge(needed);
+        }
+    }
+
     /// When the timer is due.
     fn deadline(&self) -> Instant {
         let partial = self.partial_since.map(|since| since + self.wait);
@@ -403,6 +431,7 @@ impl<'a> Packetizer<'a> {
 
     fn timer(&mut self) -> Result<()> {
         let now = Instant::now();
+        self.let_go(now);
         if self.partial_since.is_some_and(|since| now >= since + self.wait) {
             self.push_partial()?;
             self.transmitter.release()?;
