@@ -195,7 +195,8 @@ fn received(
     if args.live.follow {
         interrupt::defer();
     }
-    let mut printer = Printer { input, stats: args.live.stats, is_quiet: settings.quiet || settings.json };
+    let is_quiet = settings.quiet || settings.json;
+    let mut printer = Printer { input, stats: args.live.stats, is_quiet, told: (0.0, 0) };
     let received = receive(source, output, &options, &mut printer, &context)?;
     let report = ReceivedReport::new(input, target, &received, settings);
     settings.report(&report, &report.describe(&received), target.is_stdout())?;
@@ -211,6 +212,8 @@ struct Printer<'a> {
     input: &'a str,
     stats: Option<Stats>,
     is_quiet: bool,
+    /// Seconds and bytes of the line before.
+    told: (f64, u64),
 }
 
 impl ReceptionWatcher for Printer<'_> {
@@ -243,9 +246,14 @@ impl ReceptionWatcher for Printer<'_> {
     }
 
     fn so_far(&mut self, received: &Received) {
+        let (time, bytes) = (received.time.as_secs_f64(), received.payload_bytes);
+        // A stream that follows another begins at zero.
+        let (before, bytes_before) = Some(self.told).filter(|told| told.0 < time).unwrap_or_default();
+        self.told = (time, bytes);
+        let mbps = bytes.saturating_sub(bytes_before) as f64 * 8e-6 / (time - before).max(1e-3);
         match self.stats {
-            Some(Stats::Json) => say(&report::line(received)),
-            _ => say(&report::text(received)),
+            Some(Stats::Json) => say(&report::line(received, mbps)),
+            _ => say(&report::text(received, mbps)),
         }
     }
 }

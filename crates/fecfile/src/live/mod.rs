@@ -44,6 +44,7 @@ pub mod loss;
 pub mod output;
 mod pace;
 pub mod paths;
+pub mod quality;
 mod reader_thread;
 pub mod receive;
 pub mod received;

@@ -204,6 +204,8 @@ struct Session<'a> {
     received: Received,
     deadlines: Deadlines,
     started: Instant,
+    /// When the packets came that are taken now.
+    now: Instant,
 }
 
 impl<'a> Session<'a> {
@@ -233,6 +235,7 @@ impl<'a> Session<'a> {
             received: Received::new(foreign_is_loss),
             deadlines: Deadlines::new(options.deadline),
             started: Instant::now(),
+            now: Instant::now(),
         }
     }
 
@@ -288,6 +291,7 @@ impl<'a> Session<'a> {
                 Next::Failed(e) => return Ok(Some(e)),
             }
             if let Some(before) = self.deadlines.due(now) {
+                self.now = now;
                 self.decoder.give_up_before(before);
                 self.drain()?;
             }
@@ -344,6 +348,7 @@ impl<'a> Session<'a> {
 
     /// Takes packets; tells whether there was one of this stream.
     fn take(&mut self, chunk: &Chunk, now: Instant) -> Result<bool> {
+        self.now = now;
         let before = self.received.arrived;
         if let Some(mut deframer) = self.deframer.take() {
             for part in chunk.parts() {
@@ -356,7 +361,12 @@ impl<'a> Session<'a> {
                 self.packet(packet)?;
             }
         }
-        self.deadlines.hear(self.decoder.pending().map(|pending| pending.end), now);
+        let heard = self.decoder.pending().map(|pending| pending.end);
+        self.deadlines.hear(heard, now);
+        if let Some(end) = heard {
+            self.received.quality.hear(end, now);
+        }
+        self.received.quality.foresee(self.decoder.prospect());
         Ok(self.received.arrived > before)
     }
 
@@ -406,7 +416,7 @@ impl<'a> Session<'a> {
         while let Some(event) = self.decoder.next() {
             match event {
                 Event::Packet { seq, payload, rebuilt } => {
-                    self.received.packet(seq, payload.len(), rebuilt);
+                    self.received.packet(seq, payload.len(), rebuilt, self.now);
                     self.output.write(payload)?;
                 }
                 Event::Gap { first, count } => self.gap(LostPackets { first, count })?,

@@ -1,11 +1,12 @@
 //! What was received of a stream, counted as it comes.
 
+use super::quality::Quality;
 use super::seal::NotOpened;
 use super::{LiveError, LostPackets, Refusal};
 use crate::error::Class;
 use fec_core::format::packet::{PacketError, Parameters};
 use fec_core::window::{Received as Fate, Statistics};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Gaps are listed up to this number, and counted beyond.
 pub const MOST_GAPS: usize = 1000;
@@ -68,6 +69,8 @@ pub struct Received {
     pub kernel_drops: Option<u64>,
     /// What the decoder counts.
     pub statistics: Statistics,
+    /// How good the link is.
+    pub quality: Quality,
     /// Since the start.
     pub time: Duration,
     /// Behind the last gap: one that begins there is its continuation.
@@ -157,7 +160,8 @@ impl Received {
     }
 
     /// Counts a payload that is delivered.
-    pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool) {
+    pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool, now: Instant) {
+        self.quality.packet(seq, rebuilt, now);
         self.joined_at.get_or_insert(seq);
         self.packets += 1;
         self.payload_bytes += len as u64;
@@ -168,6 +172,7 @@ impl Received {
     pub(super) fn gap(&mut self, packets: LostPackets) {
         let LostPackets { first, count } = packets;
         self.joined_at.get_or_insert(first);
+        self.quality.gap(count);
         self.lost += count;
         let continues = self.gap_end == Some(first);
         self.gap_end = Some(first + count);
@@ -191,7 +196,7 @@ mod tests {
     #[test]
     fn gaps_that_touch_are_one_and_the_list_has_an_end() {
         let mut received = Received::new(false);
-        received.packet(0, 10, false);
+        received.packet(0, 10, false, Instant::now());
         for first in [1, 2, 3] {
             received.gap(LostPackets { first, count: 1 });
         }
