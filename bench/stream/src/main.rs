@@ -3,12 +3,18 @@
 //!
 //! fec's side makes and reads whole packets, checksums and copies included. The block code of the crate
 //! `reed-solomon-simd` only computes its repair symbols, once as it is and once with a CRC32C over each
-//! packet, which a packet format needs.
+//! packet, which a packet format needs. Built with a checkout of siamese (`build.rs`), it is compared too.
+
+#[cfg(siamese)]
+mod beside_siamese;
+#[cfg(siamese)]
+mod siamese;
 
 use fec_core::gf256::kernel::Backend;
 use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use rustix::time::{ClockId, clock_gettime};
+use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -16,6 +22,8 @@ const PAYLOAD: u16 = 1350;
 const SYMBOL: usize = 1356;
 const BLOCK: usize = 240;
 const REPAIR: usize = 40;
+/// Source packets for each repair packet.
+const SEND_RATIO: u16 = 6;
 
 fn settings(profile: Profile, window: u32) -> StreamSettings {
     StreamSettings {
@@ -24,7 +32,7 @@ fn settings(profile: Profile, window: u32) -> StreamSettings {
         block: BLOCK as u16,
         payload: PAYLOAD,
         profile,
-        ratio: Ratio::new(1, 6).expect("a ratio"),
+        ratio: Ratio::new(1, SEND_RATIO).expect("a ratio"),
         limit: 128 << 20,
     }
 }
@@ -61,11 +69,14 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
+/// Runs all in turn, in another order in each round; prints speeds, and the ratio of the first one's speed to that of
+/// each.
 fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    let mut dice = SplitMix64::new(8);
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
     for round in 0..=rounds {
-        for nth in 0..contenders.len() {
-            let at = (nth + round) % contenders.len();
+        (1..order.len()).for_each(|last| order.swap(last, dice.index(last + 1)));
+        for &at in &order {
             let contender = &mut contenders[at];
             let time = (contender.run)().as_secs_f64() * 1e9 / contender.packets as f64;
             if round > 0 {
@@ -169,7 +180,14 @@ fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8
 
 /// Decodes one stream, a part in each round. Packets are copied before the time runs, a block's worth at once:
 /// a receiver has just got them, so they are not far away in memory.
-fn decoder<'a>(name: String, packets: &'a [Vec<u8>], count: usize, rounds: usize) -> Contender<'a> {
+/// `rebuilt` counts what is rebuilt.
+fn decoder<'a>(
+    name: String,
+    packets: &'a [Vec<u8>],
+    count: usize,
+    rounds: usize,
+    rebuilt: &'a Cell<usize>,
+) -> Contender<'a> {
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     let mut parts = packets.chunks(packets.len().div_ceil(rounds + 1));
     let mut arrived = vec![Vec::new(); BLOCK];
@@ -183,8 +201,9 @@ fn decoder<'a>(name: String, packets: &'a [Vec<u8>], count: usize, rounds: usize
                 for packet in &arrived[..packets.len()] {
                     decoder.receive(packet);
                     while let Some(event) = decoder.next() {
-                        if let Event::Packet { payload, .. } = event {
+                        if let Event::Packet { payload, rebuilt: new, .. } = event {
                             black_box(payload);
+                            rebuilt.set(rebuilt.get() + usize::from(new));
                         }
                     }
                 }
@@ -244,9 +263,10 @@ fn decode(rounds: usize) {
             })
             .collect();
         let rival = Blocks { symbols: symbols.clone(), arrived };
+        let rebuilt = Cell::new(0);
         let contenders = vec![
-            decoder("bounded, 6000".into(), &packets, count, rounds),
-            decoder("blocks, 6000".into(), &blocks, count, rounds),
+            decoder("bounded, 6000".into(), &packets, count, rounds, &rebuilt),
+            decoder("blocks, 6000".into(), &blocks, count, rounds, &rebuilt),
             block_decoder(&rival, &repairs, count),
         ];
         race(&format!("decode at {:.0} % loss", loss * 100.0), rounds, contenders);
@@ -254,12 +274,21 @@ fn decode(rounds: usize) {
 }
 
 fn main() {
+    #[cfg(siamese)]
+    if beside_siamese::show_burst() {
+        return;
+    }
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(7);
     let part = std::env::args().nth(2);
-    if part.as_deref() != Some("decode") {
+    let takes_part = |name| part.as_deref().is_none_or(|part| part == name);
+    if takes_part("encode") {
         encode(rounds);
     }
-    if part.as_deref() != Some("encode") {
+    if takes_part("decode") {
         decode(rounds);
+    }
+    #[cfg(siamese)]
+    if takes_part("siamese") {
+        beside_siamese::compare(rounds);
     }
 }
