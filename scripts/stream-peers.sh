@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # fec's packet code against its classic form and Reed-Solomon blocks, alternating in one process on one core;
 # prints Markdown tables. siamese takes part where DIR is a checkout of github.com/catid/siamese, which is compiled
-# by the C++ compiler that is there.
+# by the C++ compiler that is there. `memory` is what packets cost that come from beyond the caches.
 #
-#   scripts/stream-peers.sh [--siamese DIR] [ROUNDS [encode|decode|siamese]]
+#   scripts/stream-peers.sh [--siamese DIR] [ROUNDS [encode|decode|memory|siamese]]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ if [ "${1-}" = --siamese ]; then
     shift 2
 fi
 case ${2-} in
-    '' | encode | decode) ;;
+    '' | encode | decode | memory) ;;
     siamese) [ -n "$FEC_SIAMESE" ] || refuse "siamese takes part with --siamese DIR" ;;
     *) usage ;;
 esac

@@ -10,7 +10,8 @@ mod beside_siamese;
 #[cfg(siamese)]
 mod siamese;
 
-use fec_core::gf256::kernel::Backend;
+use fec_core::block::ShardBuf;
+use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,9 +70,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs all in turn, in another order in each round; prints speeds, and the ratio of the first one's speed to that of
-/// each.
-fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+/// Runs all in turn, in another order in each round, and once before, which does not count.
+fn take_turns(rounds: usize, contenders: &mut [Contender]) {
     let mut dice = SplitMix64::new(8);
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     for round in 0..=rounds {
@@ -84,6 +84,11 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
             }
         }
     }
+}
+
+/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
+fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    take_turns(rounds, &mut contenders);
     println!("\n### {title}\n\n| | MB/s of payload | the first is so many times as fast |\n|---|---|---|");
     for contender in &contenders {
         let speed = f64::from(PAYLOAD) * 1e3 / median(contender.times.iter().copied());
@@ -160,6 +165,41 @@ fn encode(rounds: usize) {
         encoder(&format!("bounded, {window}"), settings(Profile::Bounded, window), &payloads, packets)
     });
     race("encode by window", rounds, windows.into_iter().collect());
+}
+
+/// Packets of a row that are single ones or groups of four, and so come from anywhere in the window.
+const TAPS: usize = 22;
+
+/// Sums of `TAPS` rows that stand anywhere in a ring; the time is that of a line of 64 bytes.
+fn sums_of(ring: &ShardBuf) -> Contender<'_> {
+    let (backend, sums, len) = (Backend::best(), 4000, SYMBOL.next_multiple_of(64));
+    let mut noise = SplitMix64::new(9);
+    let rows: Vec<&[u8]> = ring.iter().collect();
+    let taps: Vec<&[u8]> = (0..sums * TAPS).map(|_| rows[noise.index(rows.len())]).collect();
+    let mut sum = vec![0; len];
+    let mut run = move || {
+        for taps in taps.chunks_exact(TAPS) {
+            backend.sum(Walk::FourLines, &[taps], 2, black_box(&mut sum));
+        }
+    };
+    Contender::new(rows.len().to_string(), sums * TAPS * len / 64, move || timed(&mut run))
+}
+
+/// What bounds encoders from below: the time that packets take to come from where they are kept.
+fn memory(rounds: usize) {
+    let rings = [240, 500, 1000, 2000, 6000, 15_000, 30_000, 60_000].map(|packets| {
+        let mut ring = ShardBuf::new(packets, SYMBOL.next_multiple_of(64));
+        ring.iter_mut().enumerate().for_each(|(seed, row)| row.fill(seed as u8));
+        ring
+    });
+    let mut contenders: Vec<Contender> = rings.iter().map(sums_of).collect();
+    take_turns(rounds, &mut contenders);
+    println!("\n### sums of {TAPS} packets from anywhere in a ring\n");
+    println!("| packets in the ring | ns for each line of 64 bytes: median | least |\n|---|---|---|");
+    for contender in &contenders {
+        let least = contender.times.iter().copied().fold(f64::INFINITY, f64::min);
+        println!("| {} | {:.2} | {least:.2} |", contender.name, median(contender.times.iter().copied()));
+    }
 }
 
 /// The packets of a stream that arrive.
@@ -283,6 +323,9 @@ fn main() {
     let takes_part = |name| part.as_deref().is_none_or(|part| part == name);
     if takes_part("encode") {
         encode(rounds);
+    }
+    if takes_part("memory") {
+        memory(rounds);
     }
     if takes_part("decode") {
         decode(rounds);
