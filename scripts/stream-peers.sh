@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # fec's packet code against its classic form and Reed-Solomon blocks, alternating in one process on one core;
-# prints Markdown tables. siamese takes part where DIR is a checkout of github.com/catid/siamese, which is compiled
-# by the C++ compiler that is there. `memory` is what packets cost that come from beyond the caches.
+# prints Markdown tables. `memory` is what packets cost that come from beyond the caches. siamese takes part where DIR
+# is a checkout of github.com/catid/siamese: the C++ compiler that is there compiles it. KERNEL is one of fec's, in
+# place of the fastest.
 #
-#   scripts/stream-peers.sh [--siamese DIR] [ROUNDS [encode|decode|memory|siamese]]
+#   scripts/stream-peers.sh [--siamese DIR] [ROUNDS [all|encode|decode|memory|siamese [KERNEL]]]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +16,7 @@ if [ "${1-}" = --siamese ]; then
     shift 2
 fi
 case ${2-} in
-    '' | encode | decode | memory) ;;
+    '' | all | encode | decode | memory) ;;
     siamese) [ -n "$FEC_SIAMESE" ] || refuse "siamese takes part with --siamese DIR" ;;
     *) usage ;;
 esac

@@ -6,8 +6,7 @@
 //! checksums, which fec's times have in them, would be added by the program around it.
 
 use super::siamese;
-use super::{BLOCK, Contender, PAYLOAD, SEND_RATIO, decoder, encoder, race, settings, timed};
-use fec_core::gf256::kernel::Backend;
+use super::{BLOCK, Contender, PAYLOAD, SEND_RATIO, backend, decoder, encoder, race, settings, timed};
 use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile};
 use std::cell::Cell;
@@ -85,7 +84,7 @@ fn arrived(
     payloads: &[Vec<u8>],
     mut lost: impl FnMut(usize) -> bool,
 ) -> (Vec<Vec<u8>>, Vec<Packet>, usize) {
-    let mut encoder = Encoder::new(&settings(Profile::Bounded, window), Backend::best()).expect("settings");
+    let mut encoder = Encoder::new(&settings(Profile::Bounded, window), backend()).expect("settings");
     let (mut sent, mut gone, mut packets) = (0, Vec::new(), Vec::new());
     for payload in payloads.iter().cycle().take(count) {
         let mut emit = |packet: &[u8]| {
@@ -159,7 +158,7 @@ fn rebuild(burst: Range<usize>) -> String {
         assert!(payload == payloads[number as usize % payloads.len()], "packet {number} is what was sent");
     };
     let (mut fec, mut other) = (0, 0);
-    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut decoder = Decoder::new(Limits::default(), backend());
     for packet in &ours {
         decoder.receive(packet);
         while let Some(event) = decoder.next() {
@@ -184,17 +183,17 @@ fn rebuild(burst: Range<usize>) -> String {
     other.to_string()
 }
 
-/// The argument with which this program shows one burst in a process of its own.
+/// The part of this program that shows one burst, in a process of its own: `1 siamese-burst KERNEL FIRST LEN`.
 const BURST: &str = "siamese-burst";
 
 /// If the arguments ask for one burst, shows it.
 pub fn show_burst() -> bool {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(BURST) {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let [part, _, first, len] = &arguments[..] else { return false };
+    if part != BURST {
         return false;
     }
-    let mut number = || arguments.next().and_then(|number| number.parse().ok()).expect("a number");
-    let (first, len): (usize, usize) = (number(), number());
+    let [first, len]: [usize; 2] = [first, len].map(|number| number.parse().expect("a number"));
     println!("{}", rebuild(first..first + len));
     true
 }
@@ -206,7 +205,8 @@ fn limits() {
     println!("|---|---|---|---|---|");
     let program = std::env::current_exe().expect("this program");
     for (first, len) in [(3000, 250), (3000, 290), (3000, 350), (3000, 700), (9000, 50)] {
-        let child = Command::new(&program).args([BURST.into(), first.to_string(), len.to_string()]).output();
+        let numbers = [first, len].map(|number| number.to_string());
+        let child = Command::new(&program).args(["1", BURST, backend().name()]).args(numbers).output();
         let child = child.expect("it runs");
         let said = String::from_utf8_lossy(&child.stdout);
         let mut lines = said.lines();

@@ -17,6 +17,7 @@ use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSe
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const PAYLOAD: u16 = 1350;
@@ -36,6 +37,15 @@ fn settings(profile: Profile, window: u32) -> StreamSettings {
         ratio: Ratio::new(1, SEND_RATIO).expect("a ratio"),
         limit: 128 << 20,
     }
+}
+
+/// The kernel that the arguments name, or else the fastest.
+fn backend() -> Backend {
+    static CHOSEN: OnceLock<Backend> = OnceLock::new();
+    *CHOSEN.get_or_init(|| match std::env::args().nth(3) {
+        Some(name) => Backend::by_name(&name).expect("a kernel of this machine"),
+        None => Backend::best(),
+    })
 }
 
 /// The processor time of this thread so far: what other programs do on the machine is not in it.
@@ -104,7 +114,7 @@ fn encoder<'a>(
     payloads: &'a [Vec<u8>],
     packets: usize,
 ) -> Contender<'a> {
-    let mut encoder = Encoder::new(&settings, Backend::best()).expect("settings");
+    let mut encoder = Encoder::new(&settings, backend()).expect("settings");
     let mut at = 0;
     let mut push = move || {
         encoder
@@ -172,14 +182,14 @@ const TAPS: usize = 22;
 
 /// Sums of `TAPS` rows that stand anywhere in a ring; the time is that of a line of 64 bytes.
 fn sums_of(ring: &ShardBuf) -> Contender<'_> {
-    let (backend, sums, len) = (Backend::best(), 4000, SYMBOL.next_multiple_of(64));
+    let (sums, len) = (4000, SYMBOL.next_multiple_of(64));
     let mut noise = SplitMix64::new(9);
     let rows: Vec<&[u8]> = ring.iter().collect();
     let taps: Vec<&[u8]> = (0..sums * TAPS).map(|_| rows[noise.index(rows.len())]).collect();
     let mut sum = vec![0; len];
     let mut run = move || {
         for taps in taps.chunks_exact(TAPS) {
-            backend.sum(Walk::FourLines, &[taps], 2, black_box(&mut sum));
+            backend().sum(Walk::FourLines, &[taps], 2, black_box(&mut sum));
         }
     };
     Contender::new(rows.len().to_string(), sums * TAPS * len / 64, move || timed(&mut run))
@@ -204,7 +214,7 @@ fn memory(rounds: usize) {
 
 /// The packets of a stream that arrive.
 fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8>> {
-    let mut encoder = Encoder::new(&settings(profile, window), Backend::best()).expect("settings");
+    let mut encoder = Encoder::new(&settings(profile, window), backend()).expect("settings");
     let (mut noise, mut line, mut packets) = (SplitMix64::new(2), SplitMix64::new(3), Vec::new());
     for _ in 0..count {
         let payload: Vec<u8> = (0..PAYLOAD).map(|_| noise.next() as u8).collect();
@@ -228,7 +238,7 @@ fn decoder<'a>(
     rounds: usize,
     rebuilt: &'a Cell<usize>,
 ) -> Contender<'a> {
-    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut decoder = Decoder::new(Limits::default(), backend());
     let mut parts = packets.chunks(packets.len().div_ceil(rounds + 1));
     let mut arrived = vec![Vec::new(); BLOCK];
     Contender::new(name, count, move || {
@@ -320,7 +330,7 @@ fn main() {
     }
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(7);
     let part = std::env::args().nth(2);
-    let takes_part = |name| part.as_deref().is_none_or(|part| part == name);
+    let takes_part = |name| part.as_deref().is_none_or(|part| part == "all" || part == name);
     if takes_part("encode") {
         encode(rounds);
     }
