@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod failure;
 mod inputs;
+mod link;
 mod manual;
 mod progress;
 mod repair;

@@ -40,7 +40,7 @@ mod frame;
 pub mod impair;
 pub mod loss;
 pub mod output;
-mod pace;
+pub mod pace;
 pub mod paths;
 mod reader_thread;
 pub mod receive;
