@@ -82,6 +82,11 @@ impl Conversation {
         }
     }
 
+    /// Tells the listener that nothing more comes. That one of them arrives is a courtesy: it ends without as well.
+    pub(super) fn bye(&self) {
+        (0..3).for_each(|_| drop(self.say(&Message::Bye)));
+    }
+
     /// What comes within `limit`; nothing when nothing does.
     pub(super) fn hear(&mut self, limit: Duration) -> Result<Vec<Message>> {
         let until = Instant::now() + limit;

@@ -14,7 +14,7 @@ pub enum LinkError {
     #[error(transparent)]
     Library(#[from] fecfile::Error),
     /// A group, a broadcast address, or none.
-    #[error("{0}: a test goes to one machine, not to a group, a broadcast address or any address")]
+    #[error("{0}: a test goes to one machine, never to a group or a broadcast address")]
     NotOneMachine(SocketAddr),
     /// Settings that no live stream can have.
     #[error("{0}")]

@@ -31,6 +31,8 @@ const DRAIN: Duration = Duration::from_millis(300);
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
 /// How long a listener that has told the result is asked for it again.
 const LINGER: Duration = Duration::from_secs(2);
+/// And one that was interrupted.
+const SHORT_LINGER: Duration = Duration::from_millis(500);
 /// How much longer a test may take than it said, beside twice that: looking for the largest packet, and the end.
 const SLACK: Duration = Duration::from_secs(30);
 /// The watcher is told so often.
@@ -71,7 +73,8 @@ impl Listener {
         Ok(Listener { receiver, address })
     }
 
-    /// Waits for a test, takes part in it, and tells what came of it. What came until then, if it was interrupted, or the
+    /// Waits for a test, takes part in it, and tells what came of it; of one that was called off before it began, it waits
+    /// for the next. What came until then, if it was interrupted, or the
     /// sender fell silent.
     ///
     /// # Errors
@@ -84,36 +87,46 @@ impl Listener {
     ) -> Result<LinkReport> {
         watcher.listening(self.address);
         let fail = |cause| LinkError::Network { address: self.address, cause };
-        // New ones for each test: what was sent to the last one opens nothing.
-        let door = Door { secret: RandomState::new(), most_window: settings.max_window };
         let began = Instant::now();
+        loop {
+            // A new one for each test: what was sent to the last one opens nothing.
+            let door = Door { secret: RandomState::new(), most_window: settings.max_window };
+            let opening = self.opening(&door, began, options.wait)?;
+            let peer = opening.arrival.from;
+            watcher.begun(peer);
+            let mut session = Session::new(&self.receiver, &door, opening, settings);
+            let done = if opening.wish.window_bytes > 0 {
+                intake::beside(&self.receiver, |next| session.run(next, watcher))
+            } else {
+                session.run(&mut |chunk, limit| self.receiver.receive(chunk, limit), watcher)
+            };
+            done.map_err(fail)?;
+            if !session.is_called_off() {
+                let arrived = session.arrived();
+                return Ok(LinkReport::new(Role::Listener, peer, session.told.as_ref(), &arrived, None));
+            }
+        }
+    }
+
+    /// Waits for somebody with a cookie, from `began` on for so long.
+    fn opening(&self, door: &Door, began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
-        let opening = loop {
+        loop {
             if fecfile::interrupt::interrupted() {
                 return Err(LinkError::Interrupted);
             }
-            let left = options.wait.saturating_sub(began.elapsed());
+            let left = wait.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(LinkError::NobodyCame { address: self.address, waited: options.wait });
+                return Err(LinkError::NobodyCame { address: self.address, waited: wait });
             }
-            self.receiver.receive(&mut chunk, left.min(NOTICE)).map_err(fail)?;
-            let opening = chunk
-                .datagrams()
+            let received = self.receiver.receive(&mut chunk, left.min(NOTICE));
+            received.map_err(|cause| LinkError::Network { address: self.address, cause })?;
+            let opening = (chunk.datagrams())
                 .find_map(|(arrival, bytes)| door.greet(&self.receiver, arrival, bytes, false));
             if let Some(opening) = opening {
-                break opening;
+                return Ok(opening);
             }
-        };
-        watcher.begun(opening.arrival.from);
-        let mut session = Session::new(&self.receiver, &door, opening, settings);
-        let done = if opening.wish.window_bytes > 0 {
-            intake::beside(&self.receiver, |next| session.run(next, watcher))
-        } else {
-            session.run(&mut |chunk, limit| self.receiver.receive(chunk, limit), watcher)
-        };
-        done.map_err(fail)?;
-        let arrived = session.arrived();
-        Ok(LinkReport::new(Role::Listener, opening.arrival.from, session.told.as_ref(), &arrived, None))
+        }
     }
 }
 
@@ -280,12 +293,12 @@ impl<'a> Session<'a> {
             if is_stopped && self.result.is_none() {
                 let arrived = Arrived { interrupted: 1, ..self.arrived() };
                 self.result = Some((arrived, now));
-                // The sender does not ask for it, and one of them should come.
+                // The sender did not ask for it, and one of them should come.
                 (0..3).for_each(|_| self.say(&Message::Result(arrived)));
-                return Ok(());
             }
+            let linger = if is_stopped { SHORT_LINGER } else { LINGER };
             let limit = match self.result {
-                Some((_, at)) if now >= at + LINGER || is_stopped => return Ok(()),
+                Some((_, at)) if now >= at + linger => return Ok(()),
                 Some(_) => NOTICE,
                 None if now >= self.heard + SILENCE || now >= self.began + most => return Ok(()),
                 None => NOTICE.min(alive.saturating_duration_since(now)),
@@ -295,6 +308,11 @@ impl<'a> Session<'a> {
             self.tell_result();
         }
         Ok(())
+    }
+
+    /// Whether the sender found before it sent anything that it cannot.
+    fn is_called_off(&self) -> bool {
+        self.is_over && self.told.is_none() && self.result.is_none() && self.tracker.sent() == 0
     }
 
     fn say(&self, message: &Message) {
@@ -342,7 +360,7 @@ impl<'a> Session<'a> {
                     }
                     None => {}
                 },
-                Message::Bye => self.is_over = self.result.is_some(),
+                Message::Bye => self.is_over = true,
                 _ => {}
             }
         }
@@ -424,6 +442,7 @@ impl<'a> Session<'a> {
             after_median,
             after_high,
             after_most,
+            highest: self.tracker.sent(),
             interrupted: 0,
         }
     }

@@ -88,7 +88,7 @@ pub(super) enum Message {
     Finish(Sent),
     /// This arrived.
     Result(Arrived),
-    /// Thanks.
+    /// That was all.
     Bye,
 }
 
@@ -223,6 +223,8 @@ words! {
         after_median,
         after_high,
         after_most,
+        /// Datagrams of which is known here that they were sent: up to the highest number.
+        highest,
         /// 1 if it was ended early here.
         interrupted,
     }
@@ -426,12 +428,16 @@ mod tests {
             }
             let longer = [&bytes[..], &[0]].concat();
             assert_eq!(Message::parse(&longer), None, "{message:?} and a byte");
-            // Every byte of header and padding counts; those of numbers give other numbers.
-            for at in (0..8).chain((bytes.len() > HEADER).then_some(bytes.len() - 1)) {
+            // Every bit of the header counts, and padding is 0.
+            for bit in 0..64 {
                 let mut other = bytes.clone();
-                other[at] ^= 0x80;
-                let parsed = Message::parse(&other).map(|(_, parsed)| parsed);
-                assert_ne!(parsed.as_ref(), Some(&message).filter(|_| at < 8), "{message:?} at {at}");
+                other[bit / 8] ^= 1 << (bit % 8);
+                assert_ne!(Message::parse(&other), Some((77, message.clone())), "{message:?}, bit {bit}");
+            }
+            if bytes.len() == REQUEST {
+                let mut other = bytes.clone();
+                other[REQUEST - 1] = 1;
+                assert_eq!(Message::parse(&other), None, "{message:?}");
             }
             assert!(Data::parse(&bytes).is_none());
         }

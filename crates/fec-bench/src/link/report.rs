@@ -3,7 +3,7 @@
 use super::message::{Arrived, Sent, UNKNOWN};
 use crate::grid::terminal_table;
 use crate::report::SCHEMA_VERSION;
-use crate::table::{FigureTable, figure, key};
+use crate::table::{Cell, FigureTable, figure, key};
 use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -127,7 +127,7 @@ impl LinkReport {
         arrived: &Arrived,
         mbps_limit: Option<f64>,
     ) -> LinkReport {
-        let count = sent.map_or(arrived.received, |sent| sent.sent).max(arrived.received);
+        let count = sent.map_or(arrived.highest, |sent| sent.sent).max(arrived.received);
         let lost = count - arrived.received;
         let has_recovery = sent.is_some_and(|sent| sent.window > 0);
         let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
@@ -144,7 +144,8 @@ impl LinkReport {
             command: "bench",
             preset: "link",
             role,
-            peer: peer.to_string(),
+            // An IPv4 address as it is, also where the socket is for both.
+            peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string(),
             complete: sent.is_some(),
             interrupted: arrived.interrupted == 1 || sent.is_some_and(|sent| sent.interrupted == 1),
             seconds: sent.map_or(arrived.time, |sent| sent.time) as f64 / 1e9,
@@ -242,7 +243,7 @@ impl LinkReport {
             let per_cent = (share && self.sent > 0).then(|| count as f64 * 100.0 / self.sent as f64);
             table.row([
                 ("datagrams", name.into()),
-                ("count", (count as usize).into()),
+                ("count", Cell::Whole(count)),
                 ("per_cent", per_cent.into()),
                 ("remark", remark.into()),
             ]);
@@ -285,7 +286,7 @@ impl LinkReport {
             table.row([
                 ("payloads", name.into()),
                 ("goodput_mbps", goodput.into()),
-                ("lost", lost.map(|lost| lost as usize).into()),
+                ("lost", lost.map(Cell::Whole).into()),
                 ("per_cent", share.map(|(lost, of)| lost as f64 * 100.0 / of as f64).into()),
                 ("delay_median_ms", delays.map(|delays| delays.median).into()),
                 ("delay_p99_ms", delays.map(|delays| delays.p99).into()),

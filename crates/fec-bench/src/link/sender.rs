@@ -96,8 +96,9 @@ pub fn run(
     };
     let mut talk = meet(to, options, window_bytes)?;
     watcher.begun(talk.peer);
-    let largest = probe::largest(&mut talk)?;
-    let payload = fitting(usual, options, largest)?;
+    let largest = probe::largest(&mut talk);
+    let fits = largest.and_then(|largest| Ok((largest, fitting(usual, options, largest)?)));
+    let (largest, payload) = fits.inspect_err(|_| talk.bye())?;
     let encoder = options.recovery.map(|recovery| stream(recovery, payload, settings));
     let encoder = encoder.map(|stream| Encoder::new(&stream, settings.backend)).transpose()?;
     let interval = options.mbps.map(|mbps| Duration::from_secs_f64(f64::from(payload) * 8e-6 / mbps));
@@ -131,7 +132,10 @@ fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)
     let peer = talk.peer;
     match stop {
         Some(Stop::Failed(e)) => return Err(e),
-        Some(Stop::Ended(arrived)) => return Ok((peer, *arrived)),
+        Some(Stop::Ended(arrived)) => {
+            talk.bye();
+            return Ok((peer, *arrived));
+        }
         Some(Stop::Interrupted) | None => {}
     }
     let answer = |message: &Message| match message {
@@ -142,10 +146,7 @@ fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)
         LinkError::NoAnswer { .. } | LinkError::NobodyListens(_) => LinkError::Silent(peer),
         other => other,
     })?;
-    // That one of them comes is a courtesy: the listener ends without as well.
-    for _ in 0..3 {
-        let _ = talk.say(&Message::Bye);
-    }
+    talk.bye();
     Ok((peer, arrived))
 }
 

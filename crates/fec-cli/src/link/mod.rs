@@ -121,7 +121,10 @@ impl Teller {
         match self.mode {
             Mode::Json => say_json(&PlaceLine { event, action: "bench", address: address.to_string() }),
             _ if self.is_quiet => {}
-            _ => say(&format!("{words} {address}")),
+            _ => {
+                let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+                say(&format!("{words} {address}"));
+            }
         }
     }
 }
