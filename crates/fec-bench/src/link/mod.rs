@@ -29,7 +29,7 @@
 //!
 //! # Datagrams
 //!
-//! Numbers are little-endian. [`message`] has the fields of each type.
+//! Numbers are little-endian; `message.rs` has the fields of each type.
 //!
 //! | at | bytes | |
 //! |---:|---:|---|

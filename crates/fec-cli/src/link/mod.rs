@@ -5,6 +5,7 @@ pub(crate) mod args;
 use crate::failure::{Exit, Failure, Result, say};
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
+use crate::stream::help::of_settings;
 use args::Link;
 use fec_bench::link::{LinkError, LinkReport, LinkWatcher, Listener, SoFar, run as test};
 use serde::Serialize;
@@ -51,12 +52,22 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
 
 /// An error in the words of the command line.
 fn failure(error: LinkError) -> Failure {
-    let help = match &error {
-        LinkError::NotOneMachine(_) => "name the machine on which fec bench link --listen runs",
+    let exit = error.class().map_or(Exit::Interrupted, Exit::from);
+    let help = help(&error);
+    match error {
+        LinkError::Library(error) => error.into(),
+        error => Failure { help, ..Failure::new(exit, format!("bench link: {error}")) },
+    }
+}
+
+/// The line that helps.
+fn help(error: &LinkError) -> Option<String> {
+    let fixed = match error {
         LinkError::TooLong { most: Some(most), .. } => {
-            return Failure::new(Exit::Io, format!("bench link: {error}"))
-                .help(format!("choose a --packet of at most {most} bytes, or auto"));
+            return Some(format!("choose a --packet of at most {most} bytes, or auto"));
         }
+        LinkError::Settings(cause) => of_settings(cause),
+        LinkError::NotOneMachine(_) => "name the machine on which fec bench link --listen runs",
         LinkError::NobodyListens(_) => {
             "start fec bench link --listen there first; with --wait-ms it is waited for"
         }
@@ -70,16 +81,9 @@ fn failure(error: LinkError) -> Failure {
         LinkError::Busy(_) => "try again when it has ended",
         LinkError::Window { .. } => "choose a smaller --window, or listen with more --max-memory",
         LinkError::Version { .. } => "use the same fec on both machines",
-        LinkError::Settings(_) => "choose another --packet, --window or --rate",
-        LinkError::Library(_) => "",
-        _ => "",
+        _ => return None,
     };
-    let exit = error.class().map_or(Exit::Interrupted, Exit::from);
-    let failure = match error {
-        LinkError::Library(error) => return error.into(),
-        error => Failure::new(exit, format!("bench link: {error}")),
-    };
-    if help.is_empty() { failure } else { failure.help(help) }
+    Some(fixed.to_owned())
 }
 
 /// Tells what happens meanwhile, on standard error.
