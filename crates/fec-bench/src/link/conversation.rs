@@ -34,9 +34,9 @@ impl Conversation {
     pub(super) fn open(to: &Address, nonce: u64, is_patient: bool) -> Result<Conversation> {
         let peer = to.destination()?;
         check_one_machine(peer)?;
-        let fail = |cause: io::Error| match cause.kind() {
+        let fail = |cause: io::Error| match cause.raw_os_error() {
             // Of a broadcast address, which the system alone can tell from others.
-            io::ErrorKind::PermissionDenied => LinkError::NotOneMachine(peer),
+            Some(libc::EACCES) => LinkError::NotOneMachine(peer),
             _ => LinkError::Network { address: peer, cause },
         };
         let any: IpAddr = match peer {
@@ -123,16 +123,17 @@ impl Conversation {
         }
     }
 
-    /// Asks until the answer comes, at most for `limit`.
+    /// Asks until the answer comes, at most for `limit`, and no longer than anything at all is heard: not for `silence`.
     pub(super) fn ask<T>(
         &mut self,
         question: &Message,
         limit: Duration,
+        silence: Duration,
         mut answer: impl FnMut(&Message) -> Option<T>,
     ) -> Result<T> {
         let began = Instant::now();
-        let mut is_first = true;
-        while began.elapsed() < limit {
+        let (mut is_first, mut heard) = (true, began);
+        while began.elapsed() < limit && heard.elapsed() < silence {
             if fecfile::interrupt::interrupted() && !matches!(question, Message::Finish(_)) {
                 return Err(LinkError::Interrupted);
             }
@@ -142,6 +143,7 @@ impl Conversation {
             while let Some(left) = again.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
             {
                 for message in self.hear(left)? {
+                    heard = Instant::now();
                     if let Message::Refused(reason) = message {
                         return Err(self.refusal(reason));
                     }

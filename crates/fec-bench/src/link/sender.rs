@@ -6,7 +6,7 @@ use super::line::{Line, Stop};
 use super::message::{Arrived, Content, DATA_HEADER, Message, Sent, Wish, stamp};
 use super::probe;
 use super::report::{LinkReport, Role};
-use super::terms::{Result, filler, nanoseconds, on_cores};
+use super::terms::{Result, SILENCE, filler, nanoseconds, on_cores};
 use super::watcher::LinkWatcher;
 use fec_core::format::packet::{MIN_PAYLOAD, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::window::{Encoder, Profile, Ratio, SettingsError, StreamSettings};
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How long an answer is waited for if nothing else is said.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long the result is waited for.
-const RESULT: Duration = Duration::from_secs(20);
+/// How long the result is waited for, of a listener that is heard but has not looked at all of it.
+const RESULT: Duration = Duration::from_secs(60);
 /// How long the end of a test that was interrupted takes at most.
 const SHORT_END: Duration = Duration::from_secs(1);
 
@@ -142,7 +142,7 @@ fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)
         Message::Result(arrived) => Some(*arrived),
         _ => None,
     };
-    let arrived = talk.ask(&Message::Finish(*sent), RESULT, answer).map_err(|e| match e {
+    let arrived = talk.ask(&Message::Finish(*sent), RESULT, SILENCE, answer).map_err(|e| match e {
         LinkError::NoAnswer { .. } | LinkError::NobodyListens(_) => LinkError::Silent(peer),
         other => other,
     })?;
@@ -155,14 +155,14 @@ fn meet(to: &Address, options: &LinkOptions, window_bytes: u64) -> Result<Conver
     let nonce = RandomState::new().hash_one(std::process::id());
     let mut talk = Conversation::open(to, nonce, options.wait.is_some())?;
     let wait = options.wait.unwrap_or(ANSWER);
-    let cookie = talk.ask(&Message::Hello, wait, |message| match message {
+    let cookie = talk.ask(&Message::Hello, wait, wait, |message| match message {
         Message::Cookie(cookie) => Some(*cookie),
         _ => None,
     })?;
     let milliseconds = options.time.as_millis() as u64;
     let wish = Message::Open(Wish { nonce, milliseconds, window_bytes });
     talk.has_met(cookie);
-    talk.ask(&wish, ANSWER, |message| (*message == Message::Opened).then_some(()))?;
+    talk.ask(&wish, ANSWER, ANSWER, |message| (*message == Message::Opened).then_some(()))?;
     Ok(talk)
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// What `bench link` takes.
 #[derive(Debug, Args)]
 pub(crate) struct Link {
-    /// The machine to test the link to, on which `fec bench link --listen` runs: HOST, HOST:PORT or [IPV6]:PORT
+    /// The machine to test the link to, on which `fec bench link --listen` runs: `HOST`, `HOST:PORT` or `[IPV6]:PORT`
     /// [default port: 5205]
     #[arg(value_name = "HOST", value_parser = host, required_unless_present = "listen", conflicts_with = "listen")]
     pub(super) host: Option<Address>,

@@ -613,4 +613,26 @@ mod tests {
             assert_eq!(receiver.drops().count(), Some(0));
         }
     }
+
+    /// Who measures a way answers from the address that it was asked at.
+    #[test]
+    fn an_answer_goes_back_the_way_that_the_question_came() {
+        for (place, asked_at) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "127.0.0.2"), ("[::]:0", "::1")] {
+            let receiver = PacketReceiver::new(UdpSocket::bind(place).unwrap()).unwrap();
+            let port = receiver.local_addr().unwrap().port();
+            let asked_at = SocketAddr::new(asked_at.parse().unwrap(), port);
+            let asker = UdpSocket::bind(any(asked_at.is_ipv4(), 0)).unwrap();
+            // Connected: an answer from elsewhere would not be let in.
+            asker.connect(asked_at).unwrap();
+            asker.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            asker.send(b"question").unwrap();
+            let mut chunk = Chunk::default();
+            receiver.receive(&mut chunk, Duration::from_secs(5)).unwrap();
+            let (arrival, bytes) = chunk.datagrams().next().expect("it came");
+            assert_eq!((bytes, arrival.from.port()), (&b"question"[..], asker.local_addr().unwrap().port()));
+            receiver.answer(arrival, b"answer").unwrap();
+            let mut buffer = [0; 16];
+            assert_eq!(asker.recv(&mut buffer).unwrap(), 6, "{place} {asked_at}");
+        }
+    }
 }
