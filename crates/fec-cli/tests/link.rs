@@ -236,6 +236,44 @@ fn strangers_do_no_harm_and_gain_nothing() {
     assert!(gained < 0, "{gained}");
 }
 
+/// A listener that lies as it likes: the sender ends in time, and prints what it was told.
+#[test]
+fn a_listener_that_lies_is_believed_and_nothing_worse() {
+    let arena = Arena::new();
+    let liar = UdpSocket::bind("127.0.0.1:0").unwrap();
+    liar.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let to = liar.local_addr().unwrap().to_string();
+    let words = ["bench", "link", &to, "-t", "0.5", "--mbps", "10", "--packet", "300", "--json", "-q"];
+    let sender = arena.spawn(words);
+    let mut random = Random::new(11);
+    let mut buffer = [0; 65_536];
+    while let Ok((len, from)) = liar.recv_from(&mut buffer) {
+        let answer = |kind: u8, words: &[u64]| {
+            let mut bytes = buffer[..5].to_vec();
+            bytes.extend([kind, 0, 0]);
+            bytes.extend_from_slice(&buffer[8..16]);
+            words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+            liar.send_to(&bytes, from).unwrap();
+        };
+        let mut wild = || [0, 1, random.next() >> 32, random.next(), u64::MAX][random.below(5)];
+        match buffer[5] {
+            16 => answer(17, &[7]),
+            18 => answer(19, &[]),
+            21 => {
+                answer(22, &[wild()]);
+                answer(22, &[len as u64]);
+            }
+            24 => answer(25, &[(); 22].map(|()| wild())),
+            26 => break,
+            _ => answer(23, &[(); 4].map(|()| wild())),
+        }
+    }
+    let output = finish(sender, b"", Duration::from_secs(20)).expect("it ends in time");
+    assert!(matches!(code(&output), 0 | 5), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+    assert_eq!(json(&output)["role"], "sender");
+}
+
 /// Another sender is told that the listener is busy.
 #[test]
 fn one_test_at_a_time() {
