@@ -20,7 +20,7 @@ pub(crate) struct Link {
     #[arg(short, long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "", value_parser = link_address)]
     pub(super) listen: Option<Address>,
     /// With --listen: wait for the next test after each
-    #[arg(long, requires = "listen")]
+    #[arg(long, requires = "listen", conflicts_with = "host")]
     pub(super) keep: bool,
     /// Wait at most so long for a test, or for somebody to listen [default: 600000 for a test; 5000 for an answer, and not
     /// at all where the other machine says that nobody listens]
