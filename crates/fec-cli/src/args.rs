@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Help, completions and the manual page come from here.
 
+use crate::link::args::Link;
 use crate::progress::Mode;
 use crate::stream;
 use crate::stream::args::Kind;
@@ -378,7 +379,10 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) other: Option<OtherBench>,
     /// What to measure
     #[arg(value_enum, default_value_t = Preset::Reference, value_name = "PRESET")]
     pub(crate) preset: Preset,
@@ -435,6 +439,13 @@ pub(crate) struct Bench {
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts
     #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
     pub(crate) gates: bool,
+}
+
+/// What is measured with options of its own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OtherBench {
+    /// Test the link to another machine: what arrives of what is sent, how late, and what recovery makes of it
+    Link(Link),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

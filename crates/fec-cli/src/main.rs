@@ -13,6 +13,7 @@ mod encode;
 mod failure;
 mod inputs;
 mod keygen;
+mod link;
 mod manual;
 mod progress;
 mod repair;

@@ -303,9 +303,9 @@ pub(crate) enum Stats {
 
 /// Payload bytes of a packet; `None`: what passes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet(pub(super) Option<u16>);
+pub(crate) struct Packet(pub(crate) Option<u16>);
 
-fn packet(text: &str) -> Result<Packet, String> {
+pub(crate) fn packet(text: &str) -> Result<Packet, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Packet(None)),
         (_, Ok(bytes)) => Ok(Packet(Some(bytes))),
@@ -314,7 +314,7 @@ fn packet(text: &str) -> Result<Packet, String> {
 }
 
 /// `1/6`: one repair packet for six source packets.
-fn ratio(text: &str) -> Result<Ratio, String> {
+pub(crate) fn ratio(text: &str) -> Result<Ratio, String> {
     let parsed = text.split_once('/').and_then(|(repair, source)| {
         let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
         Ratio::new(number(repair)?, number(source)?)
@@ -329,7 +329,7 @@ fn stream_id(text: &str) -> Result<u64, String> {
     id.ok_or_else(|| "a stream's number has 1 to 16 hexadecimal digits".to_owned())
 }
 
-fn rate_limit(text: &str) -> Result<f64, String> {
+pub(crate) fn rate_limit(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
     rate.filter(|r| RATES.contains(r))
         .ok_or_else(|| "a rate is a number from 0.001 to 1000000, in million bits a second".to_owned())

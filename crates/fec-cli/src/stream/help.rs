@@ -59,7 +59,8 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
     Some(fixed.to_owned())
 }
 
-fn of_settings(cause: &SettingsError) -> &'static str {
+/// The line that helps with settings that no stream can have.
+pub(crate) fn of_settings(cause: &SettingsError) -> &'static str {
     match cause {
         SettingsError::Memory { .. } => {
             "choose a smaller --window or --packet, or allow more with --max-memory"

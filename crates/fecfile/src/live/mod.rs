@@ -42,7 +42,7 @@ pub mod impair;
 pub mod key;
 pub mod loss;
 pub mod output;
-mod pace;
+pub mod pace;
 pub mod paths;
 pub mod quality;
 mod reader_thread;
