@@ -13,6 +13,8 @@ import signal
 import subprocess
 import time
 
+from router import die_with_parent
+
 PACKET = 1174                                       # what `--packet auto` is in a network
 PORT = 5000
 PAD = bytes(33 + i * 7 % 90 for i in range(1500))
@@ -156,9 +158,10 @@ class Receiver:
     def report(self):
         return last_json(self.said()) or {}
 
-    def silence(self, start=0.0, end=float("inf")):
-        """The longest time without output, from the first on, in a span of time."""
-        times = [now for now, _ in self.marks if start <= now <= end]
+    def silence(self, sender):
+        """The longest time without output, from the first on until there is no more input."""
+        end = sender.times[-1] if sender.times else 0
+        times = [*(now for now, _ in self.marks if now < end), end]
         return max((b - a for a, b in zip(times, times[1:])), default=0.0)
 
 
@@ -202,7 +205,7 @@ class Run:
 
     def start(self, command, owner, **streams):
         opened = {name: open(to, "wb") for name, to in streams.items() if isinstance(to, str)}
-        process = subprocess.Popen(list(map(str, command)), **{**streams, **opened})
+        process = subprocess.Popen(list(map(str, command)), preexec_fn=die_with_parent, **{**streams, **opened})
         for file in opened.values():
             file.close()
         handle = os.pidfd_open(process.pid)

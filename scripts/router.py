@@ -46,8 +46,8 @@ class Way:
     outages: tuple = ()                             # (start, seconds), from the first UDP packet on
 
 
-def die_with_parent():
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(how=signal.SIGKILL):
+    LIBC.prctl(PR_SET_PDEATHSIG, how)
 
 
 def ip(*args):
@@ -139,11 +139,12 @@ class Lab:
 
 
 def remove_left(prefix):
-    """Namespaces that begin so."""
+    """Namespaces of Labs that are no more: PREFIX and the number of a process that is gone, or is this one."""
     done = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True)
-    for line in done.stdout.splitlines():
-        if line.startswith(prefix):
-            subprocess.run(["ip", "netns", "del", line.split()[0]], stderr=subprocess.DEVNULL)
+    for name in (line.split()[0] for line in done.stdout.splitlines() if line.startswith(prefix)):
+        owner = name[len(prefix):].split("-")[0]
+        if owner == str(os.getpid()) or not os.path.exists("/proc/" + owner):
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
 
 
 def why_not(lab):
