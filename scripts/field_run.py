@@ -40,16 +40,17 @@ def percentile(values, share):
 
 
 class Sender:
-    """`fec encode --stream` that is fed. mbps 0: as fast as it takes it."""
+    """`fec encode --stream` that is fed. mbps 0: as fast as it takes it. data: that, in place of lines. to: a socket in place of its standard input."""
 
-    def __init__(self, run, command, tag=b"A", mbps=4.0, seconds=6.0, size=PACKET, end="eof", data=None):
+    def __init__(self, run, command, tag=b"A", mbps=4.0, seconds=6.0, size=PACKET, end="eof", data=None, to=None):
         self.run, self.tag, self.size, self.end, self.data = run, tag, size, end, data
         self.interval = size * 8 / (mbps * 1e6) if mbps else 0
         self.count = -(-len(data) // size) if data else int(seconds / self.interval) if mbps else int(seconds)
         self.sent, self.times, self.code, self.ended = 0, [], None, None
         self.out, self.err = run.file(), run.file()
-        self.process = run.start(command, self, stdin=subprocess.PIPE, stdout=self.out, stderr=self.err)
-        os.set_blocking(self.process.stdin.fileno(), False)
+        self.process = run.start(command, self, stdin=subprocess.DEVNULL if to else subprocess.PIPE, stdout=self.out, stderr=self.err)
+        self.pipe_in = to or self.process.stdin
+        os.set_blocking(self.pipe_in.fileno(), False)
         self.first = time.monotonic()
         run.at(self.first, self.feed)
 
@@ -57,7 +58,7 @@ class Sender:
         return self.data[self.sent * self.size:][:self.size] if self.data else make_line(self.tag, self.sent, self.size)
 
     def feed(self):
-        now, pipe = time.monotonic(), self.process.stdin
+        now, pipe = time.monotonic(), self.pipe_in
         try:
             while self.sent < self.count and self.first + self.sent * self.interval <= now:
                 if os.write(pipe.fileno(), self.piece()) < 1:
@@ -76,7 +77,7 @@ class Sender:
     def finish(self):
         self.ended = self.ended or time.monotonic()
         if self.end == "eof":
-            self.process.stdin.close()
+            self.pipe_in.close()
         elif self.process.poll() is None:
             self.process.send_signal(self.end)
 
@@ -95,13 +96,13 @@ class Sender:
 
 
 class Receiver:
-    """`fec decode` of a network, and what came out of it."""
+    """`fec decode` of a network, and what came out of it. of: a socket in place of its standard output."""
 
-    def __init__(self, run, command, raw=False):
+    def __init__(self, run, command, raw=False, of=None):
         self.run, self.raw, self.code, self.ended, self.paused = run, raw, None, None, False
         self.err = run.file()
-        self.process = run.start(command, self, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.err)
-        self.pipe = self.process.stdout
+        self.process = run.start(command, self, stdin=subprocess.DEVNULL, stdout=self.err + "out" if of else subprocess.PIPE, stderr=self.err)
+        self.pipe = of or self.process.stdout
         self.rest, self.bytes, self.wrong = b"", 0, 0
         self.got, self.order, self.delays, self.marks, self.high = {}, 0, [], [], 0
         run.watch(self.pipe, self.read)

@@ -204,7 +204,7 @@ class Direction:
     def __init__(self, way, seed, attack=None):
         self.way, self.attack, self.random = way, attack, random.Random(seed)
         self.is_bad, self.free, self.first = False, 0.0, None
-        self.counts = dict.fromkeys("packets lost corrupted doubled queue outage forged".split(), 0)
+        self.counts = dict.fromkeys("packets bytes lost corrupted doubled queue outage forged".split(), 0)
 
     def is_lost(self):
         if self.way.bursts:
@@ -228,6 +228,7 @@ class Direction:
         if at is None or at >= len(packet):
             return [(now + way.delay, packet)]
         self.counts["packets"] += 1
+        self.counts["bytes"] += len(packet)
         self.first = self.first or now
         forged = self.attack.see(packet[at:]) if self.attack else ()
         self.counts["forged"] += len(forged)

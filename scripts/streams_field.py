@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Live streams over bad networks: real `fec encode` and `fec decode` in network namespaces, and a seeded router between them.
 
-    streams_field.py --fec BIN [--only NAME,...] [--quick] [--seed N] [--jobs J] [--key-file FILE] [--keep DIR] [--list]
+    streams_field.py --fec BIN [--only NAME,...] [--quick] [--seed N] [--jobs J] [--key-file FILE] [--keep DIR] [--list] [--rivals]
 
 Senders are fed with numbered, timed lines. In each scenario every line has to come out as it went in, or its packet has to be among those
 that the receiver names as lost, and no other; exit codes are as README.md says; attackers change nothing unnoticed (with --key-file, which
@@ -9,7 +9,8 @@ both ends then get: nothing at all); memory stays bounded. NAME is a scenario (-
 
 The full form (about 20 minutes) also holds times to their bounds: the silence after an outage, after joining late, and the end after a signal;
 a scenario that only was too slow is tried again, twice. With --quick (about two minutes) it runs a part of them, shorter, at low rates and
-several at a time, and holds no times. Prints a table. Exit code 1 if anything did not hold; 2 if namespaces or TUN devices cannot
+several at a time, and holds no times. --rivals measures other tools beside fec instead (field_rivals.py).
+Prints a table. Exit code 1 if anything did not hold; 2 if namespaces or TUN devices cannot
 be had here: it takes root and iproute2. ffmpeg is for the scenario `mpeg-ts`, which is left out without it.
 """
 import argparse
@@ -34,11 +35,16 @@ PREFIX = "fecfield"
 MEMORY = 200                                        # MiB that no receiver may need
 TRIES = 3
 SCENARIOS = {}
-COLUMNS = ("scenario", "what came", "exit", "delay p50 / p99 ms", "silence s", "end s", "MiB")
+COLUMNS = ("scenario", "what came", "exit", "delay p50 / p99 ms", "silence s", "end s", "MiB", "sent / payload")
 
 
 class Skipped(Exception):
     """The scenario needs what is not here."""
+
+
+class Anybody:
+    def exited(self, code):
+        self.code = code
 
 
 class Field:
@@ -69,6 +75,16 @@ class Field:
         outs = [x for url in ([urls] if isinstance(urls, str) else urls) for x in ("-o", url)]
         command = [self.options.fec, "encode", "--stream", "-", *outs, "--json", *options, *self.key]
         return Sender(self.run, self.lab.command("a", *command), **how)
+
+    def raw_receiver(self, command, **how):
+        return Receiver(self.run, self.lab.command("b", *command), **how)
+
+    def raw_sender(self, command, **how):
+        return Sender(self.run, self.lab.command("a", *command), **how)
+
+    def start(self, command):
+        """Another process at the sender's place, of which nothing is expected."""
+        return self.run.start(self.lab.command("a", *command), Anybody(), stdin=subprocess.DEVNULL, stdout=self.run.file(), stderr=self.run.file())
 
     def wait(self, *those, seconds=20):
         last = max([x.first + x.count * x.interval for x in those if isinstance(x, Sender)], default=time.monotonic())
@@ -193,7 +209,7 @@ def restart_receiver(field):
 @scenario("restart-sender-same-id", "the same, under the same number", how=signal.SIGKILL, options=("--stream-id", "77"))
 def restart_sender(field, how, options=()):
     field.network()
-    receiver = field.receiver("udp://:5000", *(() if options else ("--follow", "--wait-ms", 2000)), "--idle-ms", 3000)
+    receiver = field.receiver("udp://:5000", *(() if options else ("--follow", "--wait-ms", 4000)), "--idle-ms", 5000)
     field.watch_memory(receiver)
     mbps, seconds = field.pick((4, 10)), field.pick((3, 8))
     first = field.sender("udp://10.77.0.2:5000", *options, tag=b"A", mbps=mbps, seconds=99)
@@ -213,7 +229,7 @@ def restart_sender(field, how, options=()):
         field.wrong += wrong
         field.hold(came == "exact", "of the second sender: " + came)
         is_clean = how == signal.SIGINT
-        field.hold(len(got) >= first.sent - (0 if is_clean else 80), "%d of %d lines of the first sender came" % (len(got), first.sent))
+        field.hold(len(got) >= first.sent - (0 if is_clean else 200), "%d of %d lines of the first sender came" % (len(got), first.sent))
         field.hold(receiver.code == (0 if is_clean else 3), "exit code %s of the receiver: %s" % (receiver.code, receiver.said()[-300:]))
     field.tell("both " + came if not options else came, receiver, second)
     field.row["end s"] = ""
@@ -334,7 +350,7 @@ def forge(field, attack, packets=(0, 0), mbps=(3, 6), seconds=(6, 8)):
     made = stream_attacks.ATTACKS[attack](field.options.seed, field.pick(packets), example=recorded(field, b"x" * 3000)[0])
     made.record = recorded(field, os.urandom(1_000_000)) if attack == "old-stream" else getattr(made, "record", ())
     router = field.network(1, [Way(loss=0.02)], attack=made)
-    receiver = field.receiver("udp://:5000", "--idle-ms", 3000)
+    receiver = field.receiver("udp://:5000", "--idle-ms", 5000)
     field.watch_memory(receiver)
     with field.lab.inside("a"):
         place = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -414,7 +430,10 @@ def mpeg_ts(field):
 
 def run_one(options):
     """One scenario, in a process of its own; prints what it found as JSON."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    def end(*_):                                    # once: it comes from each thread of a parent that is killed
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(1)
+    signal.signal(signal.SIGTERM, end)
     die_with_parent(signal.SIGTERM)
     _, _, function, fixed = SCENARIOS[options.one]
     lab = Lab(options.prefix)
@@ -495,10 +514,15 @@ def main():
     parser.add_argument("--jobs", type=int, default=0, help="scenarios at a time (1; with --quick 4)")
     parser.add_argument("--key-file")
     parser.add_argument("--keep", help="a folder for what the commands said")
+    parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--prefix", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rivals:
+        import field_rivals
+        SCENARIOS.clear()
+        field_rivals.register(scenario)
     if options.list:
         for name, (what, quick, _, _) in SCENARIOS.items():
             print("%-24s %s%s" % (name, what, "" if quick else "  (not with --quick)"))
@@ -516,7 +540,8 @@ def main():
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     campaign, start, failed, left_out = Campaign(options), time.monotonic(), [], []
-    print("| %s |\n|%s" % (" | ".join(COLUMNS), "---|" * len(COLUMNS)), flush=True)
+    columns = [column for column in COLUMNS if (column == "sent / payload") <= options.rivals and (column not in ("exit", "end s", "MiB")) >= options.rivals]
+    print("| %s |\n|%s" % (" | ".join(columns), "---|" * len(columns)), flush=True)
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs or (4 if options.quick else 1))
     try:
         waiting = [(name, pool.submit(campaign.scenario, name, i)) for i, name in enumerate(names, 1)]
@@ -526,7 +551,7 @@ def main():
                 left_out.append("%s: left out, %s" % (name, found["skipped"]))
                 continue
             row = {"scenario": "%s: %s" % (name, SCENARIOS[name][0]), **found["row"]}
-            print("| %s |" % " | ".join(str(row.get(column, "")) for column in COLUMNS), flush=True)
+            print("| %s |" % " | ".join(str(row.get(column, "")) for column in columns), flush=True)
             failed += ["%s: %s" % (name, words) for words in found["wrong"] + found["slow"]]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
