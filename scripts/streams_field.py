@@ -168,6 +168,8 @@ for arguments in (
         ("rate-limit", "more than the way carries", False, dict(there=Way(mbps=20), mbps=0, seconds=50_000, encode=("--mbps", 50), want="named")),
         ("rate-limit-slow", "10 Mb/s into 4, a queue of 64 kB", True, dict(there=Way(mbps=4), mbps=0, seconds=4_000, encode=("--mbps", 10), want="named")),
         ("outage-0.5", "an outage that is mended", False, dict(there=Way(outages=((4, 0.5),)), mbps=10, seconds=15)),
+        ("outage-0.8", "an outage as long as can just be mended", False, dict(there=Way(outages=((4, 0.78),)), mbps=10, seconds=20, want="named")),
+        ("outage-1", "a slightly longer one", False, dict(there=Way(outages=((4, 1),)), mbps=10, seconds=20, want="named")),
         ("outage-0.5-deadline", "the same, --deadline-ms 500", True, dict(there=Way(outages=((3, 0.5),)), mbps=(4, 10), decode=("--deadline-ms", 500), want="named", silence=1)),
         ("outage-2", "2 s away", True, dict(there=Way(outages=((2, 2),)), mbps=(6, 10), seconds=(8, 20), want="named", silence=1)),
         ("outage-2-loss", "2 s away, 2 % lost, 50 ms", False, dict(there=Way(outages=((4, 2),), loss=0.02, delay=0.05), mbps=10, want="named", silence=1)),
