@@ -5,8 +5,8 @@ sent before the stream begins, `see(packet)` what follows a packet. Nothing here
 authenticated stream has the fields of that stream, and a tag that is random, or another packet's.
 
 `holds` says what has to be true of a receiver without a key: "whole": everything came out, exit code 0; "told": the same, or exit
-code 3, whatever came out; "first": a receiver without a key takes the first stream that comes, and it is the attacker's. With a key
-all are "whole".
+code 3, whatever came out; "first": a receiver takes the first stream that comes, and it is the attacker's. With a key all are "whole", but
+for `with_key`.
 """
 import random
 import struct
@@ -64,7 +64,7 @@ def summed(packet):
 
 class Attack:
     """Nothing. `after` source packets were seen before an attack that happens once happens."""
-    holds, after = "whole", 500
+    holds, with_key, after = "whole", "whole", 500
 
     def __init__(self, seed, packets=0, example=None):
         self.draw, self.packets, self.example = random.Random(seed), packets, example
@@ -188,6 +188,15 @@ class OldStream(Attack):
         return self.record[self.seen - 300:self.seen - 299] if self.seen >= 300 else []
 
 
+class OldStreamFirst(Attack):
+    """A recorded stream with its end, before this one. It is as good as ever under the same key: nothing in it tells when it was made."""
+    holds = with_key = "first"
+    record = ()
+
+    def opening(self):
+        return self.record
+
+
 class Storm(Attack):
     """`packets` packets, forged, replayed, mixed and truncated, a few after each packet of the stream."""
     holds, rate = "told", 3
@@ -264,5 +273,6 @@ class Storm(Attack):
 
 ATTACKS = {
     "another-id-first": AnotherIdFirst, "future-sources": FutureSources, "end-ahead": EndAhead, "ends-ahead": EndsAhead, "end-in-the-past": EndInThePast,
-    "end-here": EndHere, "far-sources": FarSources, "far-mark": FarMark, "random-rows": RandomRows, "replay": Replay, "old-stream": OldStream, "storm": Storm,
+    "end-here": EndHere, "far-sources": FarSources, "far-mark": FarMark, "random-rows": RandomRows, "replay": Replay, "old-stream": OldStream,
+    "old-stream-first": OldStreamFirst, "storm": Storm,
 }
