@@ -52,7 +52,7 @@ impl Owed {
         self.packets = self.packets.min(self.source()) + self.repair();
         let earned = self.earned(payload);
         if let Some(bytes) = &mut self.bytes {
-            *bytes += earned;
+            *bytes = bytes.saturating_add(earned);
         }
     }
 
