@@ -271,8 +271,17 @@ class Storm(Attack):
         return b"\x89fep\x01"[:self.draw.randint(0, 5)] + self.draw.randbytes(self.draw.randint(1, 1400))
 
 
+class Damage(Storm):
+    """The same without packets that have right checksums for what no sender said: nothing of it is believed by anybody."""
+    holds = "whole"
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.ways = [self.replayed, self.flipped, self.truncated, self.longer, self.mixed, self.of_another, self.noise]
+
+
 ATTACKS = {
     "another-id-first": AnotherIdFirst, "future-sources": FutureSources, "end-ahead": EndAhead, "ends-ahead": EndsAhead, "end-in-the-past": EndInThePast,
     "end-here": EndHere, "far-sources": FarSources, "far-mark": FarMark, "random-rows": RandomRows, "replay": Replay, "old-stream": OldStream,
-    "old-stream-first": OldStreamFirst, "storm": Storm,
+    "old-stream-first": OldStreamFirst, "storm": Storm, "damage": Damage,
 }

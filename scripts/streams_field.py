@@ -386,6 +386,7 @@ for title, what in (("another-id-first", "packets of another stream come first")
                     ("random-rows", "rows of random bytes"), ("replay", "everything again, later"), ("old-stream", "a recorded stream in between"), ("old-stream-first", "a recorded stream comes first")):
     scenario("forge-" + title, "attacker: " + what, attack=title)(forge)
 scenario("forge-storm", "attacker: forged, replayed, mixed, truncated", attack="storm", packets=(5_000, 100_000), mbps=(4, 5), seconds=(6, 60))(forge)
+scenario("forge-damage", "attacker: replayed, mixed, truncated, noise", attack="damage", packets=(3_000, 30_000), mbps=(4, 6), seconds=(5, 20))(forge)
 
 
 # ---------------------------------------------------------------- a film
