@@ -405,11 +405,12 @@ def decoder_errors(path):
     return len(done.stderr.splitlines())
 
 
-@scenario("mpeg-ts", "a film, 5 % lost and 50 ms both ways")
-def mpeg_ts(field):
+@scenario("mpeg-ts", "a film, 5 % lost both ways, round trip 50 ms", delay=0.025)
+@scenario("mpeg-ts-far", "the same, round trip 100 ms", False, delay=0.05)
+def mpeg_ts(field, delay):
     if not shutil.which("ffmpeg"):
         raise Skipped("there is no ffmpeg")
-    way, size = Way(loss=0.05, delay=0.05), 7 * 188
+    way, size = Way(loss=0.05, delay=delay), 7 * 188
     data = film(field.folder, field.pick((8, 30)))
     field.network(1, [way], [way])
     receiver = field.receiver(raw=True)
