@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from router import die_with_parent
+from router import as_child
 
 PACKET = 1174                                       # what `--packet auto` is in a network
 PORT = 5000
@@ -206,7 +206,7 @@ class Run:
 
     def start(self, command, owner, **streams):
         opened = {name: open(to, "wb") for name, to in streams.items() if isinstance(to, str)}
-        process = subprocess.Popen(list(map(str, command)), preexec_fn=die_with_parent, **{**streams, **opened})
+        process = subprocess.Popen(list(map(str, command)), preexec_fn=as_child, **{**streams, **opened})
         for file in opened.values():
             file.close()
         handle = os.pidfd_open(process.pid)

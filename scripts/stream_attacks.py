@@ -11,7 +11,7 @@ for `with_key`.
 import random
 import struct
 
-from oracle_stream import MARK, REPAIR, SOURCE, Params, header, mark_packet, source_packet
+from oracle_stream import REPAIR, SOURCE, Params, header, mark_packet, source_packet
 from oracle import crc32c
 
 HEADER, AUTHENTICATION, TAG = 36, 6, 16

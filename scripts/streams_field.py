@@ -517,7 +517,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=0, help="scenarios at a time (1; with --quick 4)")
+    parser.add_argument("--jobs", type=int, default=0, help="scenarios at a time (1; with --quick 6)")
     parser.add_argument("--key-file")
     parser.add_argument("--keep", help="a folder for what the commands said")
     parser.add_argument("--rivals", action="store_true")
@@ -548,7 +548,7 @@ def main():
     campaign, start, failed, left_out = Campaign(options), time.monotonic(), [], []
     columns = [column for column in COLUMNS if (column == "sent / payload") <= options.rivals and (column not in ("exit", "end s", "MiB")) >= options.rivals]
     print("| %s |\n|%s" % (" | ".join(columns), "---|" * len(columns)), flush=True)
-    pool = concurrent.futures.ThreadPoolExecutor(options.jobs or (4 if options.quick else 1))
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs or (6 if options.quick else 1))
     try:
         waiting = [(name, pool.submit(campaign.scenario, name, i)) for i, name in enumerate(names, 1)]
         for name, future in waiting:
