@@ -28,6 +28,8 @@ echo "cross-check of streams: seed $seed"
 # same A B WHAT
 same() { cmp "$1" "$2" || { echo "differs: $3" >&2; exit 1; }; }
 
+key=$scratch/key
+"$fec" keygen -q --stream -o "$key"
 checks=0
 for profile in bounded classic classic-blocks blocks; do
     for ((round = 0; round < rounds; round++)); do
@@ -47,6 +49,16 @@ for profile in bounded classic classic-blocks blocks; do
         same ours theirs "the streams: $what"
         python3 "$oracle" decode -o back ours 2> log
         same payload back "the other reads: $what"
+
+        # Sealed, by both ciphers.
+        python3 "$oracle" encode --key-file "$key" "${settings[@]}" -o theirs payload
+        "$fec" decode -q --key-file "$key" -f -o back theirs
+        same payload back "fec opens what the other sealed: $what"
+        for cipher in aes-256-gcm chacha20-poly1305; do
+            head -c 3000 payload | "$fec" encode -q --stream --key-file "$key" --cipher "$cipher" --profile "$profile" --packet 300 > sealed
+            python3 "$oracle" decode --key-file "$key" -o back sealed 2> log
+            head -c 3000 payload | cmp - back || { echo "the other does not open what fec sealed: $cipher, $what" >&2; exit 1; }
+        done
 
         # Losses that nearly all can be mended: both deliver the same packets.
         "$fec" encode -q --stream "${settings[@]}" --impair "random:0.0$((1 + RANDOM % 9)),reorder:4,dup:0.1,seed:$RANDOM" payload -f -o lossy

@@ -2,8 +2,8 @@
 """The second implementation of live streams, written from docs/FORMAT.md sections 13 to 16 alone ("§" refers to it).
 
     oracle_stream.py selftest
-    oracle_stream.py encode [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S] [--stream-id HEX] -o OUT FILE
-    oracle_stream.py decode -o OUT FILE        a framed byte stream; gaps are left out
+    oracle_stream.py encode [--key-file KEY] [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S] [--stream-id HEX] -o OUT FILE
+    oracle_stream.py decode [--key-file KEY] -o OUT FILE        a framed byte stream; gaps are left out
     oracle_stream.py verify FILE               recomputes every repair packet of a framed byte stream
     oracle_stream.py golden DIR                writes the test vectors (the same bytes on each run)
     oracle_stream.py check DIR                 reads them all again
@@ -12,6 +12,7 @@ Exit codes: 0 ok, 2 usage, 3 packets are missing, 4 I/O, 5 a packet is not what 
 """
 import argparse
 import hashlib
+import hmac
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import struct
 import sys
 from collections import namedtuple
 
+from oracle_aead import aes_256_gcm, chacha20_poly1305, selftest as test_aead
 from oracle import GF_EXP, GF_LOG, ceil_div, crc32c, evaluate, generate, mul_table, store
 
 MAGIC = bytes.fromhex("89666570")
@@ -55,12 +57,16 @@ def payload_sum(stream_id, seq, payload):
 
 
 def source_packet(p, seq, payload, **lie):
-    body = struct.pack("<H", len(payload)) + payload + struct.pack("<I", payload_sum(p.id, seq, payload))
+    body = short_symbol(p, seq, payload)
     return header(p, SOURCE, seq, body, **lie) + body
 
 
+def short_symbol(p, seq, payload):
+    return struct.pack("<IH", payload_sum(p.id, seq, payload), len(payload)) + payload
+
+
 def symbol_of(p, seq, payload):
-    return struct.pack("<H", len(payload)) + payload.ljust(p.P, b"\0") + struct.pack("<I", payload_sum(p.id, seq, payload))
+    return short_symbol(p, seq, payload).ljust(p.P + 6, b"\0")
 
 
 def repair_packet(p, row, **lie):
@@ -75,11 +81,9 @@ def mark_packet(p, sent, flags, **lie):
 
 def open_symbol(p, seq, symbol):
     """The payload of a symbol that was rebuilt, or None."""
-    size = struct.unpack_from("<H", symbol)[0]
-    if size > p.P or any(symbol[2 + size:2 + p.P]):
-        return None
-    payload = symbol[2:2 + size]
-    return payload if struct.unpack_from("<I", symbol, 2 + p.P)[0] == payload_sum(p.id, seq, payload) else None
+    value, size = struct.unpack_from("<IH", symbol)
+    payload = symbol[6:6 + size]
+    return payload if size <= p.P and not any(symbol[6 + size:]) and value == payload_sum(p.id, seq, payload) else None
 
 
 def parse(packet):
@@ -108,10 +112,10 @@ def parse(packet):
         raise Bad("invalid", "number")
     p = Params(profile, stream_id, W, P, D)
     if kind == SOURCE:
-        if len(body) < 6 or len(body) != struct.unpack_from("<H", body)[0] + 6:
+        if len(body) < 6 or len(body) != struct.unpack_from("<H", body, 4)[0] + 6:
             raise Bad("damaged", "length")
-        payload = body[2:-4]
-        if struct.unpack("<I", body[-4:])[0] != payload_sum(stream_id, number, payload):
+        payload = body[6:]
+        if struct.unpack_from("<I", body)[0] != payload_sum(stream_id, number, payload):
             raise Bad("damaged", "payload checksum")
         if len(payload) > P:
             raise Bad("invalid", "payload length")
@@ -123,7 +127,7 @@ def parse(packet):
         if flags > 1:
             raise Bad("invalid", "flags")
         return p, kind, number, flags
-    if len(body) != 16 + P + 6:
+    if not 16 + 6 <= len(body) <= 16 + 6 + P:
         raise Bad("damaged", "length")
     first, count, part = struct.unpack_from("<QII", body)
     if not 1 <= count <= W or first + count >= 1 << 63:
@@ -136,6 +140,47 @@ def parse(packet):
     if not fits:
         raise Bad("invalid", "row")
     return p, kind, number, Row(number, first, count, part, body[16:])
+
+
+# ---------------------------------------------------------------- §13.3 sealed packets
+
+CIPHERS = {1: aes_256_gcm, 2: chacha20_poly1305}
+
+
+def stream_key(key, authentication, stream_id):
+    """HKDF-SHA256 (RFC 5869): one block is enough."""
+    pseudorandom = hmac.new(b"fec live stream", key, hashlib.sha256).digest()
+    info = b"fec stream 1, sender to receivers" + struct.pack("<BQ", authentication, stream_id)
+    return hmac.new(pseudorandom, info + b"\1", hashlib.sha256).digest()
+
+
+def seal(key, authentication, packet, time, counter):
+    head = packet[:6] + bytes([authentication]) + packet[7:32] + struct.pack("<IQ", time, counter)
+    out, tag = CIPHERS[authentication](stream_key(key, authentication, struct.unpack_from("<Q", packet, 8)[0]), head[32:], head, packet[36:])
+    return head + out + tag
+
+
+def unseal(key, sealed, seen):
+    """The packet in a sealed one, or None; `seen` holds the streams and counters that came before."""
+    if sealed[:4] != MAGIC or len(sealed) < 60 or sealed[4] != 1 or sealed[5] > 2 or sealed[6] not in CIPHERS:
+        return None
+    head, body, tag = sealed[:44], sealed[44:-16], sealed[-16:]
+    stream_id, counter = struct.unpack_from("<Q", head, 8)[0], struct.unpack_from("<Q", head, 36)[0]
+    out, expected = CIPHERS[head[6]](stream_key(key, head[6], stream_id), head[32:], head, body, True)
+    if tag != expected or (stream_id, counter) in seen:
+        return None
+    seen.add((stream_id, counter))
+    plain = head[:6] + b"\0" + head[7:32]
+    return plain + struct.pack("<I", crc32c(plain + bytes(4) + (b"" if plain[5] == SOURCE else out))) + out
+
+
+def unseal_all(key, packets):
+    seen = set()
+    return [x for x in (unseal(key, packet, seen) for packet in packets) if x is not None]
+
+
+def passphrase_key(passphrase):
+    return hashlib.scrypt(passphrase.encode(), salt=b"fec stream passphrase 1", n=1 << 16, r=8, p=1, dklen=32, maxmem=1 << 28)
 
 
 # ---------------------------------------------------------------- §14 rows
@@ -284,16 +329,23 @@ ENDS = 3
 def send(p, repair, source, payloads):
     """All packets of a stream that is sent without pause."""
     symbols, packets, state = {}, [], dict(number=0, block=None, part=0, owed=0)
+    paid = earned = 0                           # §14.5: the credits of packets and of bytes
     size = p.D if p.profile == CLASSIC_BLOCKS else p.W
 
     def row(first, count, part=0):
+        s = ceil_div(count, p.D) if p.profile == BLOCKS else 1
+        longest = max(len(payloads[first + j]) for j in range(count) if j % s == part % s)
         symbol = row_symbol(p, state["number"], first, count, part, symbols)
+        assert not any(symbol[6 + longest:])
+        symbol = symbol[:6 + longest]
         packets.append(repair_packet(p, Row(state["number"], first, count, part, symbol)))
         state["number"] += 1
 
+    def start(n):
+        return 0 if n <= p.W else p.D * ceil_div(n - p.W, p.D)
+
     def sliding(n):
-        first = 0 if n <= p.W else p.D * ceil_div(n - p.W, p.D)
-        row(first, n - first)
+        row(start(n), n - start(n))
 
     def of_block():
         """The next row of the last complete block or window, if it lacks one."""
@@ -313,14 +365,21 @@ def send(p, repair, source, payloads):
         symbols[n - 1] = symbol_of(p, n - 1, payload)
         if p.profile > CLASSIC and n % size == 0:
             close(n - size, size)
-        for _ in range(n * repair // source - (n - 1) * repair // source):
-            if p.profile <= CLASSIC:
+        if p.profile <= CLASSIC:
+            paid = min(paid, source) + repair
+            earned += repair * 9 * (42 + len(payload))
+            cost = source * 8 * (58 + max(map(len, payloads[start(n):n])))
+            while paid >= source and earned >= cost:
                 sliding(n)
-            else:
+                paid -= source
+                earned -= cost
+        else:
+            for _ in range(n * repair // source - (n - 1) * repair // source):
                 of_block()
     n = len(payloads)
     if p.profile <= CLASSIC:
-        for _ in range(ceil_div(min(n, max(p.W // 4, p.D)) * repair, source)):
+        tail = min(n, max(24, min(n // 12, max(p.W // 4, p.D))))
+        for _ in range(ceil_div(tail * repair, source)):
             sliding(n)
     else:
         if n % size:
@@ -378,7 +437,7 @@ def equations(p, symbols, rows):
             c = coefficients(p, row.number, row.first, row.count)
         known = [(value, symbols[column]) for column, value in c.items() if column in symbols]
         unknown = {column: value for column, value in c.items() if column not in symbols and value}
-        right = int.from_bytes(row.symbol, "little") ^ int.from_bytes(combine(known, p.P + 6), "little")
+        right = int.from_bytes(row.symbol.ljust(p.P + 6, b"\0"), "little") ^ int.from_bytes(combine(known, p.P + 6), "little")
         yield unknown, right.to_bytes(p.P + 6, "little")
 
 
@@ -536,7 +595,7 @@ def packet_cases():
         for at in (0, 3):
             add("%s-magic-cut-%d" % (name, at), "§13.1 rule 1: magic", "magic", good[:at])
         add(name + "-cut-header", "§13.1 rule 1: 36 bytes", "damaged", good[:35])
-        add(name + "-cut-body", "§13.2: where it ends", "damaged", good[:-1])
+        add(name + "-cut-body", "§13.1, §13.2: checksum, where it ends", "damaged", good[:-1])
         add(name + "-no-body", "§13.2: where it ends", "damaged", good[:36])
         add(name + "-longer", "§13.2: where it ends", "damaged", good + b"\0")
         add(name + "-version-0", "§13.1 rule 1: version", "version", make(version=0))
@@ -568,9 +627,11 @@ def packet_cases():
     add("payload-sum-of-other-seq", "§13.2: the checksum covers seq", "damaged", header(p, SOURCE, 8, b"") + S()[36:])
     add("payload-sum-of-other-stream", "§13.2: the checksum covers the stream id", "damaged", header(p._replace(id=1), SOURCE, 7, b"") + S()[36:])
     body = S()[36:]
-    add("payload-length-wrong", "§13.2: where it ends", "damaged", header(p, SOURCE, 7, b"") + struct.pack("<H", 18) + body[2:])
-    add("repair-symbol-short", "§13.2: S = P + 6", "damaged", R(symbol=symbol[:-1]))
-    add("repair-symbol-long", "§13.2: S = P + 6", "damaged", R(symbol=symbol + b"\0"))
+    add("payload-length-wrong", "§13.2: where it ends", "damaged", header(p, SOURCE, 7, b"") + body[:4] + struct.pack("<H", 18) + body[6:])
+    add("repair-symbol-short", "§13.2: a symbol may be cut", None, R(symbol=symbol[:-1]))
+    add("repair-symbol-shortest", "§13.2: a symbol may be cut", None, R(symbol=symbol[:6]))
+    add("repair-symbol-too-short", "§13.2: 6 ≤ S", "damaged", R(symbol=symbol[:5]))
+    add("repair-symbol-long", "§13.2: S ≤ P + 6", "damaged", R(symbol=symbol + b"\0"))
     for name, row, good in (
             ("count-0", dict(count=0), False), ("count-1", dict(count=1), True), ("count-W", dict(count=480), True), ("count-above-W", dict(count=481), False),
             ("first-not-on-block", dict(first=239), False), ("part", dict(part=1), False), ("last-column", dict(first=(1 << 63) - 8 - ((1 << 63) - 8) % 240, count=1), True),
@@ -634,6 +695,11 @@ def file_cases():
     inner = frames([source_packet(p, i, b"false") for i in range(5)])[:64]
     nested = [source_packet(p, i, inner) for i in range(20)]
     yield "nested", "§16: frames inside a payload", frames(nested + [mark_packet(p, 20, 1)]), [(i, inner) for i in range(20)], 0
+    # One long payload in many short ones: rows are cut, and one that was cut can still tell of the long one.
+    q = p._replace(id=0xEE)
+    mixed = [x[:64 if i == 130 else i % 7] for i, x in enumerate(payloads_of(dict(packet=64, packets=700, seed=8)))]
+    some, last = send(q, 1, 2, mixed)
+    yield "short", "§13.2: symbols that were cut", frames([x for i, x in enumerate(some) if i % 9 != 4 and x[5:6] + x[16:18] != b"\0\x82\0"] + last), list(enumerate(mixed)), 0
     # Rows far from the start, with row numbers that a sender reaches late.
     for profile, count, packet in ((BOUNDED, 400, 16), (CLASSIC, 200, 64)):
         q = p._replace(profile=profile, W=count, P=packet, id=0xCC)
@@ -652,6 +718,50 @@ def file_cases():
     at = {i: source_packet(q, i, x) for i, x in enumerate(block) if i not in (14, 32, 50, 100, 101, 103)}
     some = [at[i] for i in range(90) if i in at] + rows[:3] + [at[i] for i in range(90, 120) if i in at] + rows[3:]
     yield "tails", "§14.4: tails", frames(some + [mark_packet(q, 120, 1)]), list(enumerate(block)), 0
+
+
+KEY = bytes(range(100, 132))
+
+
+def sealed_cases():
+    """Packets and what they are when sealed: (name, key, authentication, time, counter, packet)."""
+    p = Params(BOUNDED, 0x0123456789ABCDEF, 480, 32, 240)
+    packets = dict(source=source_packet(p, 7, b"payload of a packet"), empty=source_packet(p, 8, b""), mark=mark_packet(p, 9, 1),
+                   repair=repair_packet(p, Row(3, 240, 100, 0, bytes(range(38)))), long=source_packet(p._replace(P=1350), 1, generate(1350, 3)))
+    for authentication in CIPHERS:
+        for name, packet in packets.items():
+            yield "%s-%d" % (name, authentication), KEY, authentication, 1_800_000_000, 5, packet
+        yield "largest-%d" % authentication, bytes([255] * 32), authentication, (1 << 32) - 1, (1 << 64) - 1, packets["mark"]
+        yield "zero-%d" % authentication, bytes(32), authentication, 0, 0, packets["mark"]
+        yield "passphrase-%d" % authentication, passphrase_key("correct horse battery"), authentication, 1, 2, packets["source"]
+
+
+def sealed_vector(case):
+    name, key, authentication, time, counter, packet = case
+    return dict(name=name, key=key.hex(), authentication=authentication, time=time, counter=counter, packet=packet.hex(), sealed=seal(key, authentication, packet, time, counter).hex())
+
+
+def sealed_file_cases():
+    """Sealed streams, with what nobody without the key can do to them: as file_cases. The key is KEY."""
+    p = Params(BOUNDED, 0x5EA1ED, 60, 40, 15)
+    payloads = payloads_of(dict(packet=40, packets=90, seed=9))
+    packets, end = send(p, 1, 3, payloads)
+    want = list(enumerate(payloads))
+    for authentication in CIPHERS:
+        sealed = [seal(KEY, authentication, x, 1_800_000_000 + i // 50, i) for i, x in enumerate(packets + end)]
+        n = "-%d" % authentication
+        yield "sealed" + n, "§13.3: sealed", frames(sealed), want, 0
+        kept = [x for i, x in enumerate(sealed) if i % 8 != 3 or i > len(packets) - 9]
+        yield "sealed-lost" + n, "§13.3: sealed, with losses", frames(kept), want, 0
+        # Everything that somebody without the key can make: nothing of it counts.
+        at = lambda x, i: x[:i] + bytes([x[i] ^ 1]) + x[i + 1:]
+        forged = [at(sealed[20 + i], i) for i in range(60)] + [at(sealed[30], i) for i in range(60, len(sealed[30]))]
+        forged += [mark_packet(p, 3, 1), source_packet(p, 5, b"unsealed"), source_packet(p, 95, b"unsealed"), packets[4], end[0]]
+        forged += [seal(bytes(32), authentication, x, 1_800_000_000, 500 + i) for i, x in enumerate(packets[:9] + [mark_packet(p, 3, 1)])]
+        forged += [seal(KEY, 3 - authentication, x, 1_800_000_000, 600 + i)[:6] + bytes([authentication]) + seal(KEY, 3 - authentication, x, 1_800_000_000, 600 + i)[7:] for i, x in enumerate(packets[:3])]
+        forged += [x[:-1] for x in sealed[40:50]] + [x + b"\0" for x in sealed[50:60]] + [sealed[i][:44] + sealed[i + 1][44:] for i in range(5)]
+        mixed = sealed[:10] + [x for i, y in enumerate(sealed[10:-3]) for x in ([y] + forged[i::len(sealed) - 13] + ([sealed[i]] if i % 3 == 0 else []))] + sealed[-3:]
+        yield "sealed-attacked" + n, "§13.3: forged, changed, cut, repeated, not sealed", frames(forged + mixed), want, 0
 
 
 def write_json(name, items):
@@ -674,7 +784,12 @@ def golden(folder):
     for case in file_cases():
         store(os.path.join(folder, "stream", case[0] + ".fecs"), case[2])
         files.append(file_vector(case))
+    store(os.path.join(folder, "stream", "sealed.key"), KEY)
+    for case in sealed_file_cases():
+        store(os.path.join(folder, "stream", case[0] + ".fecs"), case[2])
+        files.append(dict(file_vector(case), key="stream/sealed.key"))
     write_json(os.path.join(folder, "stream-files.json"), files)
+    write_json(os.path.join(folder, "stream-sealed.json"), [sealed_vector(case) for case in sealed_cases()])
     print("%d encodings, %d packets, %d framed streams" % (len(encodings), len(packets), len(files)))
     return 0
 
@@ -701,9 +816,14 @@ def check(folder):
         except Bad as error:
             kind = error.kind
         expect(kind == v["error"], "%s: %s instead of %s" % (v["name"], kind, v["error"]))
+    for case, v in zip(sealed_cases(), read("stream-sealed.json")):
+        expect(sealed_vector(case) == v, v["name"] + ": differs")
     for v in read("stream-files.json"):
         with open(os.path.join(folder, v["path"]), "rb") as f:
-            _, payloads, _, _ = receive(deframe(f.read()))
+            packets = deframe(f.read())
+        if "key" in v:
+            packets = unseal_all(KEY, packets)
+        _, payloads, _, _ = receive(packets)
         got = b"".join(payloads[i] for i in sorted(payloads))
         expect(len(payloads) == v["packets"] and sha(got) == v["payload_sha256"], v["name"] + ": other payload")
     print("%d BAD" % bad if bad else "all good")
@@ -743,6 +863,10 @@ def selftest():
     assert Draws(1234567).draw() == 6457827717110365317
     assert all(e(g(n)) == n for n in range(1, 70000))
     test_taps()
+    test_aead()
+    # RFC 5869, test case 1, by the same steps.
+    pseudorandom = hmac.new(bytes(range(13)), b"\x0b" * 22, hashlib.sha256).digest()
+    assert hmac.new(pseudorandom, bytes(range(0xF0, 0xFA)) + b"\1", hashlib.sha256).hexdigest()[:16] == "3cb25f25faacd57a"
     rng = random.Random(1)
     for size in (0, 1, 2, 251, 252, 253, 254, 255, 64259, 64260, 64261, 64262, 65600):
         for data in (bytes(size), b"\xFE" * size, b"\xFD" * size, (DELIMITER * size)[:size], bytes(rng.choice(b"\xFE\xFD\x00") for _ in range(size))):
@@ -773,7 +897,8 @@ def verify(packets):
         elif kind == REPAIR:
             rows.append(what)
     for row in rows:
-        wrong += row.number in seen or row_symbol(p, row.number, row.first, row.count, row.part, symbols) != row.symbol
+        whole = row_symbol(p, row.number, row.first, row.count, row.part, symbols)
+        wrong += row.number in seen or row.symbol.ljust(len(whole), b"\0") != whole
         seen.add(row.number)
     print("%d source packets, %d repair packets, %d wrong" % (len(symbols), len(rows), wrong))
     return 5 if wrong else 0
@@ -792,6 +917,7 @@ def main():
     dec = commands.add_parser("decode")
     for one in (enc, dec):
         one.add_argument("-o", required=True)
+        one.add_argument("--key-file")
         one.add_argument("file")
     commands.add_parser("verify").add_argument("file")
     for name in ("golden", "check"):
@@ -803,6 +929,10 @@ def main():
         return globals()[args.command](args.folder)
     with open(args.file, "rb") as f:
         data = f.read()
+    key = None
+    if getattr(args, "key_file", None):
+        with open(args.key_file, "rb") as f:
+            key = f.read()
     try:
         if args.command == "verify":
             return verify(deframe(data))
@@ -811,12 +941,18 @@ def main():
             parse(mark_packet(p, 0, 0))
             repair, source = map(int, args.rate.split("/"))
             packets, end = send(p, repair, source, [data[i:i + p.P] for i in range(0, len(data), p.P)])
-            store(args.o, frames(packets + end))
+            packets += end
+            if key:
+                packets = [seal(key, 1 + i % 2, x, 0, i) for i, x in enumerate(packets)]
+            store(args.o, frames(packets))
             return 0
     except Bad as bad:
         print(bad, file=sys.stderr)
         return 5
-    _, payloads, end, dropped = receive(deframe(data))
+    packets = deframe(data)
+    if key:
+        packets = unseal_all(key, packets)
+    _, payloads, end, dropped = receive(packets)
     store(args.o, b"".join(payloads[i] for i in sorted(payloads)))
     print("%d packets, end %s, dropped %s" % (len(payloads), end, dropped), file=sys.stderr)
     return 0 if end == len(payloads) else 3

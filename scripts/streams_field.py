@@ -73,6 +73,8 @@ class Field:
 
     def sender(self, urls="udp://10.77.0.2:%d" % PORT, *options, **how):
         outs = [x for url in ([urls] if isinstance(urls, str) else urls) for x in ("-o", url)]
+        if self.key and "--packet" not in options:
+            options = ("--packet", PACKET, *options)        # a line is a packet, sealed or not
         command = [self.options.fec, "encode", "--stream", "-", *outs, "--json", *options, *self.key]
         return Sender(self.run, self.lab.command("a", *command), **how)
 
@@ -211,6 +213,8 @@ def restart_receiver(field):
 @scenario("restart-sender-killed", "a sender is killed, another follows", how=signal.SIGKILL)
 @scenario("restart-sender-same-id", "a sender is killed, another begins under its number", how=signal.SIGKILL, options=("--stream-id", "77"))
 def restart_sender(field, how, options=()):
+    if options and field.key:
+        raise Skipped("a sealed stream takes no number")
     field.network()
     receiver = field.receiver("udp://:5000", *(() if options else ("--follow", "--wait-ms", 4000)), "--idle-ms", 5000)
     field.watch_memory(receiver)
@@ -351,8 +355,9 @@ def recorded(field, data):
 
 def forge(field, attack, packets=(0, 0), mbps=(3, 6), seconds=(6, 8)):
     made = stream_attacks.ATTACKS[attack](field.options.seed, field.pick(packets), example=recorded(field, b"x" * 3000)[0])
-    if attack.startswith("old-stream"):
+    if attack.startswith("old"):
         made.record = recorded(field, os.urandom(1_000_000 if attack == "old-stream" else 50_000))
+        time.sleep(made.age)
     router = field.network(1, [Way(loss=0.02)], attack=made)
     receiver = field.receiver("udp://:5000", "--idle-ms", 5000)
     field.watch_memory(receiver)
@@ -385,6 +390,7 @@ for title, what in (("another-id-first", "packets of another stream come first")
                     ("end-here", "an end at the next packet, three times"), ("far-sources", "17 packets at 2^40"), ("far-mark", "a mark and a row at 2^40"),
                     ("random-rows", "rows of random bytes"), ("replay", "everything again, later"), ("old-stream", "a recorded stream in between"), ("old-stream-first", "a recorded stream comes first")):
     scenario("forge-" + title, "attacker: " + what, attack=title)(forge)
+scenario("forge-older-stream-first", "attacker: one of 12 s ago comes first", False, attack="older-stream-first")(forge)
 scenario("forge-storm", "attacker: forged, replayed, mixed, truncated", attack="storm", packets=(5_000, 100_000), mbps=(4, 5), seconds=(6, 60))(forge)
 scenario("forge-damage", "attacker: replayed, mixed, truncated, noise", attack="damage", packets=(3_000, 30_000), mbps=(4, 6), seconds=(5, 20))(forge)
 

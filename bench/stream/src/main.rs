@@ -3,19 +3,29 @@
 //!
 //! fec's side makes and reads whole packets, checksums and copies included. The block code of the crate
 //! `reed-solomon-simd` only computes its repair symbols, once as it is and once with a CRC32C over each
-//! packet, which a packet format needs.
+//! packet, which a packet format needs. Built with a checkout of siamese (`build.rs`), it is compared too.
 
-use fec_core::gf256::kernel::Backend;
+#[cfg(siamese)]
+mod beside_siamese;
+#[cfg(siamese)]
+mod siamese;
+
+use fec_core::block::ShardBuf;
+use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 use rustix::time::{ClockId, clock_gettime};
+use std::cell::Cell;
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const PAYLOAD: u16 = 1350;
 const SYMBOL: usize = 1356;
 const BLOCK: usize = 240;
 const REPAIR: usize = 40;
+/// Source packets for each repair packet.
+const SEND_RATIO: u16 = 6;
 
 fn settings(profile: Profile, window: u32) -> StreamSettings {
     StreamSettings {
@@ -24,9 +34,18 @@ fn settings(profile: Profile, window: u32) -> StreamSettings {
         block: BLOCK as u16,
         payload: PAYLOAD,
         profile,
-        ratio: Ratio::new(1, 6).expect("a ratio"),
+        ratio: Ratio::new(1, SEND_RATIO).expect("a ratio"),
         limit: 128 << 20,
     }
+}
+
+/// The kernel that the arguments name, or else the fastest.
+fn backend() -> Backend {
+    static CHOSEN: OnceLock<Backend> = OnceLock::new();
+    *CHOSEN.get_or_init(|| match std::env::args().nth(3) {
+        Some(name) => Backend::by_name(&name).expect("a kernel of this machine"),
+        None => Backend::best(),
+    })
 }
 
 /// The processor time of this thread so far: what other programs do on the machine is not in it.
@@ -61,11 +80,13 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
-fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+/// Runs all in turn, in another order in each round, and once before, which does not count.
+fn take_turns(rounds: usize, contenders: &mut [Contender]) {
+    let mut dice = SplitMix64::new(8);
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
     for round in 0..=rounds {
-        for nth in 0..contenders.len() {
-            let at = (nth + round) % contenders.len();
+        (1..order.len()).for_each(|last| order.swap(last, dice.index(last + 1)));
+        for &at in &order {
             let contender = &mut contenders[at];
             let time = (contender.run)().as_secs_f64() * 1e9 / contender.packets as f64;
             if round > 0 {
@@ -73,6 +94,11 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
             }
         }
     }
+}
+
+/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
+fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    take_turns(rounds, &mut contenders);
     println!("\n### {title}\n\n| | MB/s of payload | the first is so many times as fast |\n|---|---|---|");
     for contender in &contenders {
         let speed = f64::from(PAYLOAD) * 1e3 / median(contender.times.iter().copied());
@@ -88,7 +114,7 @@ fn encoder<'a>(
     payloads: &'a [Vec<u8>],
     packets: usize,
 ) -> Contender<'a> {
-    let mut encoder = Encoder::new(&settings, Backend::best()).expect("settings");
+    let mut encoder = Encoder::new(&settings, backend()).expect("settings");
     let mut at = 0;
     let mut push = move || {
         encoder
@@ -151,9 +177,44 @@ fn encode(rounds: usize) {
     race("encode by window", rounds, windows.into_iter().collect());
 }
 
+/// Packets of a row that are single ones or groups of four, and so come from anywhere in the window.
+const TAPS: usize = 22;
+
+/// Sums of `TAPS` rows that stand anywhere in a ring; the time is that of a line of 64 bytes.
+fn sums_of(ring: &ShardBuf) -> Contender<'_> {
+    let (sums, len) = (4000, SYMBOL.next_multiple_of(64));
+    let mut noise = SplitMix64::new(9);
+    let rows: Vec<&[u8]> = ring.iter().collect();
+    let taps: Vec<&[u8]> = (0..sums * TAPS).map(|_| rows[noise.index(rows.len())]).collect();
+    let mut sum = vec![0; len];
+    let mut run = move || {
+        for taps in taps.chunks_exact(TAPS) {
+            backend().sum(Walk::FourLines, &[taps], 2, black_box(&mut sum));
+        }
+    };
+    Contender::new(rows.len().to_string(), sums * TAPS * len / 64, move || timed(&mut run))
+}
+
+/// What bounds encoders from below: the time that packets take to come from where they are kept.
+fn memory(rounds: usize) {
+    let rings = [240, 500, 1000, 2000, 6000, 15_000, 30_000, 60_000].map(|packets| {
+        let mut ring = ShardBuf::new(packets, SYMBOL.next_multiple_of(64));
+        ring.iter_mut().enumerate().for_each(|(seed, row)| row.fill(seed as u8));
+        ring
+    });
+    let mut contenders: Vec<Contender> = rings.iter().map(sums_of).collect();
+    take_turns(rounds, &mut contenders);
+    println!("\n### sums of {TAPS} packets from anywhere in a ring\n");
+    println!("| packets in the ring | ns for each line of 64 bytes: median | least |\n|---|---|---|");
+    for contender in &contenders {
+        let least = contender.times.iter().copied().fold(f64::INFINITY, f64::min);
+        println!("| {} | {:.2} | {least:.2} |", contender.name, median(contender.times.iter().copied()));
+    }
+}
+
 /// The packets of a stream that arrive.
 fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8>> {
-    let mut encoder = Encoder::new(&settings(profile, window), Backend::best()).expect("settings");
+    let mut encoder = Encoder::new(&settings(profile, window), backend()).expect("settings");
     let (mut noise, mut line, mut packets) = (SplitMix64::new(2), SplitMix64::new(3), Vec::new());
     for _ in 0..count {
         let payload: Vec<u8> = (0..PAYLOAD).map(|_| noise.next() as u8).collect();
@@ -169,8 +230,15 @@ fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8
 
 /// Decodes one stream, a part in each round. Packets are copied before the time runs, a block's worth at once:
 /// a receiver has just got them, so they are not far away in memory.
-fn decoder<'a>(name: String, packets: &'a [Vec<u8>], count: usize, rounds: usize) -> Contender<'a> {
-    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+/// `rebuilt` counts what is rebuilt.
+fn decoder<'a>(
+    name: String,
+    packets: &'a [Vec<u8>],
+    count: usize,
+    rounds: usize,
+    rebuilt: &'a Cell<usize>,
+) -> Contender<'a> {
+    let mut decoder = Decoder::new(Limits::default(), backend());
     let mut parts = packets.chunks(packets.len().div_ceil(rounds + 1));
     let mut arrived = vec![Vec::new(); BLOCK];
     Contender::new(name, count, move || {
@@ -183,8 +251,9 @@ fn decoder<'a>(name: String, packets: &'a [Vec<u8>], count: usize, rounds: usize
                 for packet in &arrived[..packets.len()] {
                     decoder.receive(packet);
                     while let Some(event) = decoder.next() {
-                        if let Event::Packet { payload, .. } = event {
+                        if let Event::Packet { payload, rebuilt: new, .. } = event {
                             black_box(payload);
+                            rebuilt.set(rebuilt.get() + usize::from(new));
                         }
                     }
                 }
@@ -244,9 +313,10 @@ fn decode(rounds: usize) {
             })
             .collect();
         let rival = Blocks { symbols: symbols.clone(), arrived };
+        let rebuilt = Cell::new(0);
         let contenders = vec![
-            decoder("bounded, 6000".into(), &packets, count, rounds),
-            decoder("blocks, 6000".into(), &blocks, count, rounds),
+            decoder("bounded, 6000".into(), &packets, count, rounds, &rebuilt),
+            decoder("blocks, 6000".into(), &blocks, count, rounds, &rebuilt),
             block_decoder(&rival, &repairs, count),
         ];
         race(&format!("decode at {:.0} % loss", loss * 100.0), rounds, contenders);
@@ -254,12 +324,24 @@ fn decode(rounds: usize) {
 }
 
 fn main() {
+    #[cfg(siamese)]
+    if beside_siamese::show_burst() {
+        return;
+    }
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(7);
     let part = std::env::args().nth(2);
-    if part.as_deref() != Some("decode") {
+    let takes_part = |name| part.as_deref().is_none_or(|part| part == "all" || part == name);
+    if takes_part("encode") {
         encode(rounds);
     }
-    if part.as_deref() != Some("encode") {
+    if takes_part("memory") {
+        memory(rounds);
+    }
+    if takes_part("decode") {
         decode(rounds);
+    }
+    #[cfg(siamese)]
+    if takes_part("siamese") {
+        beside_siamese::compare(rounds);
     }
 }

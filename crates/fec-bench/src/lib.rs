@@ -34,6 +34,7 @@
 //! |---|---|
 //! | [`gates`] | whether this build is right on this machine, by values that others made |
 //! | [`locate`] | where the time of an operation of `fecfile` goes, and what holds it back |
+//! | [`link`] | what becomes of packets between two machines, with recovery and without |
 //! | [`loopback`] | what the transport of live streams can do |
 
 mod clock;
@@ -44,6 +45,7 @@ pub mod gates;
 mod grid;
 mod interference;
 mod lab;
+pub mod link;
 pub mod locate;
 pub mod loopback;
 mod machine;

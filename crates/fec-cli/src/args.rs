@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Help, completions and the manual page come from here.
 
+use crate::link::args::Link;
 use crate::progress::Mode;
 use crate::stream;
 use crate::stream::args::Kind;
@@ -20,7 +21,7 @@ Exit codes:
   2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
   3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
   4    input or output error; the input changed while it was read
-  5    not what the root promises: not a codeword, another root, a single shard that fails;
+  5    not what the root or the key promises: not a codeword, another root, another key;
        bench --gates: a check failed
   6    refused: a limit, or a version, flag or critical field that this build does not know
   130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
@@ -93,6 +94,8 @@ pub(crate) enum Command {
     Protect(Protect),
     /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
     Manifest(Manifest),
+    /// Make a new key
+    Keygen(Keygen),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
@@ -279,6 +282,16 @@ pub(crate) struct Protect {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Keygen {
+    /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file`
+    #[arg(long, required = true)]
+    pub(crate) stream: bool,
+    /// The key file, which its owner alone may read; it must not exist
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Manifest {
     /// The sidecar
     #[arg(value_name = "FILE")]
@@ -366,7 +379,10 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) other: Option<OtherBench>,
     /// What to measure
     #[arg(value_enum, default_value_t = Preset::Reference, value_name = "PRESET")]
     pub(crate) preset: Preset,
@@ -423,6 +439,13 @@ pub(crate) struct Bench {
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts
     #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
     pub(crate) gates: bool,
+}
+
+/// What is measured with options of its own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OtherBench {
+    /// Test the link to another machine: what arrives of what is sent, how late, and what recovery makes of it
+    Link(Link),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

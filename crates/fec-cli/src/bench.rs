@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
+use crate::link;
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
@@ -11,6 +12,9 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
+    if let Some(args::OtherBench::Link(args)) = &args.other {
+        return link::run(args, settings);
+    }
     let backend = settings.library.backend.name();
     if let Some(name) = args.require_backend.as_deref().filter(|name| *name != backend) {
         return Err(Failure::usage(format!("--require-backend {name}: {backend} would run"))

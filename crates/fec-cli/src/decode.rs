@@ -29,7 +29,7 @@ use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
-    if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
+    if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
     match inputs(&args.inputs)? {

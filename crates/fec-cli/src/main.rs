@@ -12,6 +12,8 @@ mod decode;
 mod encode;
 mod failure;
 mod inputs;
+mod keygen;
+mod link;
 mod manual;
 mod progress;
 mod repair;
@@ -63,6 +65,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Repair(args) => repair::run(args, &settings),
         Command::Protect(args) => sidecar::protect::run(args, &settings),
         Command::Manifest(args) => sidecar::manifest::run(args, &settings),
+        Command::Keygen(args) => keygen::run(args, &settings),
         Command::Bench(args) => bench::run(args, &settings),
         Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
         Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),

@@ -19,7 +19,8 @@ pub(crate) fn page(command: Option<&str>) -> Result<()> {
     let page = match command {
         None => fec,
         Some(name) => {
-            let found = fec.find_subcommand(name).cloned();
+            // As pages name them: bench-link is bench link.
+            let found = name.split('-').try_fold(&fec, |fec, name| fec.find_subcommand(name)).cloned();
             let known: Vec<&str> = fec.get_subcommands().map(clap::Command::get_name).collect();
             found.ok_or_else(|| {
                 Failure::usage(format!("man {name}: there is no such command")).help(known.join(", "))

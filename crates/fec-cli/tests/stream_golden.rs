@@ -180,22 +180,16 @@ fn framed_streams_of_the_other_implementation_are_restored() {
     let mut wrong = Vec::new();
     for vector in &vectors {
         let path = golden().join(str_of(vector, "path"));
+        let key = vector["key"].as_str().map(|key| golden().join(key));
+        let key = key.iter().flat_map(|key| [Path::new("--key-file"), key]);
         for stdin in [false, true] {
             let arena = Arena::new();
             let output = if stdin {
-                arena.pipe(
-                    ["decode", "--stream", "-", "-o", "out", "--no-sync"],
-                    &std::fs::read(&path).unwrap(),
-                )
+                let args = ["decode", "--stream", "-", "-o", "out", "--no-sync"].map(Path::new);
+                arena.pipe(args.into_iter().chain(key.clone()), &std::fs::read(&path).unwrap())
             } else {
-                arena.run([
-                    Path::new("decode"),
-                    Path::new("--stream"),
-                    &path,
-                    Path::new("-o"),
-                    Path::new("out"),
-                    Path::new("--no-sync"),
-                ])
+                let args = ["decode", "--stream", "-o", "out", "--no-sync"].map(Path::new);
+                arena.run(args.into_iter().chain([&*path]).chain(key.clone()))
             };
             let restored = std::fs::read(arena.path("out")).unwrap_or_default();
             let as_expected = code(&output) == number(vector, "exit") as i32

@@ -3,10 +3,19 @@
 use clap::{Args, ValueEnum};
 use fec_core::window::{Profile, Ratio};
 use fecfile::live::impair::Impairment;
-use fecfile::live::receive::{GapPolicy, NETWORK_IDLE, ReceiveOptions};
-use fecfile::live::send::{RATES, SendOptions};
+use fecfile::live::key::StreamKey;
+use fecfile::live::receive::{GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
+use fecfile::live::seal::Cipher;
+use fecfile::live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
 use fecfile::live::udp::Interface;
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// Most milliseconds of --latency: an hour.
+const MOST_LATENCY: u64 = 3_600_000;
+
+/// Most seconds of --max-age: a day.
+const MOST_AGE: u32 = 86_400;
 
 /// How often statistics are printed.
 const STATS: Duration = Duration::from_secs(1);
@@ -31,6 +40,10 @@ pub(crate) struct Send {
     /// nearly everywhere, or what is known to pass
     #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "stream")]
     pub(crate) packet: Packet,
+    /// Mend what was lost within this time, or not at all: packets older than this are not protected any more, though at
+    /// least the last --block of them; none protects a whole --window [default: 3000 to a network, none otherwise]
+    #[arg(long, value_name = "MS|none", value_parser = latency, requires = "stream")]
+    pub(crate) latency: Option<Latency>,
     /// What was read waits no longer for a full packet, and a packet no longer for a repair packet
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
@@ -40,6 +53,15 @@ pub(crate) struct Send {
     /// Send no more than this many million bits a second, headers of UDP and IP not counted
     #[arg(long, value_name = "N", value_parser = rate_limit, requires = "stream")]
     pub(crate) mbps: Option<f64>,
+    /// Encrypt packets, and make them authentic, with the key in this file: see `fec keygen --stream`
+    #[arg(long, value_name = "FILE", requires = "stream", conflicts_with_all = ["passphrase", "stream_id"])]
+    pub(crate) key_file: Option<PathBuf>,
+    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
+    #[arg(long, requires = "stream", conflicts_with = "stream_id")]
+    pub(crate) passphrase: bool,
+    /// Encrypt by this cipher [default: AES where the processor has instructions for it]
+    #[arg(long, value_enum, value_name = "NAME", requires = "stream")]
+    pub(crate) cipher: Option<CipherKind>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
     #[arg(long, value_name = "LIST", requires = "stream")]
@@ -62,9 +84,19 @@ pub(crate) struct Receive {
     /// Receive a live stream; without this, a stream is known by its first packet, and by udp://
     #[arg(long, conflicts_with_all = ["root", "partial", "early"])]
     pub(crate) stream: bool,
-    /// Give a lost packet up this long after a later one came [default: when no repair packet covers it any more]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
-    pub(crate) deadline_ms: Option<u32>,
+    /// Take only packets that are sealed with the key in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "passphrase")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
+    #[arg(long)]
+    pub(crate) passphrase: bool,
+    /// Refuse sealed packets from a network that are older, or from further in the future, by the clocks of both
+    /// ends: they may be a recording; any takes them [default: 10]
+    #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
+    pub(crate) max_age: Option<MaxAge>,
+    /// Wait no longer for a lost packet, from when a later one came [default: as long as repair packets may mend it]
+    #[arg(long, alias = "deadline-ms", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
+    pub(crate) latency: Option<u32>,
     /// Give a lost packet up when so many later ones were sent
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) deadline_packets: Option<u32>,
@@ -96,7 +128,10 @@ impl Receive {
     pub(crate) fn only_for_streams(&self) -> Option<&'static str> {
         let given = [
             (self.stream, "--stream"),
-            (self.deadline_ms.is_some(), "--deadline-ms"),
+            (self.key_file.is_some(), "--key-file"),
+            (self.passphrase, "--passphrase"),
+            (self.max_age.is_some(), "--max-age"),
+            (self.latency.is_some(), "--latency"),
             (self.deadline_packets.is_some(), "--deadline-packets"),
             (self.gap.is_some(), "--gap"),
             (self.idle_ms.is_some(), "--idle-ms"),
@@ -109,11 +144,18 @@ impl Receive {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
-    pub(super) fn options(&self, is_network: bool) -> ReceiveOptions {
+    /// Whether the options say that the input is a live stream.
+    pub(crate) fn is_told(&self) -> bool {
+        self.stream || self.key_file.is_some() || self.passphrase
+    }
+
+    /// `key`: what opens packets.
+    pub(super) fn options(&self, is_network: bool, key: Option<StreamKey>) -> ReceiveOptions {
         let milliseconds = |ms: u32| Duration::from_millis(ms.into());
         ReceiveOptions {
             stream_id: self.stream_id,
-            deadline: self.deadline_ms.map(milliseconds),
+            opening: key.map(|key| Opening { key, max_age: self.max_age.unwrap_or(MaxAge(Some(MAX_AGE))).0 }),
+            deadline: self.latency.map(milliseconds),
             deadline_packets: self.deadline_packets,
             gaps: self.gap.map_or(GapPolicy::Skip, GapPolicy::from),
             idle: match self.idle_ms {
@@ -133,9 +175,13 @@ impl Receive {
 }
 
 impl Send {
-    /// `payload`: what stands for `auto`.
-    pub(super) fn options(&self, payload: u16) -> SendOptions {
+    /// `payload`: what stands for `auto`; `key`: what seals packets.
+    pub(super) fn options(&self, payload: u16, is_network: bool, key: Option<StreamKey>) -> SendOptions {
         SendOptions {
+            latency: match self.latency {
+                Some(Latency(latency)) => latency,
+                None => is_network.then_some(NETWORK_LATENCY),
+            },
             stream_id: self.stream_id,
             window: self.window,
             block: self.block,
@@ -144,6 +190,8 @@ impl Send {
             ratio: self.rate,
             flush: Duration::from_millis(self.flush_ms.into()),
             mbps: self.mbps,
+            sealing: key
+                .map(|key| Sealing { key, cipher: self.cipher.map_or_else(Cipher::best, Cipher::from) }),
             impairment: self.impair.clone(),
         }
     }
@@ -179,6 +227,50 @@ impl From<Kind> for Profile {
     }
 }
 
+/// For how long packets are protected; `None`: for a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latency(pub(super) Option<Duration>);
+
+fn latency(text: &str) -> Result<Latency, String> {
+    match (text, text.parse()) {
+        ("none", _) => Ok(Latency(None)),
+        (_, Ok(ms)) if (1..=MOST_LATENCY).contains(&ms) => Ok(Latency(Some(Duration::from_millis(ms)))),
+        _ => Err(format!("write none, or a number of milliseconds from 1 to {MOST_LATENCY}")),
+    }
+}
+
+/// What seals packets.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CipherKind {
+    /// AES-256-GCM
+    #[value(name = "aes-256-gcm")]
+    Aes,
+    /// ChaCha20-Poly1305
+    #[value(name = "chacha20-poly1305")]
+    ChaCha,
+}
+
+impl From<CipherKind> for Cipher {
+    fn from(kind: CipherKind) -> Cipher {
+        match kind {
+            CipherKind::Aes => Cipher::Aes256Gcm,
+            CipherKind::ChaCha => Cipher::ChaCha20Poly1305,
+        }
+    }
+}
+
+/// The most that a packet's time may differ, in seconds; `None`: anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxAge(pub(super) Option<u32>);
+
+fn max_age(text: &str) -> Result<MaxAge, String> {
+    match (text, text.parse()) {
+        ("any", _) => Ok(MaxAge(None)),
+        (_, Ok(seconds)) if (1..=MOST_AGE).contains(&seconds) => Ok(MaxAge(Some(seconds))),
+        _ => Err(format!("write any, or a number of seconds from 1 to {MOST_AGE}")),
+    }
+}
+
 /// What becomes of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gap {
@@ -211,9 +303,9 @@ pub(crate) enum Stats {
 
 /// Payload bytes of a packet; `None`: what passes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet(pub(super) Option<u16>);
+pub(crate) struct Packet(pub(crate) Option<u16>);
 
-fn packet(text: &str) -> Result<Packet, String> {
+pub(crate) fn packet(text: &str) -> Result<Packet, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Packet(None)),
         (_, Ok(bytes)) => Ok(Packet(Some(bytes))),
@@ -222,7 +314,7 @@ fn packet(text: &str) -> Result<Packet, String> {
 }
 
 /// `1/6`: one repair packet for six source packets.
-fn ratio(text: &str) -> Result<Ratio, String> {
+pub(crate) fn ratio(text: &str) -> Result<Ratio, String> {
     let parsed = text.split_once('/').and_then(|(repair, source)| {
         let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
         Ratio::new(number(repair)?, number(source)?)
@@ -237,7 +329,7 @@ fn stream_id(text: &str) -> Result<u64, String> {
     id.ok_or_else(|| "a stream's number has 1 to 16 hexadecimal digits".to_owned())
 }
 
-fn rate_limit(text: &str) -> Result<f64, String> {
+pub(crate) fn rate_limit(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
     rate.filter(|r| RATES.contains(r))
         .ok_or_else(|| "a rate is a number from 0.001 to 1000000, in million bits a second".to_owned())
@@ -256,7 +348,7 @@ mod tests {
             send: Send,
         }
         let send = Line::parse_from(["fec"]).send;
-        let options = send.options(SendOptions::default().payload);
+        let options = send.options(SendOptions::default().payload, false, None);
         assert_eq!(format!("{options:?}"), format!("{:?}", SendOptions::default()));
         assert_eq!((send.interface(0).name, send.interface(0).hops), (None, Interface::default().hops));
     }

@@ -1,7 +1,8 @@
 //! What to do about an error of a live stream, in the options of the command line.
 
+use fec_core::format::packet::PacketError;
 use fec_core::window::SettingsError;
-use fecfile::live::LiveError;
+use fecfile::live::{LiveError, Refusal};
 use fecfile::names::show;
 
 /// The line that helps.
@@ -39,13 +40,27 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
         LiveError::NothingCame { foreign, .. } => {
             return Some(format!("{foreign} packets of other streams came: see --stream-id"));
         }
+        LiveError::NothingAccepted(Refusal::Packet(PacketError::Authentication(1 | 2))) => {
+            "it is encrypted: give its key with --key-file, or --passphrase"
+        }
+        LiveError::NothingOpened { forged: 0, .. } => {
+            "they are not sealed: leave out --key-file to take what anybody can have sent"
+        }
+        LiveError::NothingOpened { .. } => {
+            "does the sender have the same key? somebody else may send here too"
+        }
+        LiveError::Stale(_) => {
+            "somebody may repeat a recording; if a clock is wrong, set it, or give --max-age more seconds, or any"
+        }
+        LiveError::KeyFile => "fec keygen --stream -o FILE makes one",
         LiveError::NothingAccepted(_) => "a newer fec, or --max-memory for a large window, may help",
         _ => return None,
     };
     Some(fixed.to_owned())
 }
 
-fn of_settings(cause: &SettingsError) -> &'static str {
+/// The line that helps with settings that no stream can have.
+pub(crate) fn of_settings(cause: &SettingsError) -> &'static str {
     match cause {
         SettingsError::Memory { .. } => {
             "choose a smaller --window or --packet, or allow more with --max-memory"

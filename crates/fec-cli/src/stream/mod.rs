@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod help;
+mod key;
 mod report;
 
 use crate::args::{Decode, Encode};
@@ -32,8 +33,9 @@ use std::time::Instant;
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
-    let sender =
-        StreamSender::new(&args.live.options(payload(args, &ways)?), &settings.library).map_err(as_option)?;
+    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    let options = args.live.options(payload(args, &ways, key.is_some())?, !ways.is_empty(), key);
+    let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
     let (destination, output) = destination(args, ways, settings.policy(args.force))?;
     let bars = settings.live_bars();
@@ -66,9 +68,9 @@ fn ways(args: &Encode) -> Result<Vec<Way>> {
 }
 
 /// What stands for `--packet auto`.
-fn payload(args: &Encode, ways: &[Way]) -> Result<u16> {
+fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
     match args.live.packet.0 {
-        None if !ways.is_empty() => Ok(payload_for(ways)?),
+        None if !ways.is_empty() => Ok(payload_for(ways, is_sealed)?),
         _ => Ok(SendOptions::default().payload),
     }
 }
@@ -182,14 +184,19 @@ fn received(
         return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
             .help("of a file or pipe with several streams, --stream-id chooses one"));
     }
-    let options = args.live.options(is_network);
+    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    if key.is_none() && args.live.max_age.is_some() {
+        return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
+    }
+    let options = args.live.options(is_network, key);
     let output = output(target, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
     if args.live.follow {
         interrupt::defer();
     }
-    let mut printer = Printer { input, stats: args.live.stats, is_quiet: settings.quiet || settings.json };
+    let is_quiet = settings.quiet || settings.json;
+    let mut printer = Printer { input, stats: args.live.stats, is_quiet, told: (0.0, 0) };
     let received = receive(source, output, &options, &mut printer, &context)?;
     let report = ReceivedReport::new(input, target, &received, settings);
     settings.report(&report, &report.describe(&received), target.is_stdout())?;
@@ -205,6 +212,8 @@ struct Printer<'a> {
     input: &'a str,
     stats: Option<Stats>,
     is_quiet: bool,
+    /// Seconds and bytes of the line before.
+    told: (f64, u64),
 }
 
 impl ReceptionWatcher for Printer<'_> {
@@ -229,10 +238,22 @@ impl ReceptionWatcher for Printer<'_> {
         }
     }
 
+    fn not_opened(&mut self, received: &Received) {
+        if let Some(why) = received.why_nothing() {
+            let help = help::help(&why).map_or_else(String::new, |help| format!("\n  {help}"));
+            say(&format!("fec: decode {}: {why}; still waiting{help}", self.input));
+        }
+    }
+
     fn so_far(&mut self, received: &Received) {
+        let (time, bytes) = (received.time.as_secs_f64(), received.payload_bytes);
+        // A stream that follows another begins at zero.
+        let (before, bytes_before) = Some(self.told).filter(|told| told.0 < time).unwrap_or_default();
+        self.told = (time, bytes);
+        let mbps = bytes.saturating_sub(bytes_before) as f64 * 8e-6 / (time - before).max(1e-3);
         match self.stats {
-            Some(Stats::Json) => say(&report::line(received)),
-            _ => say(&report::text(received)),
+            Some(Stats::Json) => say(&report::line(received, mbps)),
+            _ => say(&report::text(received, mbps)),
         }
     }
 }

@@ -4,7 +4,9 @@ use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::Target;
 use fecfile::live::LostPackets;
+use fecfile::live::quality::{Advice, Quality};
 use fecfile::live::received::Received;
+use fecfile::live::seal::Cipher;
 use fecfile::live::send::Sent;
 use fecfile::names::show;
 use serde::Serialize;
@@ -35,6 +37,8 @@ pub(super) struct SentReport {
     marks: u64,
     /// Bytes of all packets, without frames and network headers.
     sent_bytes: u64,
+    /// What packets are sealed by.
+    cipher: Option<&'static str>,
     /// Packets that --impair lost on purpose.
     impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
@@ -72,6 +76,7 @@ impl SentReport {
             repair_packets: sent.repair_packets,
             marks: sent.marks,
             sent_bytes: sent.sent_bytes,
+            cipher: sent.cipher.map(Cipher::name),
             impaired_lost: sent.impaired_lost,
             unsent: sent.unsent,
             refused: sent.replies.refused,
@@ -92,8 +97,14 @@ impl SentReport {
             self.input, self.payload_bytes, self.source_packets, self.repair_packets, self.sent_bytes
         );
         out.push_str(&format!(
-            "stream {}: {}, {} repair packets for source packets over a window of {}; {:.2} s, {} kernel\n",
-            self.stream_id, self.profile, self.rate, self.window, self.seconds, self.backend
+            "stream {}: {}, {} repair packets for source packets over a window of {}{}; {:.2} s, {} kernel\n",
+            self.stream_id,
+            self.profile,
+            self.rate,
+            self.window,
+            self.cipher.map_or_else(String::new, |cipher| format!(", {cipher}")),
+            self.seconds,
+            self.backend
         ));
         if self.impaired_lost > 0 {
             out.push_str(&format!("--impair lost {} packets on purpose\n", self.impaired_lost));
@@ -121,21 +132,84 @@ pub(super) fn listening(address: &str) -> String {
     serde_json::to_string(&Line { event: "listening", address }).unwrap_or_default()
 }
 
-/// Running statistics as a line of JSON.
-pub(super) fn line(received: &Received) -> String {
+/// How good a link is.
+#[derive(Debug, Serialize)]
+struct Link {
+    /// Shares of source packets that did not come, and that were not mended.
+    loss_before: f64,
+    loss_after: f64,
+    /// Source packets in a row that did not come: the longest burst, and nine of ten.
+    longest_burst: u64,
+    usual_burst: u64,
+    /// How long payloads waited for packets before them, or to be mended.
+    delay_p50_ms: f64,
+    delay_p99_ms: f64,
+    /// The longest burst that would be mended now.
+    margin_packets: Option<u64>,
+    /// What would have mended what was lost.
+    advice: Option<String>,
+}
+
+impl Link {
+    fn new(quality: &Quality) -> Link {
+        let delay = |part| (quality.delay(part).as_secs_f64() * 1e6).round() / 1e3;
+        let share = |share: f64| (share * 1e6).round() / 1e6;
+        Link {
+            loss_before: share(quality.loss_before()),
+            loss_after: share(quality.loss_after()),
+            longest_burst: quality.longest_burst(),
+            usual_burst: quality.usual_burst(),
+            delay_p50_ms: delay(0.5),
+            delay_p99_ms: delay(0.99),
+            margin_packets: quality.margin(),
+            advice: quality.advice().map(option),
+        }
+    }
+}
+
+/// Advice as an option of `encode`.
+fn option(advice: Advice) -> String {
+    match advice {
+        Advice::Window(packets) => format!("--window {packets}"),
+        Advice::Rate(0) => "--rate 2/1".to_owned(),
+        Advice::Rate(source) => format!("--rate 1/{source}"),
+    }
+}
+
+/// A share in percent.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 0.01 => "<0.01 %".to_owned(),
+        percent => format!("{percent:.2} %"),
+    }
+}
+
+fn milliseconds(delay: Duration) -> String {
+    let ms = delay.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
+}
+
+/// Running statistics as a line of JSON; `mbps`: of the payload that came out since the line before.
+pub(super) fn line(received: &Received, mbps: f64) -> String {
     #[derive(Serialize)]
     struct Line {
         event: &'static str,
         seconds: f64,
         payload_bytes: u64,
+        mbps: f64,
         packets: u64,
         rebuilt: u64,
         lost: u64,
+        #[serde(flatten)]
+        link: Link,
         arrived: u64,
         duplicates: u64,
         late: u64,
         damaged: u64,
         foreign: u64,
+        /// Forged, not sealed, or stale.
+        forged: u64,
         broken_frames: u64,
         kernel_drops: Option<u64>,
     }
@@ -143,11 +217,14 @@ pub(super) fn line(received: &Received) -> String {
         event: "statistics",
         seconds: received.time.as_secs_f64(),
         payload_bytes: received.payload_bytes,
+        mbps: (mbps * 1e3).round() / 1e3,
         packets: received.packets,
         rebuilt: received.rebuilt,
         lost: received.lost,
+        link: Link::new(&received.quality),
         arrived: received.arrived,
-        duplicates: received.statistics.duplicates,
+        duplicates: received.statistics.duplicates + received.copies,
+        forged: received.forged + received.unsealed + received.stale,
         late: received.statistics.late,
         damaged: received.damaged,
         foreign: received.foreign,
@@ -195,16 +272,21 @@ pub(super) fn over(input: &str, received: &Received) -> String {
     )
 }
 
-/// Running statistics in words.
-pub(super) fn text(received: &Received) -> String {
+/// Running statistics in words; `mbps`: of the payload that came out since the line before.
+pub(super) fn text(received: &Received, mbps: f64) -> String {
+    let quality = &received.quality;
     let mut out = format!(
-        "{:.0} s: {} packets ({} bytes), {} rebuilt, {} lost",
+        "{:.0} s: {mbps:.2} Mb/s; {} packets, {} did not come, {} lost; waited {}/{} ms (p50/p99)",
         received.time.as_secs_f64(),
         received.packets,
-        received.payload_bytes,
-        received.rebuilt,
-        received.lost
+        percent(quality.loss_before()),
+        received.lost,
+        milliseconds(quality.delay(0.5)),
+        milliseconds(quality.delay(0.99)),
     );
+    if let Some(margin) = quality.margin() {
+        out.push_str(&format!("; a burst of {margin} more would be mended"));
+    }
     if let Some(drops) = received.kernel_drops.filter(|drops| *drops > 0) {
         out.push_str(&format!(", {drops} dropped by the kernel"));
     }
@@ -244,6 +326,8 @@ pub(super) struct ReceivedReport {
     rebuilt: u64,
     /// Packets that are lost for good.
     lost: u64,
+    #[serde(flatten)]
+    link: Link,
     gaps: Vec<Gap>,
     /// Gaps; the list above has 1000 at most.
     gap_count: u64,
@@ -270,6 +354,10 @@ pub(super) struct ReceivedReport {
     /// Packets of a version, type or size that this build does not accept.
     refused: u64,
     refusal: Option<String>,
+    /// Packets that were forged or sealed with another key, that were not sealed, and that were sealed too long ago.
+    forged: u64,
+    unsealed: u64,
+    stale: u64,
     /// Pieces of a byte stream that were no frames.
     broken_frames: u64,
     /// Packets that the kernel had no room for.
@@ -304,12 +392,13 @@ impl ReceivedReport {
             packets: received.packets,
             rebuilt: received.rebuilt,
             lost: received.lost,
+            link: Link::new(&received.quality),
             gaps: received.gaps.iter().map(|&LostPackets { first, count }| Gap { first, count }).collect(),
             gap_count: received.gap_count,
             arrived: received.arrived,
             repair_packets: statistics.repairs,
             useful_repair_packets: statistics.useful_repairs,
-            duplicates: statistics.duplicates,
+            duplicates: statistics.duplicates + received.copies,
             late: statistics.late,
             conflicts: statistics.conflicts,
             disbelieved: statistics.disbelieved,
@@ -321,6 +410,9 @@ impl ReceivedReport {
             not_whole_before: received.not_whole_before,
             refused: received.refused,
             refusal: received.refusal.map(|refusal| refusal.to_string()),
+            forged: received.forged,
+            unsealed: received.unsealed,
+            stale: received.stale,
             broken_frames: received.broken_frames,
             kernel_drops: received.kernel_drops,
             backend: settings.library.backend.name(),
@@ -354,6 +446,9 @@ impl ReceivedReport {
             (self.mismatched, "with other parameters"),
             (self.conflicts, "contradictory"),
             (self.after_end, "of streams that were over"),
+            (self.forged, "forged, or sealed with another key"),
+            (self.unsealed, "not sealed"),
+            (self.stale, "sealed too long ago, or in the future"),
             (self.refused, "not known to this build"),
             (self.kernel_drops.unwrap_or(0), "dropped by the kernel, whose receive buffer was full"),
         ]
@@ -364,11 +459,30 @@ impl ReceivedReport {
         if !noted.is_empty() {
             out.push_str(&format!("packets: {}\n", noted.join(", ")));
         }
+        self.describe_link(&received.quality, &mut out);
         if let Some(id) = &self.stream_id {
             let profile = self.profile.unwrap_or_default();
             out.push_str(&format!("stream {id}: {profile}, window of {}\n", self.window.unwrap_or(0)));
         }
         out
+    }
+
+    /// How good the link was, if it was not perfect.
+    fn describe_link(&self, quality: &Quality, out: &mut String) {
+        if quality.longest_burst() == 0 {
+            return;
+        }
+        out.push_str(&format!(
+            "link: {} of the packets did not come, {} after mending; bursts of up to {} packets; payloads waited {} ms (p50), {} ms (p99)\n",
+            percent(quality.loss_before()),
+            percent(quality.loss_after()),
+            quality.longest_burst(),
+            milliseconds(quality.delay(0.5)),
+            milliseconds(quality.delay(0.99)),
+        ));
+        if let Some(advice) = quality.advice() {
+            out.push_str(&format!("{} at the sender would have mended what was lost\n", option(advice)));
+        }
     }
 
     /// What is missing of a stream that is not whole.

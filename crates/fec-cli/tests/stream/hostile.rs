@@ -62,18 +62,17 @@ impl Forger {
     }
 
     pub(super) fn source(&self, seq: u64, bytes: &[u8]) -> Vec<u8> {
-        let mut body = (bytes.len() as u16).to_le_bytes().to_vec();
-        body.extend_from_slice(bytes);
-        let summed = [&7u64.to_le_bytes()[..], &seq.to_le_bytes(), &body].concat();
-        body.extend(crc32c::crc32c(&summed).to_le_bytes());
-        self.packet(0, seq, &body)
+        let sized = [&(bytes.len() as u16).to_le_bytes(), bytes].concat();
+        let summed = [&7u64.to_le_bytes()[..], &seq.to_le_bytes(), &sized].concat();
+        self.packet(0, seq, &[&crc32c::crc32c(&summed).to_le_bytes(), &sized[..]].concat())
     }
 
     fn repair(&self, row: u64, first: u64, count: u32, part: u32, random: &mut Random) -> Vec<u8> {
         let mut body = first.to_le_bytes().to_vec();
         body.extend(count.to_le_bytes());
         body.extend(part.to_le_bytes());
-        body.extend(payload(random.next(), usize::from(self.payload) + 6));
+        let cut = random.below(4) * random.below(usize::from(self.payload) / 3);
+        body.extend(payload(random.next(), usize::from(self.payload) + 6 - cut));
         self.packet(1, row, &body)
     }
 
@@ -83,7 +82,7 @@ impl Forger {
 }
 
 /// A frame by the specification: runs up to each delimiter, most 252 and then 64,008 bytes long.
-fn frame(packet: &[u8]) -> Vec<u8> {
+pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
     let (mut out, mut most) = (Vec::new(), 252);
     let mut rest = [packet, &DELIMITER].concat();
     while !rest.is_empty() {
@@ -167,7 +166,7 @@ fn a_jump_is_not_filled_with_zeros_without_limit() {
 #[test]
 fn what_is_not_known_is_refused() {
     let arena = Arena::new();
-    for (at, value, word) in [(4, 2, "version 2"), (5, 3, "type 3"), (6, 1, "authentication 1")] {
+    for (at, value, word) in [(4, 2, "version 2"), (5, 3, "type 3"), (6, 1, "sealed"), (6, 9, "sealed")] {
         let mut packet = Forger { profile: 1, window: 100, payload: 64, block: 25 }.source(0, b"x");
         packet[at] = value;
         let output = receive(&arena, &[], &joined(&[frame(&packet)]));

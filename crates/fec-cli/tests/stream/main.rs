@@ -7,6 +7,7 @@ mod ends;
 mod hostile;
 mod network;
 mod pipes;
+mod sealed;
 
 use common::{Arena, LIMIT, Random, code, expect, finish, payload, text};
 use serde_json::Value;
@@ -49,6 +50,22 @@ fn frames(stream: &[u8]) -> Vec<Vec<u8>> {
         rest = &rest[at + 2..];
     }
     frames
+}
+
+/// The packet in a frame (see `hostile::frame`).
+fn unframed(frame: &[u8]) -> Vec<u8> {
+    let (mut packet, mut rest, mut most) = (Vec::new(), &frame[..frame.len() - 2], 252);
+    while let Some((&low, behind)) = rest.split_first() {
+        let (high, behind) = if most == 252 { (0, behind) } else { (behind[0], &behind[1..]) };
+        let run = usize::from(low) + 253 * usize::from(high);
+        packet.extend_from_slice(&behind[..run]);
+        if run < most {
+            packet.extend(DELIMITER);
+        }
+        (rest, most) = (&behind[run..], 64_008);
+    }
+    packet.truncate(packet.len() - 2);
+    packet
 }
 
 /// The type of a packet in its frame: 0 source, 1 repair, 2 mark. Good for packets that have no delimiter in their

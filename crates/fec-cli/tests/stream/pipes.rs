@@ -224,7 +224,7 @@ fn deadlines_in_time() {
     let stream = send(&arena, &["--packet", "100", "--rate", "1/500"], &bytes);
     let mut sources: Vec<Vec<u8>> = frames(&stream).into_iter().filter(|frame| kind(frame) == 0).collect();
     sources.remove(50);
-    let mut child = arena.spawn(["decode", "--stream", "--deadline-ms", "300"]);
+    let mut child = arena.spawn(["decode", "--stream", "--latency", "300"]);
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let started = Instant::now();
     stdin.write_all(&joined(&sources)).unwrap();

@@ -39,6 +39,7 @@ mod crc;
 pub mod meta;
 pub mod packet;
 pub mod scan;
+pub mod sealed_packet;
 pub mod shard_file;
 pub mod sidecar;
 

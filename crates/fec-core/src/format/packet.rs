@@ -14,7 +14,7 @@ pub const MAGIC: [u8; 4] = [0x89, 0x66, 0x65, 0x70];
 pub const HEADER: usize = 36;
 /// Bytes of a source packet beyond its payload: the header, the length and the payload's checksum.
 pub const SOURCE_OVERHEAD: usize = HEADER + SYMBOL_OVERHEAD;
-/// Bytes of a symbol beyond the payload: its length and its checksum.
+/// Bytes of a symbol in front of the payload: its checksum and its length.
 pub const SYMBOL_OVERHEAD: usize = 6;
 /// Bytes of a repair packet in front of its symbol.
 pub const REPAIR_OVERHEAD: usize = HEADER + 16;
@@ -27,12 +27,12 @@ pub const MIN_PAYLOAD: u16 = 16;
 /// Sequence numbers and row numbers are below this.
 pub const MAX_SEQ: u64 = 1 << 63;
 
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 const TYPE_SOURCE: u8 = 0;
 const TYPE_REPAIR: u8 = 1;
-const TYPE_MARK: u8 = 2;
+pub(super) const TYPE_MARK: u8 = 2;
 /// Where the header's checksum stands.
-const SUM_AT: usize = 32;
+pub(super) const SUM_AT: usize = 32;
 
 /// How repair packets are made of source packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -157,7 +157,7 @@ pub enum Body<'a> {
         count: u32,
         /// With [`Profile::Blocks`], which repair packet of its window this is; otherwise 0.
         part: u32,
-        /// The combination, as long as a symbol.
+        /// The combination, at most as long as a symbol, without zeros that all of its symbols end in.
         symbol: &'a [u8],
     },
     /// How far the sender has come.
@@ -185,8 +185,8 @@ pub enum PacketError {
     /// A type that this build does not know.
     #[error("packet type {0} is not known to this build")]
     Type(u8),
-    /// An authentication that this build does not know.
-    #[error("packet authentication {0} is not known to this build (it knows 0, none)")]
+    /// The packet is sealed with the cipher of this number; or with 0, and a [sealed one](super::sealed_packet) was expected.
+    #[error("{}", if *.0 == 0 { "the packet is not sealed" } else { "the packet is sealed" })]
     Authentication(u8),
     /// A profile that this build does not know.
     #[error("profile {0} is not known to this build")]
@@ -207,6 +207,8 @@ pub fn payload_checksum(stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
 
 /// Bytes of stream id and sequence number.
 pub(crate) const SUMMED_HEAD: usize = 16;
+/// Bytes of the checksum that a symbol begins with.
+pub(crate) const SUM: usize = 4;
 
 /// [`payload_checksum`] of what stands in one piece: stream id, sequence number, length, payload.
 pub(crate) fn summed_checksum(summed: &[u8]) -> u32 {
@@ -217,8 +219,8 @@ pub(crate) fn summed_checksum(summed: &[u8]) -> u32 {
 ///
 /// `symbol` has the length of the stream's symbols. `None` when length, padding or checksum are wrong.
 pub fn open_symbol(stream_id: u64, seq: u64, symbol: &[u8]) -> Option<(&[u8], u32)> {
-    let (len, rest) = symbol.split_first_chunk::<2>()?;
-    let (room, checksum) = rest.split_last_chunk::<4>()?;
+    let (checksum, rest) = symbol.split_first_chunk::<SUM>()?;
+    let (len, room) = rest.split_first_chunk::<2>()?;
     let (payload, padding) = room.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
     let checksum = u32::from_le_bytes(*checksum);
     (is_zero(padding) && checksum == payload_checksum(stream_id, seq, payload)).then_some((payload, checksum))
@@ -271,8 +273,8 @@ pub fn parse(bytes: &[u8]) -> Result<(Parameters, Body<'_>), PacketError> {
 }
 
 fn parse_source<'a>(parameters: &Parameters, seq: u64, body: &'a [u8]) -> Result<Body<'a>, PacketError> {
-    let (len, rest) = body.split_first_chunk::<2>().ok_or(PacketError::Damaged)?;
-    let (payload, checksum) = rest.split_last_chunk::<4>().ok_or(PacketError::Damaged)?;
+    let (checksum, rest) = body.split_first_chunk::<SUM>().ok_or(PacketError::Damaged)?;
+    let (len, payload) = rest.split_first_chunk::<2>().ok_or(PacketError::Damaged)?;
     let checksum = u32::from_le_bytes(*checksum);
     if payload.len() != usize::from(u16::from_le_bytes(*len))
         || checksum != payload_checksum(parameters.stream_id, seq, payload)
@@ -287,7 +289,7 @@ fn parse_source<'a>(parameters: &Parameters, seq: u64, body: &'a [u8]) -> Result
 
 fn parse_repair<'a>(parameters: &Parameters, row: u64, body: &'a [u8]) -> Result<Body<'a>, PacketError> {
     let (head, symbol) = body.split_first_chunk::<16>().ok_or(PacketError::Damaged)?;
-    if symbol.len() != parameters.symbol_len() {
+    if !(SYMBOL_OVERHEAD..=parameters.symbol_len()).contains(&symbol.len()) {
         return Err(PacketError::Damaged);
     }
     let (first, count, part) = (u64_at(head, 0), u32_at(head, 8), u32_at(head, 12));
@@ -327,6 +329,17 @@ fn header_checksum(header: &[u8; HEADER], body: &[u8]) -> u32 {
     if body.is_empty() { crc32c(&[&without]) } else { crc32c(&[&without, body]) }
 }
 
+/// Writes the checksum of a packet whose header stands there but for that.
+///
+/// # Panics
+/// When `packet` has no header.
+pub fn restore_checksum(packet: &mut [u8]) {
+    let (header, body) = packet.split_first_chunk_mut::<HEADER>().expect("a packet has a header");
+    let body = if header[5] == TYPE_SOURCE { &[] } else { &*body };
+    let sum = header_checksum(header, body);
+    header[SUM_AT..].copy_from_slice(&sum.to_le_bytes());
+}
+
 /// The header of a packet with the checksum over itself and `body`.
 fn header(parameters: &Parameters, kind: u8, number: u64, body: &[u8]) -> [u8; HEADER] {
     let mut header = [0; HEADER];
@@ -342,8 +355,8 @@ fn header(parameters: &Parameters, kind: u8, number: u64, body: &[u8]) -> [u8; H
     header
 }
 
-/// The header of source packet `seq`. Behind it stand the payload's length as u16, the payload and its
-/// [`payload_checksum`].
+/// The header of source packet `seq`. Behind it stands the packet's symbol without padding: the payload's
+/// [`payload_checksum`], its length as u16, and the payload.
 pub fn source_header(parameters: &Parameters, seq: u64) -> [u8; HEADER] {
     header(parameters, TYPE_SOURCE, seq, &[])
 }
@@ -356,9 +369,9 @@ pub fn write_source(out: &mut Vec<u8>, parameters: &Parameters, seq: u64, payloa
     let len = u16::try_from(payload.len()).expect("a payload has at most 65,535 bytes");
     out.clear();
     out.extend_from_slice(&source_header(parameters, seq));
+    out.extend_from_slice(&checksum.to_le_bytes());
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(payload);
-    out.extend_from_slice(&checksum.to_le_bytes());
 }
 
 /// What a repair packet says of its row.
@@ -377,9 +390,9 @@ pub struct RowHeader {
 /// Writes a repair packet in place of what `out` held.
 ///
 /// # Panics
-/// When the symbol does not have the length of the parameters.
+/// When the symbol is longer than the parameters say, or has no room for a checksum and a length.
 pub fn write_repair(out: &mut Vec<u8>, parameters: &Parameters, row: &RowHeader, symbol: &[u8]) {
-    assert_eq!(symbol.len(), parameters.symbol_len());
+    assert!((SYMBOL_OVERHEAD..=parameters.symbol_len()).contains(&symbol.len()));
     out.clear();
     out.resize(HEADER, 0);
     out.extend_from_slice(&row.first.to_le_bytes());

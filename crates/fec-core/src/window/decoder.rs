@@ -1,6 +1,6 @@
 //! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
 
-use super::reception::{PacketState, Reception, RowFate};
+use super::reception::{PacketState, Prospect, Reception, RowFate};
 use super::settings::WINDOW_LIMIT;
 use crate::format::packet::{self, Body, PacketError, Parameters, RowHeader};
 use crate::gf256::kernel::Backend;
@@ -429,6 +429,11 @@ impl Decoder {
     /// received. For when nothing has come for a while. The statistics go on.
     pub fn unlock(&mut self) {
         self.stream = None;
+    }
+
+    /// What the stream's window could stand now. `None` before the first repair packet, and where windows do not slide.
+    pub fn prospect(&self) -> Option<Prospect> {
+        self.stream.as_ref()?.reception.prospect
     }
 
     /// Counts since the decoder was made.

@@ -12,6 +12,8 @@
 //! The profile is looked at twice: when an encoder is made, and once for each call ([`ProfileRows::get`]).
 
 mod blocks;
+mod longest;
+mod owed;
 mod repair_rows;
 mod row_adder;
 mod sender;
@@ -50,8 +52,8 @@ const END_MARKS: usize = 3;
 pub struct Encoder {
     sender: Sender,
     rows: ProfileRows,
-    /// Source packets since the last flush.
-    unflushed: u64,
+    /// Source packets that no repair packet covers; where windows do not slide, those since the last flush.
+    uncovered: u64,
 }
 
 /// The rows of the stream's profile.
@@ -95,7 +97,7 @@ impl Encoder {
             }
         };
         let sender = Sender::new(parameters, settings.ratio, backend, places.into());
-        Ok(Encoder { sender, rows, unflushed: 0 })
+        Ok(Encoder { sender, rows, uncovered: 0 })
     }
 
     /// What the packets say of the stream.
@@ -137,36 +139,61 @@ impl Encoder {
         payload: &[u8],
         emit: &mut dyn FnMut(&[u8]),
     ) -> Result<(), PushError> {
-        let Encoder { sender, rows, unflushed } = self;
+        let Encoder { sender, rows, uncovered } = self;
+        // Others cover packets when their block is complete.
+        let slides = matches!(rows, ProfileRows::Sliding(_));
         let rows = rows.get();
         sender.admit(payload)?;
         sender.emit_source(payload, emit);
-        *unflushed += 1;
+        *uncovered += 1;
         rows.absorb(sender, on, emit);
-        while sender.row_is_due() {
-            rows.emit_row(sender, on, emit);
+        while sender.owed.is_due(rows.longest()) {
+            sender.owed.spend(rows.longest());
+            if rows.emit_row(sender, on, emit) && slides {
+                *uncovered = 0;
+            }
         }
         rows.look_ahead(sender, on);
         Ok(())
     }
 
-    /// Emits repair packets beyond the ratio, so that a slow stream need not wait for the next payloads: for the
-    /// packets since the last flush (one block of them at most) as many as the ratio gives, rounded up. With
-    /// [`Profile::Blocks`] also those that the last complete window still lacks.
+    /// Emits a repair packet before the ratio owes it, so that a slow stream need not wait for the next payloads to protect the
+    /// last ones; nothing if all packets are protected. The ratio takes that into account: the next ones come later.
+    /// How often to do it is the caller's choice: see [`ahead`](Self::ahead).
+    ///
+    /// With [`Profile::ClassicBlocks`] and [`Profile::Blocks`] as many are emitted as the ratio gives for the packets since the
+    /// last time (one block of them at most), rounded up, and those that the last complete block or window still lacks.
+    /// [`Profile::Blocks`] sends the repair packets of a complete window in any case.
     pub fn flush(&mut self, emit: &mut dyn FnMut(&[u8])) {
-        let Encoder { sender, rows, unflushed } = self;
-        let sources = std::mem::take(unflushed).min(u64::from(sender.parameters.block));
+        let Encoder { sender, rows, uncovered } = self;
+        let sources = std::mem::take(uncovered).min(u64::from(sender.parameters.block));
         if sources > 0 {
             let mut backend = sender.backend;
-            rows.get().emit_extra(sources, sender, &mut backend, emit);
+            rows.get().emit_early(sources, sender, &mut backend, emit);
         }
+    }
+
+    /// Whether [`flush`](Self::flush) would emit something.
+    pub fn is_uncovered(&self) -> bool {
+        self.uncovered > 0
+    }
+
+    /// How many repair packets [`flush`](Self::flush) has emitted that the ratio does not owe yet. Whoever flushes rarely when
+    /// this is large, and the more so the larger it is, stays near the ratio whatever the input, and still protects the last
+    /// packet before a long pause.
+    pub fn ahead(&self) -> f64 {
+        let longest = match &self.rows {
+            ProfileRows::Sliding(rows) => RepairRows::<Backend>::longest(&**rows),
+            ProfileRows::Blocks(_) | ProfileRows::Sets(_) => 0,
+        };
+        self.sender.owed.ahead(longest)
     }
 
     /// Ends the stream: emits repair packets for the packets that fewer rows cover than the others, and the marks
     /// of the end.
     ///
-    /// With a sliding window as many as the ratio gives for a quarter of the window (or one block, or all packets
-    /// if they are fewer); otherwise all that the last blocks have not got yet.
+    /// With a sliding window as many as the ratio gives for a twelfth of the stream, but for a quarter of the window (or
+    /// one block) at most, and for 24 packets at least; otherwise all that the last blocks have not got yet.
     pub fn finish(&mut self, emit: &mut dyn FnMut(&[u8])) {
         let Encoder { sender, rows, .. } = self;
         let mut backend = sender.backend;

@@ -80,4 +80,5 @@ pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
 pub use encoder::{Encoder, PushError};
 #[cfg(feature = "trace")]
 pub use encoder::{Stage, Trace};
+pub use reception::Prospect;
 pub use settings::{Ratio, SettingsError, StreamSettings, WINDOW_LIMIT};

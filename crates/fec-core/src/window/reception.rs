@@ -29,6 +29,25 @@ pub(super) enum RowFate {
     Unusable,
 }
 
+/// What a window that slides could stand, from the rows that came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prospect {
+    /// Packets of a window, as rows cover them.
+    pub window: u32,
+    /// Rows for each source packet that were sent so far.
+    pub rows_per_packet: f64,
+    /// Rows that lost packets still wait for.
+    pub lacking: u32,
+}
+
+impl Prospect {
+    /// The longest burst of source packets that rows can mend while it is in the window, if nothing else is lost.
+    pub fn burst(&self) -> u64 {
+        let rows = f64::from(self.window) * self.rows_per_packet - f64::from(self.lacking);
+        (rows.max(0.0) / (1.0 + self.rows_per_packet)) as u64
+    }
+}
+
 /// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them.
 const LATE_BLOCKS: u64 = 2;
 
@@ -95,6 +114,8 @@ pub(super) struct Reception {
     pub(super) hopeless: u64,
     /// Whether more was lost than rows can mend, or rows reach back to what was never received.
     is_behind: bool,
+    /// As far as rows tell.
+    pub(super) prospect: Option<Prospect>,
 }
 
 enum Solver {
@@ -150,6 +171,7 @@ impl Reception {
             disbelieved: 0,
             hopeless: base,
             is_behind: false,
+            prospect: None,
         }
     }
 
@@ -269,8 +291,33 @@ impl Reception {
             self.leave(header.first);
         }
         match self.solver {
-            Solver::Rows(_) => self.lane_row(header, bytes),
+            Solver::Rows(_) => {
+                let fate = self.lane_row(header, bytes);
+                self.foresee(header);
+                fate
+            }
             Solver::Sets(_) => self.set_row(header, bytes),
+        }
+    }
+
+    /// How long the window of a sender is that made this row. One that lets go of packets after some time has shorter
+    /// windows than it may have.
+    fn window_of(&self, header: &RowHeader) -> u64 {
+        let unit = u64::from(self.reach.unit);
+        let block = u64::from(self.parameters.block);
+        if header.first == 0 { unit } else { unit.min(u64::from(header.count) + block) }
+    }
+
+    fn foresee(&mut self, header: &RowHeader) {
+        if let Solver::Rows(rows) = &self.solver
+            && self.reach.slides
+        {
+            let end = header.first + u64::from(header.count);
+            self.prospect = Some(Prospect {
+                window: self.window_of(header) as u32,
+                rows_per_packet: (header.row + 1) as f64 / end as f64,
+                lacking: rows.system.lacking() as u32,
+            });
         }
     }
 
@@ -316,6 +363,7 @@ impl Reception {
     }
 
     fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
+        let window = if self.reach.slides { self.window_of(header) } else { self.reach.unit.into() };
         let places = self.store.places();
         let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
         let RowSolver { sums, system, columns_end, row, classes: lists, symbol } = &mut **rows;
@@ -356,6 +404,7 @@ impl Reception {
 
         row.generate(&self.parameters, header.row, header.first, header.count);
         symbol[..bytes.len()].copy_from_slice(bytes);
+        symbol[bytes.len()..].fill(0);
         let mut classes: Sources<'_> = std::mem::take(lists);
         classes[0].push(symbol);
         sums.select(row, &mut classes);
@@ -380,7 +429,7 @@ impl Reception {
         *lists = emptied(classes);
         // Rows to come, until the newest column leaves the window, at the ratio of those until now.
         let newest = system.newest().unwrap_or(end);
-        let left = (newest + u64::from(self.reach.unit)).saturating_sub(end);
+        let left = (newest + window).saturating_sub(end);
         let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
         let lacking = system.lacking();
         // Once it has lost more than they can mend, they mend nothing until they have caught up.

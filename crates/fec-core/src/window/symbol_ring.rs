@@ -1,12 +1,12 @@
 //! The symbols of a window: one place for each source packet, by its number modulo the number of places.
 
-use crate::format::packet::{HEADER, SUMMED_HEAD, SYMBOL_OVERHEAD, summed_checksum};
+use crate::format::packet::{HEADER, SUM, SUMMED_HEAD, SYMBOL_OVERHEAD, summed_checksum};
 use crate::gf256::kernel::{AlignedBytes, LINE};
 
 /// A ring of symbols.
 ///
 /// Symbols begin on cache lines and are padded with zeros to whole ones. The line in front of each has room for a
-/// packet's header, so that a packet whose payload has full length can be sent from here. Places stand an odd
+/// packet's header, so that a packet can be sent from here. Places stand an odd
 /// number of lines apart, so that they do not compete for the same sets of a cache. (Of a group that is complete the
 /// sender keeps in each packet's place what a tap there adds, not the packet: see `row.rs`.)
 #[derive(Debug)]
@@ -77,34 +77,44 @@ impl SymbolRing {
 
     /// The payload in the place of packet `seq`. A symbol must stand there.
     pub(super) fn payload(&self, seq: u64) -> &[u8] {
-        let symbol = self.symbol(seq);
-        &symbol[2..][..usize::from(u16::from_le_bytes([symbol[0], symbol[1]]))]
+        &self.symbol(seq)[SYMBOL_OVERHEAD..self.used(seq)]
+    }
+
+    /// Bytes of the symbol in the place of packet `seq` without its padding. A symbol must stand there.
+    fn used(&self, seq: u64) -> usize {
+        let at = self.at(seq) + SUM;
+        SYMBOL_OVERHEAD + usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
+    }
+
+    /// The symbol in the place of packet `seq`, padded to whole lines: not to its full length. A symbol must stand there.
+    pub(super) fn short_symbol(&self, seq: u64) -> &[u8] {
+        &self.symbol(seq)[..self.used(seq).next_multiple_of(LINE)]
     }
 
     /// Puts the symbol of a payload in its place.
     pub(super) fn put(&mut self, seq: u64, payload: &[u8], checksum: u32) {
         let at = self.turn_to(seq);
         let symbol = &mut self.bytes[at..][..self.symbol_len];
-        let (len, rest) = symbol.split_at_mut(2);
+        let (head, room) = symbol.split_at_mut(SYMBOL_OVERHEAD);
+        let (sum, len) = head.split_at_mut(SUM);
+        sum.copy_from_slice(&checksum.to_le_bytes());
         len.copy_from_slice(&(payload.len() as u16).to_le_bytes());
-        let (room, sum) = rest.split_at_mut(rest.len() - 4);
         let (bytes, padding) = room.split_at_mut(payload.len());
         bytes.copy_from_slice(payload);
         padding.fill(0);
-        sum.copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// As [`put`](Self::put), and computes the checksum, in place. Returns it.
-    pub(super) fn put_new(&mut self, stream_id: u64, seq: u64, payload: &[u8]) -> u32 {
+    /// As [`put`](Self::put), and computes the checksum, in place.
+    pub(super) fn put_new(&mut self, stream_id: u64, seq: u64, payload: &[u8]) {
         self.put(seq, payload, 0);
-        let at = self.at(seq);
-        // The checksum covers stream and number too: they stand in the line in front until a header takes their place.
-        let (id, number) = self.bytes[at - SUMMED_HEAD..at].split_at_mut(8);
+        // The checksum covers stream and number too: they stand where it and the header will be.
+        let sum = self.at(seq);
+        let summed = sum + SUM - SUMMED_HEAD;
+        let (id, number) = self.bytes[summed..sum + SUM].split_at_mut(8);
         id.copy_from_slice(&stream_id.to_le_bytes());
         number.copy_from_slice(&seq.to_le_bytes());
-        let checksum = summed_checksum(&self.bytes[at - SUMMED_HEAD..at + 2 + payload.len()]);
-        self.bytes[at..][..self.symbol_len][self.symbol_len - 4..].copy_from_slice(&checksum.to_le_bytes());
-        checksum
+        let checksum = summed_checksum(&self.bytes[summed..sum + SYMBOL_OVERHEAD + payload.len()]);
+        self.bytes[sum..sum + SUM].copy_from_slice(&checksum.to_le_bytes());
     }
 
     /// Puts a symbol, or the beginning of a padded one, in its place.
@@ -123,11 +133,10 @@ impl SymbolRing {
         self.bytes.get_disjoint_mut(ranges).expect("the packets have places of their own")
     }
 
-    /// The header and the symbol in the place of packet `seq`, without a gap: a packet, if its payload has full
-    /// length.
+    /// The header and the symbol in the place of packet `seq` without its padding, without a gap: a packet.
     pub(super) fn packet(&mut self, seq: u64, header: &[u8; HEADER]) -> &[u8] {
-        let at = self.at(seq) - HEADER;
-        let packet = &mut self.bytes[at..][..HEADER + self.symbol_len];
+        let (at, used) = (self.at(seq) - HEADER, self.used(seq));
+        let packet = &mut self.bytes[at..][..HEADER + used];
         packet[..HEADER].copy_from_slice(header);
         packet
     }

@@ -16,10 +16,11 @@ pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> StreamSet
     }
 }
 
-/// The payload of packet `seq`: its length varies, its bytes follow from the number.
+/// The payload of packet `seq`: its length varies, its bytes follow from the number. (From 400 bytes on rows are as many as the
+/// ratio says although lengths differ.)
 pub(crate) fn payload(seq: u64, most: u16) -> Vec<u8> {
     let mut noise = SplitMix64::new(seq);
-    let len = if noise.index(4) == 0 { noise.index(usize::from(most) + 1) } else { usize::from(most) };
+    let len = if noise.index(16) == 0 { noise.index(usize::from(most) + 1) } else { usize::from(most) };
     (0..len.div_ceil(8)).flat_map(|_| noise.next().to_le_bytes()).take(len).collect()
 }
 

@@ -99,7 +99,7 @@ fn rows_in_vain() {
 /// The decoder recovers what the simulation says that can be recovered: it loses no equation on the way.
 #[test]
 fn the_decoder_recovers_what_the_equations_allow() {
-    let settings = settings(Profile::Bounded, 960, 16);
+    let settings = settings(Profile::Bounded, 960, 400);
     let packets = packets(&settings, Backend::best(), COUNT);
     for loss in [0.10, 0.13, 0.14, 0.15] {
         let simulated = stream(Generator::Profile, &settings, COUNT, random(loss)).unwrap();
@@ -108,11 +108,11 @@ fn the_decoder_recovers_what_the_equations_allow() {
         for packet in packets.iter().take((COUNT + COUNT / 6) as usize) {
             if !lost() {
                 decoder.receive(packet);
-                output.drain(&mut decoder, 16);
+                output.drain(&mut decoder, 400);
             }
         }
         decoder.give_up_before(u64::MAX);
-        output.drain(&mut decoder, 16);
+        output.drain(&mut decoder, 400);
         let gaps: Vec<u64> = output.gaps.iter().flat_map(|&(first, count)| first..first + count).collect();
         assert_eq!(gaps, simulated.lost, "{loss}");
         assert!(output.rebuilt > 0, "{loss}: {}", output.rebuilt);

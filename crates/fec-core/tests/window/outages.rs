@@ -4,6 +4,9 @@ use super::common::*;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{Decoder, Event, Limits, Profile};
 
+/// Bytes of the largest payload.
+const MOST: u16 = 400;
+
 /// What a receiver had after each packet that came: the greatest number that it had given out or named, and how many packets it
 /// had named as lost.
 struct Course {
@@ -14,7 +17,7 @@ struct Course {
 
 /// Receives from packet `join` on what is not lost.
 fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -> bool) -> Course {
-    let settings = settings(Profile::Bounded, 6000, 32);
+    let settings = settings(Profile::Bounded, 6000, MOST);
     let mut decoder = Decoder::new(Limits { prompt, ..Limits::default() }, Backend::best());
     let mut course = Course { behind: Vec::new(), lost: 0 };
     let (mut sent, mut done) = (0, join);
@@ -27,7 +30,7 @@ fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -
         while let Some(event) = decoder.next() {
             match event {
                 Event::Packet { seq, payload: bytes, .. } => {
-                    assert!(bytes == payload(seq, 32));
+                    assert!(bytes == payload(seq, MOST));
                     done = seq + 1;
                 }
                 Event::Gap { first, count } => (done, course.lost) = (first + count, course.lost + count),
@@ -82,4 +85,53 @@ fn whoever_joins_late_does_not_wait_for_what_was_before() {
     let prompt = receive_live(true, 30_000, 12_345, |_, nth| some(nth));
     assert!(prompt.longest(12_400) < 100, "{}", prompt.longest(12_400));
     assert_eq!(receive_live(true, 60_000, 12_345, |_, nth| some(nth)).lost, prompt.lost);
+}
+
+/// A sender that lets go of what is older than a thousand packets: its window is short, and so is what an outage costs.
+#[test]
+fn a_short_window_forgets_an_outage_soon() {
+    let settings = settings(Profile::Bounded, 6000, MOST);
+    let outcome = |latency: Option<u64>| {
+        let mut encoder = fec_core::window::Encoder::new(&settings, Backend::best()).unwrap();
+        let mut decoder = Decoder::new(Limits { prompt: true, ..Limits::default() }, Backend::best());
+        let (mut nth, mut lost, mut late, mut done) = (0, Vec::new(), 0, 0);
+        for seq in 0..20_000u64 {
+            let mut send = |packet: &[u8]| {
+                nth += 1;
+                if !(8000..10_000).contains(&seq) && !some(nth) {
+                    decoder.receive(packet);
+                }
+            };
+            encoder.push(&payload(seq, MOST), &mut send).unwrap();
+            if let Some(latency) = latency {
+                encoder.acknowledge(seq.saturating_sub(latency));
+            }
+            while let Some(event) = decoder.next() {
+                match event {
+                    Event::Packet { seq: number, payload: bytes, .. } => {
+                        assert!(bytes == payload(number, MOST));
+                        done = number + 1;
+                    }
+                    Event::Gap { first, count } => {
+                        lost.extend(first..first + count);
+                        done = first + count;
+                    }
+                    Event::End => {}
+                }
+            }
+            if !(8000..10_100).contains(&seq) {
+                late = late.max(seq + 1 - done);
+            }
+        }
+        (lost, late)
+    };
+    let (lost, late) = outcome(Some(1000));
+    assert!(lost.iter().all(|seq| (8000..11_600).contains(seq)), "{:?}", lost.last());
+    assert!(late < 300, "{late}");
+    let (lost, _) = outcome(None);
+    assert!(
+        lost.iter().any(|seq| *seq > 13_000),
+        "a whole window cannot mend for as long as it is: {:?}",
+        lost.last()
+    );
 }

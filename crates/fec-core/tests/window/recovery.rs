@@ -38,10 +38,10 @@ fn light_random_loss_is_repaired_by_every_profile_and_backend() {
 
 #[test]
 fn bursts_up_to_850_of_a_window_of_6000() {
-    let packets = packets(&settings(Profile::Bounded, 6000, 16), Backend::best(), 24_000);
+    let packets = packets(&settings(Profile::Bounded, 6000, 400), Backend::best(), 24_000);
     for burst in [41, 257, 500, 850] {
         let arrived = packets.iter().enumerate().filter(|(i, _)| !(9000..9000 + burst).contains(i));
-        let (output, _) = receive(arrived.map(|(_, p)| &p[..]), Backend::best(), Order::InOrder, 16);
+        let (output, _) = receive(arrived.map(|(_, p)| &p[..]), Backend::best(), Order::InOrder, 400);
         output.assert_complete(24_000, Order::InOrder);
         assert_eq!(output.lost(), 0, "burst of {burst}");
     }

@@ -1,6 +1,8 @@
 //! A buffer of what was read at a time: a piece of a byte stream, or datagrams.
 
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::time::Duration;
 
 /// What was read at a time.
 #[derive(Debug, Default)]
@@ -10,11 +12,31 @@ pub struct Chunk {
     /// Where in `bytes` something stands, and how it is divided: into datagrams of so many bytes each, the last one
     /// perhaps shorter. A byte stream has one piece that is not divided.
     pub pieces: Vec<(Range<usize>, usize)>,
+    /// Of each piece of datagrams, where and when it came.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// Where and when datagrams came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Who sent them, or says so.
+    pub from: SocketAddr,
+    /// The address of this machine that they came to, where the system tells.
+    pub to: Option<IpAddr>,
+    /// When the system received the first of them, since 1970, where it tells.
+    pub at: Option<Duration>,
 }
 
 impl Chunk {
     /// The datagrams, or the bytes that were read.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().flat_map(|(range, stride)| self.bytes[range.clone()].chunks((*stride).max(1)))
+    }
+
+    /// The datagrams, each with where and when it came.
+    pub fn datagrams(&self) -> impl Iterator<Item = (&Arrival, &[u8])> {
+        self.pieces.iter().zip(&self.arrivals).flat_map(|((range, stride), arrival)| {
+            self.bytes[range.clone()].chunks((*stride).max(1)).map(move |bytes| (arrival, bytes))
+        })
     }
 }

@@ -86,6 +86,31 @@ pub enum LiveError {
         /// Most packets that zeros are written for.
         most: u64,
     },
+    /// A key file that holds no key.
+    #[error("a key has 32 bytes")]
+    KeyFile,
+    /// A passphrase that is too short.
+    #[error("a passphrase needs {least} characters or more")]
+    Passphrase {
+        /// Fewest characters.
+        least: usize,
+    },
+    /// A number for a stream that is sealed: if it had been used before, nonces would repeat.
+    #[error(
+        "the number of a sealed stream is not for choosing: with one that was used before, it could be read and forged"
+    )]
+    StreamIdOfSealed,
+    /// Packets came, and the key opens none.
+    #[error("no packet that came is of this key")]
+    NothingOpened {
+        /// Sealed packets that were forged, or have another key.
+        forged: u64,
+        /// Packets that are not sealed.
+        unsealed: u64,
+    },
+    /// Authentic packets came, and were sealed too long ago, or in the future.
+    #[error("the packets that came were sealed {} {}", duration(*.0), if *.0 < 0 { "in the future" } else { "ago" })]
+    Stale(i32),
     /// Packets are lost for good, and gaps were not to be passed over.
     #[error("lost for good: {0}")]
     LostForGood(LostPackets),
@@ -109,11 +134,16 @@ impl LiveError {
             LiveError::Rate(_)
             | LiveError::NotAnAddress(_)
             | LiveError::IncompleteAddress
+            | LiveError::Passphrase { .. }
+            | LiveError::StreamIdOfSealed
             | LiveError::PacketsTooLong { .. } => Class::Usage,
             LiveError::Settings(_)
             | LiveError::Push(_)
             | LiveError::LongGap { .. }
+            | LiveError::KeyFile
+            | LiveError::Stale(_)
             | LiveError::NothingAccepted(_) => Class::Refused,
+            LiveError::NothingOpened { .. } => Class::Untrue,
             LiveError::LostForGood(_) | LiveError::NothingCame { .. } => Class::Lost,
             LiveError::TraceTooLong { .. }
             | LiveError::NotATrace
@@ -126,6 +156,17 @@ impl LiveError {
             | LiveError::DatagramTooLong { .. }
             | LiveError::Unreachable(_) => Class::Io,
         }
+    }
+}
+
+/// A number of seconds, in words.
+fn duration(seconds: i32) -> String {
+    let seconds = seconds.unsigned_abs();
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        120..7200 => format!("{} minutes", seconds / 60),
+        7200..172_800 => format!("{} hours", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 

@@ -9,13 +9,14 @@
 //! Nothing is known here of what a packet holds; whether it is whole, its own checksum tells.
 
 use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::format::sealed_packet;
 use memchr::memmem::Finder;
 
 /// Ends every frame, and stands in front of the first.
 pub(super) const DELIMITER: [u8; 2] = [0xFE, 0xFD];
 
-/// Bytes of the longest packet: a repair packet of payloads of 65,535 bytes.
-const MAX_PACKET: usize = REPAIR_OVERHEAD + SYMBOL_OVERHEAD + 65_535;
+/// Bytes of the longest packet: a sealed repair packet of payloads of 65,535 bytes.
+const MAX_PACKET: usize = REPAIR_OVERHEAD + SYMBOL_OVERHEAD + 65_535 + sealed_packet::OVERHEAD;
 /// Bytes of its frame at most, without the delimiter.
 const MAX_FRAME: usize = MAX_PACKET + 1 + 3 * 2;
 

@@ -1,9 +1,9 @@
 //! Live streams: packets of the sliding-window code over byte streams and UDP.
 //!
 //! ```text
-//! send     reader thread ─▶ payloads ─▶ fec_core::window ─▶ impair ─▶ pace ─▶ frame ─▶ file, pipe
-//!                                                                      └────▶ udp
-//! receive  reader thread ─▶ frame ─▶ fec_core::window ─▶ payload
+//! send     reader thread ─▶ payloads ─▶ fec_core::window ─▶ seal ─▶ impair ─▶ pace ─▶ frame ─▶ file, pipe
+//!                                                                               └────▶ udp
+//! receive  reader thread ─▶ frame ─▶ open ─▶ fec_core::window ─▶ payload
 //!          (reads, or receives)
 //! ```
 //!
@@ -32,19 +32,24 @@
 //! ```
 
 pub mod address;
+mod ages;
 pub mod chunk;
 pub mod detect;
 mod error;
 mod follow;
 mod frame;
 pub mod impair;
+pub mod key;
 pub mod loss;
 pub mod output;
-mod pace;
+pub mod pace;
 pub mod paths;
+pub mod quality;
 mod reader_thread;
 pub mod receive;
 pub mod received;
+mod replay;
+pub mod seal;
 pub mod send;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ const GRAIN: Duration = Duration::from_micros(200);
 
 /// Says when bytes may be sent so that they do not exceed a rate.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     seconds_per_byte: f64,
     /// When all that was sent would have been sent at exactly the rate.
     due: Instant,
@@ -17,12 +17,12 @@ pub(super) struct Pace {
 
 impl Pace {
     /// A rate in 10^6 bits a second, above 0.
-    pub(super) fn new(mbps: f64, now: Instant) -> Pace {
+    pub fn new(mbps: f64, now: Instant) -> Pace {
         Pace { seconds_per_byte: 8e-6 / mbps, due: now }
     }
 
     /// Counts bytes that are sent now, and tells how long to wait before the next.
-    pub(super) fn sent(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
+    pub fn sent(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         // Time in which nothing was sent is not saved up, but for a burst.
         if let Some(earliest) = now.checked_sub(BURST) {
             self.due = self.due.max(earliest);

@@ -5,7 +5,6 @@ use super::LiveError;
 use super::address::Address;
 use super::udp::{Interface, PacketSender, Replies};
 use crate::error::{Error, ErrorKind, Result};
-use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -32,19 +31,23 @@ struct OpenWay {
 }
 
 /// All ways of a stream.
-pub(super) struct Ways(Vec<OpenWay>);
+pub(super) struct Ways {
+    ways: Vec<OpenWay>,
+    /// Bytes of the longest packet beyond its payload.
+    overhead: usize,
+}
 
 impl Ways {
-    /// Opens them.
+    /// Opens them. A packet has up to `overhead` bytes more than its payload.
     ///
     /// # Errors
     /// Those of [`PacketSender::open`].
-    pub(super) fn open(ways: Vec<Way>) -> Result<Ways> {
+    pub(super) fn open(ways: Vec<Way>, overhead: usize) -> Result<Ways> {
         let open = |Way { address, interface }| {
             let sender = PacketSender::open(&address, &interface)?;
             Ok(OpenWay { address, sender, rests_until: None, missed: 0 })
         };
-        ways.into_iter().map(open).collect::<Result<_>>().map(Ways)
+        Ok(Ways { ways: ways.into_iter().map(open).collect::<Result<_>>()?, overhead })
     }
 
     /// Sends a packet over all ways.
@@ -62,10 +65,10 @@ impl Ways {
 
     /// Does something on each way that does not rest; fails when none is left. `packets` are what the others miss.
     fn on_each(&mut self, mut act: impl FnMut(&mut OpenWay) -> io::Result<()>, packets: u64) -> Result<()> {
-        let is_only = self.0.len() == 1;
+        let (is_only, overhead) = (self.ways.len() == 1, self.overhead);
         let mut failed = None;
         let mut any = false;
-        for way in &mut self.0 {
+        for way in &mut self.ways {
             if way.rests_until.is_some_and(|until| Instant::now() < until) {
                 way.missed += packets;
                 continue;
@@ -74,7 +77,7 @@ impl Ways {
             match act(way) {
                 Ok(()) => any = true,
                 Err(e) => {
-                    let error = way.error(e);
+                    let error = way.error(e, overhead);
                     if is_only {
                         return Err(error);
                     }
@@ -86,7 +89,7 @@ impl Ways {
         }
         // Those that rest may come back.
         match failed {
-            Some(error) if !any && self.0.iter().all(|way| way.rests_until.is_some()) => Err(error),
+            Some(error) if !any && self.ways.iter().all(|way| way.rests_until.is_some()) => Err(error),
             _ => Ok(()),
         }
     }
@@ -96,8 +99,9 @@ impl Ways {
     /// # Errors
     /// That of a way that takes smaller packets only, if no other took them.
     pub(super) fn listen(&mut self) -> Result<()> {
+        let overhead = self.overhead;
         let heard: Vec<_> =
-            self.0.iter_mut().map(|way| way.sender.listen().map_err(|e| way.error(e))).collect();
+            self.ways.iter_mut().map(|way| way.sender.listen().map_err(|e| way.error(e, overhead))).collect();
         match heard.iter().any(Result::is_ok) {
             true => Ok(()),
             false => heard.into_iter().find(Result::is_err).unwrap_or(Ok(())),
@@ -106,7 +110,7 @@ impl Ways {
 
     /// What the networks said of packets.
     pub(super) fn replies(&self) -> Replies {
-        self.0.iter().map(|way| way.sender.replies()).fold(Replies::default(), |all, of_one| Replies {
+        self.ways.iter().map(|way| way.sender.replies()).fold(Replies::default(), |all, of_one| Replies {
             refused: all.refused + of_one.refused,
             unreachable: all.unreachable + of_one.unreachable,
             most: all.most.into_iter().chain(of_one.most).min(),
@@ -115,15 +119,14 @@ impl Ways {
 
     /// Packets that the system did not take, counted for each way.
     pub(super) fn unsent(&self) -> u64 {
-        self.0.iter().map(|way| way.sender.unsent() + way.missed).sum()
+        self.ways.iter().map(|way| way.sender.unsent() + way.missed).sum()
     }
 }
 
 impl OpenWay {
-    fn error(&self, cause: io::Error) -> Error {
+    fn error(&self, cause: io::Error, overhead: usize) -> Error {
         let kind = match cause.raw_os_error() {
             Some(libc::EMSGSIZE) => {
-                let overhead = SYMBOL_OVERHEAD + REPAIR_OVERHEAD;
                 let most = self.sender.replies().most.and_then(|most| most.checked_sub(overhead));
                 LiveError::DatagramTooLong { cause, most }.into()
             }

@@ -4,9 +4,11 @@ use super::address::Address;
 use super::chunk::Chunk;
 use super::follow::Follow;
 use super::frame::Deframer;
+use super::key::StreamKey;
 use super::output::Output;
 use super::reader_thread::{Next, ReaderThread};
 use super::received::Received;
+use super::seal::Opener;
 use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, Interface, PacketReceiver};
 use super::{LiveError, LostPackets};
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 const MOST_ZEROS: u64 = 1 << 20;
 /// How long a receiver that follows a sender takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(100);
+/// So many packets that cannot be opened are told of.
+const MANY: u64 = 8;
 /// So much silence is a good sign that a network stream has ended.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
 
@@ -60,6 +64,8 @@ impl PacketSource {
 pub struct ReceiveOptions {
     /// The stream with this number; `None`: the first one that comes.
     pub stream_id: Option<u64>,
+    /// Packets are sealed, and others are not taken. `None`: they are not.
+    pub opening: Option<Opening>,
     /// A lost packet is given up this long after a later one came; `None`: when no repair packet covers it any more.
     pub deadline: Option<Duration>,
     /// A lost packet is given up when so many later ones were sent.
@@ -78,6 +84,19 @@ pub struct ReceiveOptions {
     pub tell_every: Option<Duration>,
 }
 
+/// How sealed packets are opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// The key that the sender has.
+    pub key: StreamKey,
+    /// Packets of a network are refused that were sealed longer ago than so many seconds, or so far in the future, by the
+    /// clocks of both ends: they may be a recording. `None`: they are taken.
+    pub max_age: Option<u32>,
+}
+
+/// So many seconds are enough for a network, and for clocks that are set by one.
+pub const MAX_AGE: u32 = 10;
+
 /// What becomes of a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GapPolicy {
@@ -94,6 +113,9 @@ pub enum GapPolicy {
 pub trait ReceptionWatcher {
     /// Datagrams are received at this address from now on.
     fn listening(&mut self, _address: SocketAddr) {}
+
+    /// Packets come that the key does not open, and none that it does: see [`Received::why_nothing`].
+    fn not_opened(&mut self, _received: &Received) {}
 
     /// So much was received until now.
     fn so_far(&mut self, _received: &Received) {}
@@ -173,12 +195,17 @@ struct Session<'a> {
     follow: Follow,
     /// `None` for datagrams.
     deframer: Option<Deframer>,
+    opener: Option<Opener>,
+    /// Scratch: a packet that was opened.
+    opened: Vec<u8>,
     drops: Option<Drops>,
     options: &'a ReceiveOptions,
     output: Output<'a>,
     received: Received,
     deadlines: Deadlines,
     started: Instant,
+    /// When the packets came that are taken now.
+    now: Instant,
 }
 
 impl<'a> Session<'a> {
@@ -189,9 +216,7 @@ impl<'a> Session<'a> {
         settings: &Settings,
     ) -> Session<'a> {
         let is_network = drops.is_some();
-        // Whoever sets a deadline knows how long to wait.
-        let prompt = is_network && options.deadline.is_none() && options.deadline_packets.is_none();
-        let limits = Limits { window_bytes: settings.max_window, prompt, ..Limits::default() };
+        let limits = Limits { window_bytes: settings.max_window, prompt: is_network, ..Limits::default() };
         let foreign_is_loss = !is_network && options.stream_id.is_none();
         Session {
             decoder: Decoder::new(limits, settings.backend),
@@ -199,12 +224,18 @@ impl<'a> Session<'a> {
             backend: settings.backend,
             follow: Follow::default(),
             deframer: (!is_network).then(Deframer::new),
+            opener: options.opening.as_ref().map(|Opening { key, max_age }| {
+                // What stands in a file may have been there for long.
+                Opener::new(key.clone(), max_age.filter(|_| is_network))
+            }),
+            opened: Vec::new(),
             drops,
             options,
             output,
             received: Received::new(foreign_is_loss),
             deadlines: Deadlines::new(options.deadline),
             started: Instant::now(),
+            now: Instant::now(),
         }
     }
 
@@ -236,6 +267,7 @@ impl<'a> Session<'a> {
         let mut silence = silence_from(self.started);
         let mut telling = Every::new(self.options.tell_every, self.started);
         let mut written = 0;
+        let mut is_told = false;
         loop {
             let silent_at = silence.deadline(self.end());
             let over_at = self.follow.deadline(silence.last_packet(), self.decoder.has_ended());
@@ -249,12 +281,17 @@ impl<'a> Session<'a> {
                         silence.ends(now);
                     }
                     reader.give_back(chunk);
+                    if !is_told && self.received.not_opened() >= MANY && self.received.arrived == 0 {
+                        is_told = true;
+                        watcher.not_opened(&self.received);
+                    }
                 }
                 Next::Nothing => {}
                 Next::End => return Ok(None),
                 Next::Failed(e) => return Ok(Some(e)),
             }
             if let Some(before) = self.deadlines.due(now) {
+                self.now = now;
                 self.decoder.give_up_before(before);
                 self.drain()?;
             }
@@ -299,7 +336,7 @@ impl<'a> Session<'a> {
         self.deadlines = Deadlines::new(self.options.deadline);
         self.received = self.received.next();
         self.started = now;
-        kept.iter().try_for_each(|packet| self.packet(packet))
+        kept.iter().try_for_each(|packet| self.take_packet(packet))
     }
 
     /// What is missing is lost.
@@ -311,6 +348,7 @@ impl<'a> Session<'a> {
 
     /// Takes packets; tells whether there was one of this stream.
     fn take(&mut self, chunk: &Chunk, now: Instant) -> Result<bool> {
+        self.now = now;
         let before = self.received.arrived;
         if let Some(mut deframer) = self.deframer.take() {
             for part in chunk.parts() {
@@ -323,7 +361,12 @@ impl<'a> Session<'a> {
                 self.packet(packet)?;
             }
         }
-        self.deadlines.hear(self.decoder.pending().map(|pending| pending.end), now);
+        let heard = self.decoder.pending().map(|pending| pending.end);
+        self.deadlines.hear(heard, now);
+        if let Some(end) = heard {
+            self.received.quality.hear(end, now);
+        }
+        self.received.quality.foresee(self.decoder.prospect());
         Ok(self.received.arrived > before)
     }
 
@@ -339,8 +382,24 @@ impl<'a> Session<'a> {
             self.received.after_end += 1;
             return Ok(());
         }
+        let Some(mut opener) = self.opener.take() else { return self.take_packet(packet) };
+        let mut opened = std::mem::take(&mut self.opened);
+        let taken = match opener.open(packet, &mut opened) {
+            Ok(()) => self.take_packet(&opened),
+            Err(why) => {
+                self.received.count_not_opened(why);
+                Ok(())
+            }
+        };
+        (self.opener, self.opened) = (Some(opener), opened);
+        taken
+    }
+
+    /// Takes a packet that is not sealed any more.
+    fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
         let fate = self.decoder.receive(packet);
         self.received.count(fate);
+        let id = packet.get(8..16).and_then(|id| id.try_into().ok());
         match (fate, id) {
             (window::Received::Foreign, Some(id)) if self.is_following() => self.follow.keep(id, packet),
             (window::Received::Accepted, _) => self.follow.forget(),
@@ -357,7 +416,7 @@ impl<'a> Session<'a> {
         while let Some(event) = self.decoder.next() {
             match event {
                 Event::Packet { seq, payload, rebuilt } => {
-                    self.received.packet(seq, payload.len(), rebuilt);
+                    self.received.packet(seq, payload.len(), rebuilt, self.now);
                     self.output.write(payload)?;
                 }
                 Event::Gap { first, count } => self.gap(LostPackets { first, count })?,

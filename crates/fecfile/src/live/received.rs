@@ -1,10 +1,12 @@
 //! What was received of a stream, counted as it comes.
 
+use super::quality::Quality;
+use super::seal::NotOpened;
 use super::{LiveError, LostPackets, Refusal};
 use crate::error::Class;
 use fec_core::format::packet::{PacketError, Parameters};
 use fec_core::window::{Received as Fate, Statistics};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Gaps are listed up to this number, and counted beyond.
 pub const MOST_GAPS: usize = 1000;
@@ -51,12 +53,24 @@ pub struct Received {
     pub refused: u64,
     /// Why the first of them was not.
     pub refusal: Option<Refusal>,
+    /// Packets that were forged, or sealed with another key.
+    pub forged: u64,
+    /// Packets that were not sealed, where they had to be.
+    pub unsealed: u64,
+    /// Authentic packets that were sealed too long ago, or in the future.
+    pub stale: u64,
+    /// By how much the last of them was, in seconds.
+    pub stale_by: i32,
+    /// Sealed packets that came before: over another way, or somebody repeats them.
+    pub copies: u64,
     /// Pieces of a byte stream that were no frames.
     pub broken_frames: u64,
     /// Packets that the kernel had no room for, if it tells.
     pub kernel_drops: Option<u64>,
     /// What the decoder counts.
     pub statistics: Statistics,
+    /// How good the link is.
+    pub quality: Quality,
     /// Since the start.
     pub time: Duration,
     /// Behind the last gap: one that begins there is its continuation.
@@ -97,9 +111,13 @@ impl Received {
     }
 
     /// Why nothing of a stream came, as far as can be told; `None`: something did.
-    pub(super) fn why_nothing(&self) -> Option<LiveError> {
+    pub fn why_nothing(&self) -> Option<LiveError> {
         let nothing = match self.refusal {
             Some(refusal) => LiveError::NothingAccepted(refusal),
+            None if self.stale > 0 => LiveError::Stale(self.stale_by),
+            None if self.forged + self.unsealed > 0 => {
+                LiveError::NothingOpened { forged: self.forged, unsealed: self.unsealed }
+            }
             None => {
                 LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
             }
@@ -119,13 +137,31 @@ impl Received {
         }
     }
 
+    /// Counts a packet that could not be opened.
+    pub(super) fn count_not_opened(&mut self, why: NotOpened) {
+        match why {
+            NotOpened::NoPacket(PacketError::Damaged | PacketError::Magic) => self.damaged += 1,
+            NotOpened::NoPacket(error) => self.refuse(Refusal::Packet(error)),
+            NotOpened::Unsealed => self.unsealed += 1,
+            NotOpened::Forged => self.forged += 1,
+            NotOpened::Copy => self.copies += 1,
+            NotOpened::Stale(by) => (self.stale, self.stale_by) = (self.stale + 1, by),
+        }
+    }
+
+    /// Packets that could not be opened.
+    pub(super) fn not_opened(&self) -> u64 {
+        self.forged + self.unsealed + self.stale
+    }
+
     fn refuse(&mut self, why: Refusal) {
         self.refused += 1;
         self.refusal.get_or_insert(why);
     }
 
     /// Counts a payload that is delivered.
-    pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool) {
+    pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool, now: Instant) {
+        self.quality.packet(seq, rebuilt, now);
         self.joined_at.get_or_insert(seq);
         self.packets += 1;
         self.payload_bytes += len as u64;
@@ -136,6 +172,7 @@ impl Received {
     pub(super) fn gap(&mut self, packets: LostPackets) {
         let LostPackets { first, count } = packets;
         self.joined_at.get_or_insert(first);
+        self.quality.gap(count);
         self.lost += count;
         let continues = self.gap_end == Some(first);
         self.gap_end = Some(first + count);
@@ -159,7 +196,7 @@ mod tests {
     #[test]
     fn gaps_that_touch_are_one_and_the_list_has_an_end() {
         let mut received = Received::new(false);
-        received.packet(0, 10, false);
+        received.packet(0, 10, false, Instant::now());
         for first in [1, 2, 3] {
             received.gap(LostPackets { first, count: 1 });
         }

@@ -1,16 +1,20 @@
 //! Sends: from a file or pipe to packets.
 
 use super::LiveError;
+use super::ages::Ages;
 use super::chunk::Chunk;
 use super::impair::{Channel, Impairment};
+use super::key::StreamKey;
 use super::output::Output;
 use super::paths::{Way, Ways};
 use super::reader_thread::{Next, ReaderThread};
+use super::seal::{Cipher, Sealer};
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM, Replies};
 use crate::context::{Context, Settings, Silent};
 use crate::error::{Error, Place, Result};
 use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::format::sealed_packet;
 use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -21,6 +25,10 @@ const ENDS: u32 = 5;
 const END_PAUSE: Duration = Duration::from_millis(20);
 /// A silent stream says so often that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// Repair packets before their turn: how much longer the next takes for each one that the ratio does not owe yet.
+const PATIENCE: f64 = 4.0;
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// How long a sender that waits for input takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(50);
 
@@ -28,18 +36,36 @@ const NOTICE: Duration = Duration::from_millis(50);
 /// IPv6 has to take, and tunnels do.
 pub const NETWORK_PAYLOAD: u16 = 1174;
 
-/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass.
+/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass; of
+/// sealed ones 24 less.
 ///
 /// # Errors
 /// Those of [`Address::destination`](super::address::Address::destination); what the system says of an interface.
-pub fn payload_for(ways: &[Way]) -> Result<u16> {
-    let mut payload = NETWORK_PAYLOAD;
+pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
+    let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
     for Way { address, interface } in ways {
-        let most = udp::most_bytes(address, interface)?.saturating_sub(SYMBOL_OVERHEAD + REPAIR_OVERHEAD);
-        payload = payload.min(u16::try_from(most).unwrap_or(u16::MAX));
+        most = most.min(udp::most_bytes(address, interface)?);
     }
+    let payload = most.saturating_sub(overhead(is_sealed)) as u16;
     Ok(payload.max(MIN_PAYLOAD))
 }
+
+/// Most bytes of a packet beyond its payload: those of a repair packet.
+fn overhead(is_sealed: bool) -> usize {
+    SYMBOL_OVERHEAD + REPAIR_OVERHEAD + if is_sealed { sealed_packet::OVERHEAD } else { 0 }
+}
+
+/// How packets are sealed: encrypted, and authentic for whoever has the key.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The key that the receivers have.
+    pub key: StreamKey,
+    /// By which cipher.
+    pub cipher: Cipher,
+}
+
+/// A sensible [`latency`](SendOptions::latency) over networks: who watches waits no longer than this.
+pub const NETWORK_LATENCY: Duration = Duration::from_secs(3);
 
 /// The rates that can be kept, in million bits a second.
 pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
@@ -59,10 +85,16 @@ pub struct SendOptions {
     pub profile: Profile,
     /// How many of them.
     pub ratio: Ratio,
-    /// What was read waits no longer for a full packet, and a packet no longer for a repair packet.
+    /// Packets older than this are not protected any more: what was lost is mended by then or not at all. `None`: as long as
+    /// they are in the window, however slow the stream is. A packet leaves with its block, so that slow streams protect more.
+    pub latency: Option<Duration>,
+    /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these are
+    /// no more than the ratio gives. Beyond that each one takes four times as long as the one before.
     pub flush: Duration,
     /// Most million bits a second, one of [`RATES`], headers of UDP and IP not counted; `None`: as fast as it goes.
     pub mbps: Option<f64>,
+    /// Packets are sealed; `None`: anybody may read them, and whoever can send to a receiver can forge them.
+    pub sealing: Option<Sealing>,
     /// What happens to packets on purpose.
     pub impairment: Option<Impairment>,
 }
@@ -78,8 +110,10 @@ impl Default for SendOptions {
             payload: 1350,
             profile: Profile::Bounded,
             ratio: Ratio::new(1, 6).expect("neither is 0"),
+            latency: None,
             flush: Duration::from_millis(20),
             mbps: None,
+            sealing: None,
             impairment: None,
         }
     }
@@ -108,6 +142,8 @@ pub struct Sent {
     pub marks: u64,
     /// Bytes of all packets, without frames and network headers.
     pub sent_bytes: u64,
+    /// What sealed the packets.
+    pub cipher: Option<Cipher>,
     /// Packets that the impairment lost on purpose.
     pub impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
@@ -148,7 +184,9 @@ pub fn send(
 /// A stream that can be sent: its settings are accepted. So they are before anything is opened.
 pub struct StreamSender {
     encoder: Encoder,
+    sealer: Option<Sealer>,
     channel: Option<Channel>,
+    latency: Option<Duration>,
     flush: Duration,
     mbps: Option<f64>,
 }
@@ -157,8 +195,11 @@ impl StreamSender {
     /// Checks the settings of a stream.
     ///
     /// # Errors
-    /// [`LiveError::Settings`], [`LiveError::Rate`]; those of [`Impairment::start`].
+    /// [`LiveError::Settings`], [`LiveError::Rate`], [`LiveError::StreamIdOfSealed`]; those of [`Impairment::start`].
     pub fn new(options: &SendOptions, settings: &Settings) -> Result<StreamSender> {
+        if options.sealing.is_some() && options.stream_id.is_some() {
+            return Err(Error::new("encode", LiveError::StreamIdOfSealed));
+        }
         let stream_id = options.stream_id.map_or_else(random_id, Ok)?;
         let wanted = StreamSettings {
             stream_id,
@@ -175,7 +216,10 @@ impl StreamSender {
             return Err(Error::new("encode", LiveError::Rate(rate)));
         }
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
-        Ok(StreamSender { encoder, channel, flush: options.flush, mbps: options.mbps })
+        let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
+        let sealer = options.sealing.as_ref().map(seal);
+        let &SendOptions { latency, flush, mbps, .. } = options;
+        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
     }
 
     /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so: what was read until
@@ -192,13 +236,14 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, channel, flush, mbps } = self;
+        let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
         let parameters = *encoder.parameters();
-        let transmitter = Transmitter::new(channel, mbps, open(destination, &parameters)?);
+        let link = open(destination, &parameters, sealer.is_some())?;
+        let transmitter = Transmitter::new(sealer, channel, mbps, link);
         let fail = |e| Error::io("read", place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
-        let mut packets = Packetizer::new(encoder, transmitter, flush);
+        let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
         let (mut stopped, mut is_told) = (false, false);
         while !stopped {
             let next = match reader.try_next() {
@@ -243,16 +288,21 @@ fn random_id() -> Result<u64> {
 }
 
 /// Opens the way to a destination.
-fn open<'a>(destination: PacketDestination<'a>, parameters: &Parameters) -> Result<Link<'a>> {
+fn open<'a>(
+    destination: PacketDestination<'a>,
+    parameters: &Parameters,
+    is_sealed: bool,
+) -> Result<Link<'a>> {
     match destination {
         PacketDestination::Bytes(output) => Link::bytes(output),
         PacketDestination::Udp(ways) => {
-            if usize::from(parameters.payload) + SYMBOL_OVERHEAD + REPAIR_OVERHEAD > MAX_DATAGRAM {
-                let most = MAX_DATAGRAM - SYMBOL_OVERHEAD - REPAIR_OVERHEAD;
+            let overhead = overhead(is_sealed);
+            if usize::from(parameters.payload) + overhead > MAX_DATAGRAM {
+                let most = MAX_DATAGRAM - overhead;
                 let place = ways.first().map_or(Place::Nowhere, |way| (&way.address).into());
                 return Err(Error::at("send to", place, LiveError::PacketsTooLong { most }));
             }
-            Ways::open(ways).map(Link::Udp)
+            Ways::open(ways, overhead).map(Link::Udp)
         }
     }
 }
@@ -261,35 +311,55 @@ fn open<'a>(destination: PacketDestination<'a>, parameters: &Parameters) -> Resu
 struct Packetizer<'a> {
     encoder: Encoder,
     transmitter: Transmitter<'a>,
+    /// When packets become too old to be protected; `None`: never.
+    ages: Option<Ages>,
     /// Bytes that are not a full packet yet.
     partial: Vec<u8>,
     /// Most bytes of a payload.
     payload: usize,
     payload_bytes: u64,
     wait: Duration,
-    /// When the oldest byte came that is not sent and covered by a repair packet.
-    waiting_since: Option<Instant>,
+    /// When the oldest byte of `partial` came.
+    partial_since: Option<Instant>,
+    /// When the oldest packet was sent that no repair packet covers.
+    uncovered_since: Option<Instant>,
 }
 
 impl<'a> Packetizer<'a> {
-    fn new(encoder: Encoder, transmitter: Transmitter<'a>, wait: Duration) -> Packetizer<'a> {
+    fn new(
+        encoder: Encoder,
+        transmitter: Transmitter<'a>,
+        ages: Option<Ages>,
+        wait: Duration,
+    ) -> Packetizer<'a> {
         let payload = usize::from(encoder.parameters().payload);
         let partial = Vec::with_capacity(payload);
-        Packetizer { encoder, transmitter, partial, payload, payload_bytes: 0, wait, waiting_since: None }
+        Packetizer {
+            encoder,
+            transmitter,
+            ages,
+            partial,
+            payload,
+            payload_bytes: 0,
+            wait,
+            partial_since: None,
+            uncovered_since: None,
+        }
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
             while !bytes.is_empty() {
                 let room = self.payload - self.partial.len();
                 let (piece, rest) = bytes.split_at(room.min(bytes.len()));
                 bytes = rest;
-                if self.waiting_since.is_none() {
-                    self.waiting_since = Some(Instant::now());
-                }
                 if self.partial.is_empty() && piece.len() == self.payload {
                     self.push(piece)?;
                     continue;
+                }
+                if self.partial.is_empty() {
+                    self.partial_since = Some(Instant::now());
                 }
                 self.partial.extend_from_slice(piece);
                 if self.partial.len() == self.payload {
@@ -305,14 +375,14 @@ impl<'a> Packetizer<'a> {
 
     fn push(&mut self, payload: &[u8]) -> Result<()> {
         let transmitter = &mut self.transmitter;
-        let repairs = transmitter.sent().repair;
         self.payload_bytes += payload.len() as u64;
         self.encoder
             .push(payload, &mut |packet| transmitter.send(packet))
             .map_err(|e| Error::new("encode", LiveError::from(e)))?;
-        // A repair packet that was due covers all packets up to this one.
-        if transmitter.sent().repair > repairs {
-            self.waiting_since = None;
+        if !self.encoder.is_uncovered() {
+            self.uncovered_since = None;
+        } else if self.uncovered_since.is_none() {
+            self.uncovered_since = Some(self.partial_since.unwrap_or_else(Instant::now));
         }
         transmitter.result()
     }
@@ -325,23 +395,51 @@ impl<'a> Packetizer<'a> {
         let done = self.push(&partial);
         self.partial = partial;
         self.partial.clear();
+        self.partial_since = None;
         done
+    }
+
+    /// When the packets that no repair packet covers get one before its turn. The further the rows are ahead of the ratio, the
+    /// longer that takes: so that a slow input takes no more repair packets than a fast one, but for a few, and the last
+    /// packet before a long pause gets its own.
+    fn early_at(&self) -> Option<Instant> {
+        let ahead = self.encoder.ahead();
+        let wait = if ahead > 0.0 {
+            let seconds = self.wait.max(SHORTEST_WAIT).as_secs_f64() * PATIENCE.powf(ahead);
+            Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
+        } else {
+            self.wait
+        };
+        self.uncovered_since.map(|since| since + wait)
+    }
+
+    /// What is too old is not protected any more.
+    fn let_go(&mut self, now: Instant) {
+        if let Some(ages) = &mut self.ages
+            && let Some(needed) = ages.needed(self.encoder.sent(), now)
+        {
+            self.encoder.acknowledge(needed);
+        }
     }
 
     /// When the timer is due.
     fn deadline(&self) -> Instant {
-        let flush = self.waiting_since.map(|since| since + self.wait);
+        let partial = self.partial_since.map(|since| since + self.wait);
         let alive = self.transmitter.last_sent() + KEEP_ALIVE;
-        flush.map_or(alive, |flush| flush.min(alive))
+        partial.into_iter().chain(self.early_at()).fold(alive, Instant::min)
     }
 
     fn timer(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.waiting_since.is_some_and(|since| now >= since + self.wait) {
+        self.let_go(now);
+        if self.partial_since.is_some_and(|since| now >= since + self.wait) {
             self.push_partial()?;
+            self.transmitter.release()?;
+        }
+        if self.early_at().is_some_and(|at| now >= at) {
             let transmitter = &mut self.transmitter;
             self.encoder.flush(&mut |packet| transmitter.send(packet));
-            self.waiting_since = None;
+            self.uncovered_since = None;
             transmitter.release()?;
         }
         let transmitter = &mut self.transmitter;
@@ -381,6 +479,7 @@ impl<'a> Packetizer<'a> {
             repair_packets: packets.repair,
             marks: packets.marks,
             sent_bytes: packets.bytes,
+            cipher: self.transmitter.cipher(),
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
             stopped: false,

@@ -5,6 +5,7 @@ use super::impair::Channel;
 use super::output::Output;
 use super::pace::Pace;
 use super::paths::Ways;
+use super::seal::{Cipher, Sealer};
 use super::udp::Replies;
 use crate::error::{Error, Result};
 use std::time::Instant;
@@ -21,6 +22,7 @@ pub(super) struct SentPackets {
 
 /// Takes packets from an encoder, which cannot fail, and keeps the failure for later.
 pub(super) struct Transmitter<'a> {
+    sealer: Option<Sealer>,
     channel: Option<Channel>,
     pace: Option<Pace>,
     link: Link<'a>,
@@ -34,12 +36,17 @@ pub(super) struct Transmitter<'a> {
 }
 
 impl<'a> Transmitter<'a> {
-    /// Sends over `link`, through what loses packets on purpose and at `mbps` million bits a second.
-    pub(super) fn new(channel: Option<Channel>, mbps: Option<f64>, link: Link<'a>) -> Transmitter<'a> {
+    /// Sends over `link`, sealed, through what loses packets on purpose and at `mbps` million bits a second.
+    pub(super) fn new(
+        sealer: Option<Sealer>,
+        channel: Option<Channel>,
+        mbps: Option<f64>,
+        link: Link<'a>,
+    ) -> Transmitter<'a> {
         let now = Instant::now();
         let pace = mbps.map(|mbps| Pace::new(mbps, now));
         let sent = SentPackets::default();
-        Transmitter { channel, pace, link, sent, failed: None, busy: false, last_sent: now }
+        Transmitter { sealer, channel, pace, link, sent, failed: None, busy: false, last_sent: now }
     }
 
     /// Sends a packet. A failure is kept for [`Transmitter::result`].
@@ -53,6 +60,10 @@ impl<'a> Transmitter<'a> {
             Some(1) => self.sent.repair += 1,
             _ => self.sent.marks += 1,
         }
+        let packet = match &mut self.sealer {
+            Some(sealer) => sealer.seal(packet),
+            None => packet,
+        };
         self.sent.bytes += packet.len() as u64;
         let (link, failed) = (&mut self.link, &mut self.failed);
         let mut out = |packet: &[u8]| {
@@ -111,6 +122,11 @@ impl<'a> Transmitter<'a> {
     /// What was sent.
     pub(super) fn sent(&self) -> SentPackets {
         self.sent
+    }
+
+    /// What seals the packets.
+    pub(super) fn cipher(&self) -> Option<Cipher> {
+        self.sealer.as_ref().map(Sealer::cipher)
     }
 
     /// When something was sent last.

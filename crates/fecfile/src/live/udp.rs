@@ -1,11 +1,11 @@
 //! Packets over UDP, many with one system call where the kernel can: segmentation offload on the way out,
 //! `recvmmsg` and receive offload on the way in. Where it cannot, they go one by one.
 //!
-//! One packet is one datagram. Nothing is ever sent back.
+//! One packet is one datagram. Streams never send anything back; whoever measures a way may ([`PacketReceiver::answer`]).
 
 use super::LiveError;
 use super::address::Address;
-use super::chunk::Chunk;
+use super::chunk::{Arrival, Chunk};
 use crate::error::{Error, ErrorKind, Result};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -338,17 +338,26 @@ pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
         let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
         interface.bind(&socket)?;
         socket.connect(&to.into())?;
-        #[cfg(target_os = "linux")]
-        return Ok(match to.is_ipv4() {
-            true => (rustix::net::sockopt::ip_mtu(&socket)? as usize).saturating_sub(HEADERS_V4),
-            false => (rustix::net::sockopt::ipv6_mtu(&socket)? as usize).saturating_sub(HEADERS_V6),
-        });
-        #[cfg(not(target_os = "linux"))]
-        Ok(MAX_DATAGRAM)
+        most_bytes_through(&socket.into())
     };
-    match ask() {
+    ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+}
+
+/// [`most_bytes`] on the way to where a socket is connected to.
+///
+/// # Errors
+/// What the system says of the socket.
+pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    let asked = match socket.peer_addr()?.is_ipv4() {
+        true => rustix::net::sockopt::ip_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V4)),
+        false => rustix::net::sockopt::ipv6_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V6)),
+    };
+    #[cfg(not(target_os = "linux"))]
+    let asked: io::Result<usize> = Ok(MAX_DATAGRAM);
+    match asked.map_err(io::Error::from) {
         Err(e) if is_unknown_option(&e) => Ok(MAX_DATAGRAM),
-        asked => asked.map_err(|e| Error::at("send to", address, interface.refusal(e))),
+        asked => asked,
     }
 }
 
@@ -436,32 +445,63 @@ impl PacketReceiver {
     /// # Errors
     /// What the system says of the socket.
     pub fn receive(&self, chunk: &mut Chunk, limit: Duration) -> io::Result<()> {
-        chunk.pieces.clear();
-        let slots = quinn_udp::BATCH_SIZE;
-        // Offload gives many packets in each slot; without it a slot holds one.
-        chunk.bytes.resize(slots * SLOT, 0);
-        let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
         loop {
-            let mut buffers: Vec<IoSliceMut<'_>> =
-                chunk.bytes.chunks_mut(SLOT).map(IoSliceMut::new).collect();
-            match self.state.recv((&self.socket).into(), &mut buffers, &mut metas) {
-                Ok(count) => {
-                    for (slot, meta) in metas.iter().enumerate().take(count) {
-                        let start = slot * SLOT;
-                        chunk.pieces.push((start..start + meta.len.min(SLOT), meta.stride));
-                    }
-                    return Ok(());
-                }
+            match self.receive_now(chunk) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    if !wait_for(&self.socket, PollFlags::IN, Some(limit))? {
+                    if !self.wait(limit)? {
                         return Ok(());
                     }
                 }
                 // An earlier packet of ours was refused; there are none, and it would change nothing.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
-                Err(e) => return Err(e),
+                done => return done,
             }
         }
+    }
+
+    /// Waits until there is something to receive, at most `limit`; tells whether there is.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub fn wait(&self, limit: Duration) -> io::Result<bool> {
+        wait_for(&self.socket, PollFlags::IN, Some(limit))
+    }
+
+    /// Reads packets that are there into `chunk`, without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there are none. What the system says of the socket; of one that is connected also what the
+    /// network says of packets that were sent.
+    pub fn receive_now(&self, chunk: &mut Chunk) -> io::Result<()> {
+        chunk.pieces.clear();
+        chunk.arrivals.clear();
+        let slots = quinn_udp::BATCH_SIZE;
+        // Offload gives many packets in each slot; without it a slot holds one.
+        chunk.bytes.resize(slots * SLOT, 0);
+        let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
+        let mut buffers: Vec<IoSliceMut<'_>> = chunk.bytes.chunks_mut(SLOT).map(IoSliceMut::new).collect();
+        let count = self.state.recv((&self.socket).into(), &mut buffers, &mut metas)?;
+        for (slot, meta) in metas.iter().enumerate().take(count) {
+            let start = slot * SLOT;
+            chunk.pieces.push((start..start + meta.len.min(SLOT), meta.stride));
+            chunk.arrivals.push(Arrival { from: meta.addr, to: meta.dst_ip, at: meta.timestamp });
+        }
+        Ok(())
+    }
+
+    /// Sends a packet back to where others came from, from the address that they came to.
+    ///
+    /// # Errors
+    /// What the system says; nothing waits until it takes more.
+    pub fn answer(&self, arrival: &Arrival, packet: &[u8]) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: arrival.from,
+            ecn: None,
+            contents: packet,
+            segment_size: None,
+            src_ip: arrival.to,
+        };
+        self.state.try_send((&self.socket).into(), &transmit)
     }
 }
 
@@ -571,6 +611,28 @@ mod tests {
             got.sort();
             assert!(got == wanted, "offload {offload}");
             assert_eq!(receiver.drops().count(), Some(0));
+        }
+    }
+
+    /// Who measures a way answers from the address that it was asked at.
+    #[test]
+    fn an_answer_goes_back_the_way_that_the_question_came() {
+        for (place, asked_at) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "127.0.0.2"), ("[::]:0", "::1")] {
+            let receiver = PacketReceiver::new(UdpSocket::bind(place).unwrap()).unwrap();
+            let port = receiver.local_addr().unwrap().port();
+            let asked_at = SocketAddr::new(asked_at.parse().unwrap(), port);
+            let asker = UdpSocket::bind(any(asked_at.is_ipv4(), 0)).unwrap();
+            // Connected: an answer from elsewhere would not be let in.
+            asker.connect(asked_at).unwrap();
+            asker.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            asker.send(b"question").unwrap();
+            let mut chunk = Chunk::default();
+            receiver.receive(&mut chunk, Duration::from_secs(5)).unwrap();
+            let (arrival, bytes) = chunk.datagrams().next().expect("it came");
+            assert_eq!((bytes, arrival.from.port()), (&b"question"[..], asker.local_addr().unwrap().port()));
+            receiver.answer(arrival, b"answer").unwrap();
+            let mut buffer = [0; 16];
+            assert_eq!(asker.recv(&mut buffer).unwrap(), 6, "{place} {asked_at}");
         }
     }
 }

@@ -13,8 +13,13 @@ use crate::format::packet::Parameters;
 pub(super) struct BlockRows {
     closed: LaneSums,
     growing: LaneSums,
+    /// The longest payloads of both, in bytes.
+    closed_longest: usize,
+    growing_longest: usize,
     /// Rows that the complete block has not got yet.
     pending: u64,
+    /// Rows that the block which grows has got.
+    early: u64,
     row: RepairRow,
     adder: RowAdder,
 }
@@ -28,7 +33,10 @@ impl BlockRows {
         BlockRows {
             closed: sums(),
             growing: sums(),
+            closed_longest: 0,
+            growing_longest: 0,
             pending: 0,
+            early: 0,
             row: RepairRow::default(),
             adder: RowAdder::new(symbol_len),
         }
@@ -38,18 +46,49 @@ impl BlockRows {
     fn emit_pending<P: Perform>(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
         while self.emit_row(sender, on, emit) {}
     }
+
+    /// Emits rows over the block that grows, as many as the ratio gives for so many of its packets, rounded up; it grows on.
+    /// Returns how many.
+    fn emit_of_growing<P: Perform>(
+        &mut self,
+        sources: u64,
+        sender: &mut Sender,
+        on: &mut P,
+        emit: &mut Emit<'_>,
+    ) -> u64 {
+        let (_, grown) = self.growing.columns();
+        let rows = sender.ratio.of(sources.min(grown.into()));
+        self.swap();
+        self.pending = rows;
+        self.emit_pending(sender, on, emit);
+        self.swap();
+        rows
+    }
+
+    fn swap(&mut self) {
+        std::mem::swap(&mut self.closed, &mut self.growing);
+        std::mem::swap(&mut self.closed_longest, &mut self.growing_longest);
+    }
 }
 
 impl<P: Perform> RepairRows<P> for BlockRows {
     fn absorb(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
-        self.growing.push(Some(sender.store.symbol(sender.sent - 1)), on);
+        let seq = sender.sent - 1;
+        self.growing.push(Some(sender.store.short_symbol(seq)), on);
+        self.growing_longest = self.growing_longest.max(sender.store.payload(seq).len());
         let block = u64::from(sender.parameters.block);
         if sender.sent.is_multiple_of(block) {
             self.emit_pending(sender, on, emit);
-            std::mem::swap(&mut self.closed, &mut self.growing);
+            self.swap();
             self.growing.reset(self.closed.start() + block, on);
-            self.pending = sender.ratio.of(block);
+            self.growing_longest = 0;
+            // One more at least: there are packets behind the last early one.
+            self.pending = sender.ratio.of(block).saturating_sub(std::mem::take(&mut self.early)).max(1);
         }
+    }
+
+    fn longest(&self) -> usize {
+        self.closed_longest
     }
 
     fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool {
@@ -60,22 +99,20 @@ impl<P: Perform> RepairRows<P> for BlockRows {
         let (first, count) = self.closed.columns();
         let (row, parameters, number) = (&mut self.row, &sender.parameters, sender.rows);
         on.perform(Operation::Generate { row, parameters, number, first, count });
-        self.adder.emit(&self.row, &self.closed, sender, on, emit);
+        self.adder.emit(&self.row, self.closed_longest, &self.closed, sender, on, emit);
         true
     }
 
-    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+    fn emit_early(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+        let before = sender.rows;
         self.emit_pending(sender, on, emit);
-        // The block that grows lends itself for as many rows as it has earned, and grows on.
-        let (_, grown) = self.growing.columns();
-        self.pending = sender.ratio.of(sources.min(grown.into()));
-        std::mem::swap(&mut self.closed, &mut self.growing);
-        self.emit_pending(sender, on, emit);
-        std::mem::swap(&mut self.closed, &mut self.growing);
+        self.early += self.emit_of_growing(sources, sender, on, emit);
+        (before..sender.rows).for_each(|_| sender.owed.spend(0));
     }
 
     fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
-        self.emit_extra(sender.parameters.block.into(), sender, on, emit);
+        self.emit_pending(sender, on, emit);
+        self.emit_of_growing(sender.parameters.block.into(), sender, on, emit);
     }
 }
 

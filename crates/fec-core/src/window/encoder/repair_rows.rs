@@ -11,6 +11,9 @@ pub(super) trait RepairRows<P: Perform> {
     /// lacks.
     fn absorb(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
 
+    /// The longest payload that the next row covers, in bytes.
+    fn longest(&self) -> usize;
+
     /// Emits the next row: over the sliding window, or of the last complete block or window if it lacks one.
     /// Returns whether there was one.
     fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool;
@@ -18,8 +21,9 @@ pub(super) trait RepairRows<P: Perform> {
     /// Gets ready for the next row while there is time.
     fn look_ahead(&mut self, _sender: &Sender, _on: &mut P) {}
 
-    /// Emits rows beyond the ratio, as many as it gives for the last `sources` packets.
-    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
+    /// Emits rows before the ratio owes them, so that the last `sources` packets, which no row covers, are covered too, and
+    /// spends what they cost.
+    fn emit_early(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);
 
     /// Emits what the last packets still lack at the end of the stream.
     fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>);

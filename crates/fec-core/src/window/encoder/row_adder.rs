@@ -4,6 +4,7 @@ use super::super::lane_sums::LaneSums;
 use super::super::operation::{Operation, Perform};
 use super::super::row::{RepairRow, Sources, emptied};
 use super::sender::{Emit, Sender};
+use crate::format::packet::SYMBOL_OVERHEAD;
 use crate::gf256::kernel::{AlignedBytes, LINE};
 
 /// The memory that one row after the other is made in.
@@ -13,20 +14,20 @@ pub(super) struct RowAdder {
     classes: Sources<'static>,
     /// The row's symbol, in whole lines.
     symbol: AlignedBytes,
-    symbol_len: usize,
 }
 
 impl RowAdder {
     /// For symbols of so many bytes.
     pub(super) fn new(symbol_len: usize) -> RowAdder {
         let symbol = AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE));
-        RowAdder { classes: Default::default(), symbol, symbol_len }
+        RowAdder { classes: Default::default(), symbol }
     }
 
-    /// Adds up a row over the columns of `sums`, and emits it.
+    /// Adds up a row over the columns of `sums`, none of which has a longer payload than `longest` bytes, and emits it.
     pub(super) fn emit(
         &mut self,
         row: &RepairRow,
+        longest: usize,
         sums: &LaneSums,
         sender: &mut Sender,
         on: &mut impl Perform,
@@ -40,9 +41,11 @@ impl RowAdder {
         }
         sender.added += classes.iter().map(Vec::len).sum::<usize>() as u64;
         let sources = classes.each_ref().map(|class| &class[..]);
-        on.perform(Operation::Gather { classes: &sources, factor: row.factor, dst: &mut self.symbol });
+        let len = SYMBOL_OVERHEAD + longest;
+        let dst = &mut self.symbol[..len.next_multiple_of(LINE)];
+        on.perform(Operation::Gather { classes: &sources, factor: row.factor, dst });
         self.classes = emptied(classes);
-        sender.emit_repair((row.first, row.count, 0), &self.symbol[..self.symbol_len], on, emit);
+        sender.emit_repair((row.first, row.count, 0), &self.symbol[..len], on, emit);
     }
 }
 

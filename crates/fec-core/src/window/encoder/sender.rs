@@ -3,7 +3,8 @@
 use super::super::operation::{Operation, Perform};
 use super::super::settings::Ratio;
 use super::super::symbol_ring::SymbolRing;
-use crate::format::packet::{self, MAX_SEQ, Parameters, RowHeader};
+use super::owed::Owed;
+use crate::format::packet::{self, MAX_SEQ, Parameters, REPAIR_OVERHEAD, RowHeader};
 use crate::gf256::kernel::Backend;
 use thiserror::Error;
 
@@ -15,6 +16,8 @@ pub(super) type Emit<'a> = dyn FnMut(&[u8]) + 'a;
 pub(super) struct Sender {
     pub(super) parameters: Parameters,
     pub(super) ratio: Ratio,
+    /// What the ratio owes.
+    pub(super) owed: Owed,
     pub(super) backend: Backend,
     pub(super) store: SymbolRing,
     /// Number of source packets so far.
@@ -23,9 +26,9 @@ pub(super) struct Sender {
     pub(super) rows: u64,
     /// Number of sums and symbols that rows were added up from so far.
     pub(super) added: u64,
-    /// What the ratio owes, in repair packets times `ratio.source()`.
-    owed: u32,
-    /// Scratch: a packet.
+    /// Bytes of the last payload.
+    last_len: usize,
+    /// Scratch: a repair packet.
     pub(super) out: Vec<u8>,
 }
 
@@ -41,8 +44,9 @@ impl Sender {
             sent: 0,
             rows: 0,
             added: 0,
-            owed: 0,
-            out: Vec::with_capacity(packet::REPAIR_OVERHEAD + symbol_len),
+            owed: Owed::new(ratio, parameters.profile),
+            last_len: 0,
+            out: Vec::with_capacity(REPAIR_OVERHEAD + symbol_len),
         }
     }
 
@@ -60,33 +64,18 @@ impl Sender {
     /// Emits the source packet of a payload, and keeps its symbol.
     pub(super) fn emit_source(&mut self, payload: &[u8], emit: &mut Emit<'_>) {
         let seq = self.sent;
-        let checksum = self.store.put_new(self.parameters.stream_id, seq, payload);
+        self.store.put_new(self.parameters.stream_id, seq, payload);
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
         self.sent += 1;
-        self.owed += u32::from(self.ratio.repair());
-        if payload.len() == self.store.full_payload() {
-            emit(self.store.packet(seq, &packet::source_header(&self.parameters, seq)));
-        } else {
-            packet::write_source(&mut self.out, &self.parameters, seq, payload, checksum);
-            emit(&self.out);
-        }
+        self.last_len = payload.len();
+        self.owed.earn(payload.len());
+        emit(self.store.packet(seq, &packet::source_header(&self.parameters, seq)));
     }
 
-    /// Whether the ratio owes a row. If so, the row counts as emitted.
-    pub(super) fn row_is_due(&mut self) -> bool {
-        let source = u32::from(self.ratio.source());
-        let due = self.owed >= source;
-        if due {
-            self.owed -= source;
-        }
-        due
-    }
-
-    /// Source packets until the ratio owes the next row.
-    pub(super) fn until_next_row(&self) -> u64 {
-        let left = u32::from(self.ratio.source()).saturating_sub(self.owed);
-        left.div_ceil(u32::from(self.ratio.repair())).into()
+    /// Source packets like the last one until the ratio owes the next row over payloads of up to `longest` bytes.
+    pub(super) fn until_next_row(&self, longest: usize) -> u64 {
+        self.owed.until_next_row(self.last_len, longest)
     }
 
     /// Emits a repair packet as the next row, over `count` packets from `first` on.

@@ -11,7 +11,7 @@ use super::super::symbol_ring::SymbolRing;
 use super::repair_rows::RepairRows;
 use super::sender::{Emit, Sender};
 use crate::block::{Code, Plan, ShardBuf};
-use crate::format::packet::Parameters;
+use crate::format::packet::{Parameters, SYMBOL_OVERHEAD};
 use crate::gf256::kernel::{Backend, LINE};
 
 /// The repair packets of one window or tail after the other.
@@ -32,7 +32,8 @@ pub(super) struct SetRows {
     plans: [Option<Plan>; 2],
     /// All repair symbols, a set after the other. Those of a set are made when its first is asked for.
     symbols: ShardBuf,
-    symbol_len: usize,
+    /// The longest payload of each set, in bytes. That of a set is found when its first repair symbol is made.
+    longest: Vec<usize>,
 }
 
 impl SetRows {
@@ -53,7 +54,7 @@ impl SetRows {
             part: 0,
             plans: [None, None],
             symbols: ShardBuf::new(repairs * sets, symbol_len.next_multiple_of(LINE)),
-            symbol_len,
+            longest: vec![0; sets],
         }
     }
 
@@ -92,6 +93,10 @@ impl SetRows {
         let src: Vec<&[u8]> = (0..packets)
             .map(|position| store.symbol(self.first + u64::from(position * self.deal.sets + set)))
             .collect();
+        self.longest[set as usize] = (0..packets)
+            .map(|position| store.payload(self.first + u64::from(position * self.deal.sets + set)).len())
+            .max()
+            .unwrap_or(0);
         let from = set as usize * repairs;
         let mut dst: Vec<&mut [u8]> = self.symbols.iter_mut().skip(from).take(repairs).collect();
         on.perform(Operation::Encode { plan, src: &src, dst: &mut dst });
@@ -105,6 +110,11 @@ impl<P: Perform> RepairRows<P> for SetRows {
         }
     }
 
+    fn longest(&self) -> usize {
+        // Rows are paid for by the packet.
+        0
+    }
+
     fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool {
         let Deal { count, sets } = self.deal;
         if self.part == sets * self.repairs {
@@ -114,13 +124,15 @@ impl<P: Perform> RepairRows<P> for SetRows {
         if index == 0 {
             self.encode(set, &sender.store, on);
         }
-        let symbol = &self.symbols.row((set * self.repairs + index) as usize)[..self.symbol_len];
+        let len = SYMBOL_OVERHEAD + self.longest[set as usize];
+        let symbol = &self.symbols.row((set * self.repairs + index) as usize)[..len];
         sender.emit_repair((self.first, count, self.part), symbol, on, emit);
         self.part += 1;
         true
     }
 
-    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+    fn emit_early(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+        let before = sender.rows;
         self.emit_pending(sender, on, emit);
         // What the window that fills has got since: one set more.
         let tail = sources.min(sender.sent % self.window);
@@ -128,6 +140,7 @@ impl<P: Perform> RepairRows<P> for SetRows {
             self.turn_to(sender.sent - tail, tail as u32);
             self.emit_pending(sender, on, emit);
         }
+        (before..sender.rows).for_each(|_| sender.owed.spend(0));
     }
 
     fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {

@@ -3,6 +3,7 @@
 use super::super::lane_sums::LaneSums;
 use super::super::operation::{Operation, Perform};
 use super::super::row::{GROUP, RepairRow, group_at, lanes, window_start};
+use super::longest::LongestPayload;
 use super::repair_rows::RepairRows;
 use super::row_adder::RowAdder;
 use super::sender::{Emit, Sender};
@@ -12,10 +13,15 @@ use crate::format::packet::{Parameters, Profile};
 /// 2 MiB: asking for younger ones cost more than it gave.)
 const NEAR: u64 = 1200;
 
+/// At the end of a stream rows follow as for this part of it, or for so many packets if they are more.
+const TAIL_SHARE: u64 = 12;
+const TAIL_LEAST: u64 = 24;
+
 /// The sums over the window, and the row that comes next.
 #[derive(Debug)]
 pub(super) struct SlidingRows {
     sums: LaneSums,
+    longest: LongestPayload,
     /// The first packet that the receiver may still need.
     needed: u64,
     /// Whether complete groups are mixed in their places, so that a tap is a sum of three packets.
@@ -34,6 +40,7 @@ impl SlidingRows {
         let symbol_len = parameters.symbol_len();
         SlidingRows {
             sums: LaneSums::new(lanes(profile), block, window, symbol_len),
+            longest: LongestPayload::default(),
             needed: 0,
             mixes: profile == Profile::Bounded,
             row: RepairRow::default(),
@@ -65,10 +72,12 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
         if sender.sent > sums.start() + u64::from(window) || self.needed >= sums.start() + step {
             let start = window_start(&sender.parameters, sender.sent).max(self.needed / step * step);
             sums.leave(start.min(sums.current()), on);
+            self.longest.leave(sums.start());
         }
         let seq = sender.sent - 1;
         let place = seq - sums.current();
-        sums.push(Some(sender.store.symbol(seq)), on);
+        sums.push(Some(sender.store.short_symbol(seq)), on);
+        self.longest.push(seq, sender.store.payload(seq).len());
         if self.mixes {
             // Of a group that is complete all packets were sent: from now on rows take sums of three for taps there.
             let group = group_at(block, seq, place).filter(|group| group[GROUP - 1] == seq);
@@ -76,6 +85,10 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
                 on.perform(Operation::Mix { rows: sender.store.symbols_mut(group) });
             }
         }
+    }
+
+    fn longest(&self) -> usize {
+        self.longest.get()
     }
 
     fn emit_row(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) -> bool {
@@ -88,14 +101,14 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
             on.perform(Operation::Generate { row, parameters, number, first, count });
         }
         self.asked = self.row.taps.len();
-        self.adder.emit(&self.row, &self.sums, sender, on, emit);
+        self.adder.emit(&self.row, self.longest.get(), &self.sums, sender, on, emit);
         true
     }
 
     /// Works out the row that is expected next if the last one was emitted, and asks for its taps.
     fn look_ahead(&mut self, sender: &Sender, on: &mut P) {
         if self.row.number() < sender.rows {
-            let end = sender.sent + sender.until_next_row();
+            let end = sender.sent + sender.until_next_row(self.longest.get());
             let first = window_start(&sender.parameters, end).max(self.sums.start());
             let count = u32::try_from(end - first).unwrap_or(0);
             if (1..=sender.parameters.window).contains(&count) {
@@ -107,16 +120,20 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
         self.ask(sender);
     }
 
-    fn emit_extra(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
-        for _ in 0..sender.ratio.of(sources) {
-            self.emit_row(sender, on, emit);
+    fn emit_early(&mut self, _: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
+        // It covers all packets.
+        if self.emit_row(sender, on, emit) {
+            sender.owed.spend(self.longest.get());
         }
     }
 
     fn finish(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
         let Parameters { window, block, .. } = sender.parameters;
-        let tail = u64::from(window / 4).max(u64::from(block));
-        self.emit_extra(tail.min(sender.sent), sender, on, emit);
+        let most = u64::from(window / 4).max(block.into());
+        let tail = (sender.sent / TAIL_SHARE).min(most).max(TAIL_LEAST).min(sender.sent);
+        for _ in 0..sender.ratio.of(tail) {
+            self.emit_row(sender, on, emit);
+        }
     }
 
     fn acknowledge(&mut self, oldest_needed: u64) {

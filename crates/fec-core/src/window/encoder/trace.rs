@@ -6,7 +6,7 @@
 
 use super::super::operation::{Operation, Perform};
 use super::{Encoder, PushError};
-use crate::format::packet::{HEADER, SOURCE_OVERHEAD};
+use crate::format::packet::HEADER;
 use crate::gf256::EXP;
 use crate::gf256::kernel::{Access, AccessKind, AlignedBytes, Backend, LINE, Walk, trace};
 
@@ -50,13 +50,7 @@ impl Encoder {
         // The checksum covers the stream's and the packet's number too: the line in front has room for them.
         trace.packet(AccessKind::Write, in_front(LINE));
         trace.packet(AccessKind::Read, Span::of(symbol));
-        if payload.len() == store.full_payload() {
-            trace.packet(AccessKind::Write, in_front(HEADER));
-        } else {
-            // The packet fits the memory that `out` has.
-            let out = Span { address: self.sender.out.as_ptr().addr(), len: SOURCE_OVERHEAD + payload.len() };
-            trace.copy_spans(out, Span::of(payload));
-        }
+        trace.packet(AccessKind::Write, in_front(HEADER));
     }
 }
 

@@ -1,0 +1,230 @@
+//! The side that asks for a test and sends.
+
+use super::conversation::Conversation;
+use super::error::LinkError;
+use super::line::{Line, Stop};
+use super::message::{Arrived, Content, DATA_HEADER, Message, Sent, Wish, stamp};
+use super::probe;
+use super::report::{LinkReport, Role};
+use super::terms::{Result, SILENCE, filler, nanoseconds, on_cores};
+use super::watcher::LinkWatcher;
+use fec_core::format::packet::{MIN_PAYLOAD, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::window::{Encoder, Profile, Ratio, SettingsError, StreamSettings};
+use fecfile::Settings;
+use fecfile::live::address::Address;
+use fecfile::live::impair::Impairment;
+use fecfile::live::paths::Way;
+use fecfile::live::send::{SendOptions, payload_for};
+use fecfile::live::udp::Interface;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+/// How long an answer is waited for if nothing else is said.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long the result is waited for, of a listener that is heard but has not looked at all of it.
+const RESULT: Duration = Duration::from_secs(60);
+/// How long the end of a test that was interrupted takes at most.
+const SHORT_END: Duration = Duration::from_secs(1);
+
+/// What is sent in a test.
+#[derive(Clone, Debug)]
+pub struct LinkOptions {
+    /// For how long, within [`SECONDS`](super::SECONDS).
+    pub time: Duration,
+    /// Most million bits a second, headers of UDP and IP not counted; none: as fast as it goes.
+    pub mbps: Option<f64>,
+    /// Bytes of a payload; none: as a stream over this way has, as far as its packets fit.
+    pub payload: Option<u16>,
+    /// Repair packets, as a stream has them; none: payloads alone.
+    pub recovery: Option<Recovery>,
+    /// What happens to datagrams on purpose.
+    pub impairment: Option<Impairment>,
+    /// For how long it is waited that somebody listens and answers; none: for an answer only, and not long.
+    pub wait: Option<Duration>,
+}
+
+/// The repair packets of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// How many.
+    pub ratio: Ratio,
+    /// Payloads that each covers at most.
+    pub window: u32,
+}
+
+impl Default for LinkOptions {
+    /// Ten seconds, as fast as it goes, with the recovery that streams have.
+    fn default() -> LinkOptions {
+        let SendOptions { window, ratio, .. } = SendOptions::default();
+        LinkOptions {
+            time: Duration::from_secs(10),
+            mbps: None,
+            payload: None,
+            recovery: Some(Recovery { ratio, window }),
+            impairment: None,
+            wait: None,
+        }
+    }
+}
+
+/// Tests the link to a listener.
+///
+/// # Errors
+/// [`LinkError`]; a test that was interrupted has a report.
+pub fn run(
+    to: &Address,
+    options: &LinkOptions,
+    settings: &Settings,
+    watcher: &mut dyn LinkWatcher,
+) -> Result<LinkReport> {
+    let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
+    let usual = options.payload.unwrap_or_else(|| {
+        let way = Way { address: to.clone(), interface: Interface::default() };
+        // Why there is no way is told by what comes next.
+        payload_for(&[way], false).unwrap_or(MIN_PAYLOAD)
+    });
+    // What cannot be is refused before anybody is asked.
+    if usual < MIN_PAYLOAD {
+        return Err(SettingsError::Payload(usual).into());
+    }
+    let window_bytes = match options.recovery {
+        Some(recovery) => {
+            let parameters = stream(recovery, usual, settings).parameters()?;
+            u64::from(parameters.window) * parameters.symbol_len() as u64
+        }
+        None => 0,
+    };
+    let mut talk = meet(to, options, window_bytes)?;
+    watcher.begun(talk.peer);
+    let largest = probe::largest(&mut talk);
+    let fits = largest.and_then(|largest| Ok((largest, fitting(usual, options, largest)?)));
+    let (largest, payload) = fits.inspect_err(|_| talk.bye())?;
+    let encoder = options.recovery.map(|recovery| stream(recovery, payload, settings));
+    let encoder = encoder.map(|stream| Encoder::new(&stream, settings.backend)).transpose()?;
+    let interval = options.mbps.map(|mbps| Duration::from_secs_f64(f64::from(payload) * 8e-6 / mbps));
+    // As the sender of a stream does whose input is slow.
+    let flushes = interval.is_some_and(|interval| interval >= SendOptions::default().flush);
+    let round_trip = talk.round_trip;
+    let busy = on_cores();
+    let room = usize::from(payload) + overhead(options);
+    let mut line = Line::new(talk, channel, options.mbps, room, watcher)?;
+    let payloads = send(&mut line, encoder, payload, options.time, flushes);
+    let counted = line.finish();
+    let recovery = options.recovery;
+    let sent = Sent {
+        on_cores: nanoseconds(on_cores() - busy),
+        payloads,
+        payload: payload.into(),
+        window: recovery.map_or(0, |recovery| recovery.window.into()),
+        repair: recovery.map_or(0, |recovery| recovery.ratio.repair().into()),
+        source: recovery.map_or(0, |recovery| recovery.ratio.source().into()),
+        largest: largest as u64,
+        round_trip: round_trip.map_or(0, nanoseconds),
+        ..counted
+    };
+    let (peer, arrived) = result(line, &sent)?;
+    Ok(LinkReport::new(Role::Sender, peer, Some(&sent), &arrived, options.mbps))
+}
+
+/// The result, as the listener tells it.
+fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)> {
+    let Line { mut talk, stop, .. } = line;
+    let peer = talk.peer;
+    match stop {
+        Some(Stop::Failed(e)) => return Err(e),
+        Some(Stop::Ended(arrived)) => {
+            talk.bye();
+            return Ok((peer, *arrived));
+        }
+        Some(Stop::Interrupted) | None => {}
+    }
+    let answer = |message: &Message| match message {
+        Message::Result(arrived) => Some(*arrived),
+        _ => None,
+    };
+    let arrived = talk.ask(&Message::Finish(*sent), RESULT, SILENCE, answer).map_err(|e| match e {
+        LinkError::NoAnswer { .. } | LinkError::NobodyListens(_) => LinkError::Silent(peer),
+        other => other,
+    })?;
+    talk.bye();
+    Ok((peer, arrived))
+}
+
+/// Finds a listener that takes the test.
+fn meet(to: &Address, options: &LinkOptions, window_bytes: u64) -> Result<Conversation> {
+    let nonce = RandomState::new().hash_one(std::process::id());
+    let mut talk = Conversation::open(to, nonce, options.wait.is_some())?;
+    let wait = options.wait.unwrap_or(ANSWER);
+    let cookie = talk.ask(&Message::Hello, wait, wait, |message| match message {
+        Message::Cookie(cookie) => Some(*cookie),
+        _ => None,
+    })?;
+    let milliseconds = options.time.as_millis() as u64;
+    let wish = Message::Open(Wish { nonce, milliseconds, window_bytes });
+    talk.has_met(cookie);
+    talk.ask(&wish, ANSWER, ANSWER, |message| (*message == Message::Opened).then_some(()))?;
+    Ok(talk)
+}
+
+/// The payload of packets that fit.
+fn fitting(usual: u16, options: &LinkOptions, largest: usize) -> Result<u16> {
+    let most = largest
+        .checked_sub(DATA_HEADER + overhead(options))
+        .map(|most| most.min(usize::from(u16::MAX)) as u16);
+    match most.filter(|most| *most >= MIN_PAYLOAD) {
+        Some(most) if usual <= most => Ok(usual),
+        Some(most) if options.payload.is_none() => Ok(most),
+        most => Err(LinkError::TooLong { payload: usual, largest, most }),
+    }
+}
+
+/// Bytes of the longest packet beyond its payload.
+fn overhead(options: &LinkOptions) -> usize {
+    options.recovery.map_or(0, |_| REPAIR_OVERHEAD + SYMBOL_OVERHEAD)
+}
+
+fn stream(recovery: Recovery, payload: u16, settings: &Settings) -> StreamSettings {
+    StreamSettings {
+        stream_id: RandomState::new().hash_one(std::process::id()),
+        window: recovery.window,
+        block: SendOptions::default().block,
+        payload,
+        profile: Profile::Bounded,
+        ratio: recovery.ratio,
+        limit: settings.max_window,
+    }
+}
+
+/// Sends payloads for so long, and what protects them; how many payloads.
+fn send(
+    line: &mut Line<'_>,
+    mut encoder: Option<Encoder>,
+    payload: u16,
+    time: Duration,
+    flushes: bool,
+) -> u64 {
+    let mut bytes = [vec![0; 16], filler(usize::from(payload) - 16)].concat();
+    let end = Instant::now() + time;
+    let mut payloads = 0;
+    while line.stop.is_none() && Instant::now() < end {
+        stamp(&mut bytes, payloads, line.elapsed());
+        match &mut encoder {
+            None => line.put(Content::Plain, &bytes),
+            Some(encoder) => {
+                let mut put = |packet: &[u8]| line.put(Content::Packet, packet);
+                if encoder.push(&bytes, &mut put).is_err() {
+                    break;
+                }
+                if flushes {
+                    encoder.flush(&mut put);
+                }
+            }
+        }
+        payloads += 1;
+    }
+    line.ends_within(if line.stop.is_some() { SHORT_END } else { time + SHORT_END });
+    if let Some(encoder) = &mut encoder {
+        encoder.finish(&mut |packet| line.put(Content::Packet, packet));
+    }
+    payloads
+}

@@ -1,0 +1,262 @@
+//! Sealed streams: what somebody who can send packets, and has no key, can do to them is nothing.
+
+use super::network::{Listening, send_to};
+use super::*;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread::{scope, sleep};
+
+const MS: Duration = Duration::from_millis(1);
+/// The variable that a passphrase is in.
+const VARIABLE: &str = "FEC_PASSPHRASE";
+
+/// Makes the key file `name`.
+fn keygen(arena: &Arena, name: &str) {
+    expect(&arena.run(["keygen", "--stream", "-o", name]), 0);
+}
+
+/// A socket that takes part in no stream.
+fn stranger() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(500 * MS)).unwrap();
+    socket
+}
+
+fn address_of(receiver: &Listening) -> SocketAddr {
+    receiver.address.strip_prefix("udp://").unwrap().parse().unwrap()
+}
+
+/// All packets that a sender sends.
+fn recorded(arena: &Arena, options: &[&str], bytes: &[u8]) -> Vec<Vec<u8>> {
+    let socket = stranger();
+    let to = format!("udp://{}", socket.local_addr().unwrap());
+    let (mut packets, mut buffer) = (Vec::new(), vec![0; 70_000]);
+    scope(|scope| {
+        let sender = scope.spawn(|| send_to(arena, &to, options, bytes));
+        loop {
+            let is_over = sender.is_finished();
+            match socket.recv(&mut buffer) {
+                Ok(len) => packets.push(buffer[..len].to_vec()),
+                Err(_) if is_over => break,
+                Err(_) => {}
+            }
+        }
+        sender.join().unwrap();
+    });
+    packets
+}
+
+fn play(packets: &[Vec<u8>], to: SocketAddr) {
+    let socket = stranger();
+    for packet in packets {
+        let _ = socket.send_to(packet, to);
+        sleep(MS / 10);
+    }
+}
+
+#[test]
+fn a_key_or_passphrase_on_both_sides() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let bytes = payload(1, 1_000_000);
+    let impair = ["--mbps", "100", "--impair", "random:0.05,reorder:9,dup:0.05,seed:1"];
+    for cipher in ["aes-256-gcm", "chacha20-poly1305"] {
+        let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &["--key-file", "key"]);
+        let options = [&impair[..], &["--key-file", "key", "--cipher", cipher, "--json"]].concat();
+        let sent = send_to(&arena, &receiver.address, &options, &bytes);
+        let told: Value = serde_json::from_slice(&sent.stdout).unwrap();
+        assert_eq!((&told["cipher"], &told["packet"]), (&cipher.into(), &1150.into()));
+        let output = receiver.end();
+        expect(&output, 0);
+        assert!(output.stdout == bytes, "{cipher}");
+    }
+    // Through a pipe, and by a passphrase; a file keeps for as long as one likes.
+    let with_passphrase = |passphrase: &str, args: &[&str]| {
+        common::fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
+    };
+    std::fs::write(arena.path("in"), &bytes).unwrap();
+    let good = "twelve or more characters";
+    expect(&with_passphrase(good, &["encode", "--stream", "--passphrase", "in", "-o", "sealed"]), 0);
+    expect(&with_passphrase(good, &["decode", "--passphrase", "sealed", "-o", "out"]), 0);
+    assert!(std::fs::read(arena.path("out")).unwrap() == bytes);
+    let sealed = std::fs::read(arena.path("sealed")).unwrap();
+    assert!(!sealed.windows(16).any(|piece| piece == &bytes[5000..5016]), "nothing of it can be read");
+    let output = with_passphrase("twelve other characters", &["decode", "--passphrase", "sealed", "-o", "-"]);
+    expect(&output, 5);
+    assert!(
+        output.stdout.is_empty() && text(&output.stderr).contains("same key"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]);
+    expect(&output, 2);
+    assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn who_has_not_the_key_is_told() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    keygen(&arena, "other");
+    let bytes = payload(2, 100_000);
+    // (the sender's options, the receiver's, its exit code, what it says)
+    for (sends, receives, exit, words) in [
+        (&["--key-file", "key"][..], &["--key-file", "other"][..], 5, "same key"),
+        (&["--key-file", "key"], &[], 6, "--key-file"),
+        (&[], &["--key-file", "key"], 5, "not sealed"),
+    ] {
+        let options = [receives, &["--wait-ms", "1200"]].concat();
+        let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
+        send_to(&arena, &receiver.address, &[sends, &["--mbps", "50"]].concat(), &bytes);
+        let output = receiver.end();
+        expect(&output, exit);
+        assert!(output.stdout.is_empty() && text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        // From a file it is the same.
+        let sealed = arena.pipe(["encode", "--stream"].iter().chain(sends), &bytes).stdout;
+        let output = arena.pipe(["decode", "--stream"].iter().chain(receives), &sealed);
+        expect(&output, exit);
+        assert!(output.stdout.is_empty() && text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn wrong_use_is_refused() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let key = std::fs::read(arena.path("key")).unwrap();
+    assert_eq!(key.len(), 32);
+    arena.refuses(["keygen", "--stream", "-o", "key"], 2);
+    assert!(std::fs::read(arena.path("key")).unwrap() == key, "no key is overwritten");
+    arena.refuses(["encode", "--stream", "--key-file", "key", "--stream-id", "7"], 2);
+    arena.refuses(["encode", "--key-file", "key", "key"], 2);
+    arena.refuses(["decode", "udp://127.0.0.1:0", "--max-age", "9"], 2);
+    std::fs::write(arena.path("short"), &key[1..]).unwrap();
+    let said = arena.refuses(["decode", "udp://127.0.0.1:0", "--key-file", "short"], 6);
+    assert!(said.contains("32 bytes") && said.contains("fec keygen"), "{said}");
+    arena.refuses(["decode", "udp://127.0.0.1:0", "--key-file", "none"], 4);
+}
+
+/// A stream that was recorded is not taken later, by a receiver that has had it or by a new one.
+#[test]
+fn recordings_are_refused() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    // A pipe holds it until it is read.
+    let bytes = payload(3, 40_000);
+    let key = ["--key-file", "key", "--mbps", "50"];
+    let recording = recorded(&arena, &key, &bytes);
+    assert!(recording.len() > 40);
+    let options = ["--key-file", "key", "--max-age", "2", "--wait-ms", "1500"];
+    sleep(4000 * MS);
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
+    play(&recording, address_of(&receiver));
+    let output = receiver.end();
+    expect(&output, 6);
+    let said = text(&output.stderr);
+    assert!(output.stdout.is_empty() && said.contains("seconds ago") && said.contains("--max-age"), "{said}");
+    // It can be asked for.
+    let receiver =
+        Listening::start(&arena, "udp://127.0.0.1:0", &[&options[..2], &["--max-age", "any"]].concat());
+    play(&recording, address_of(&receiver));
+    let output = receiver.end();
+    expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
+    assert!(output.stdout == bytes);
+    // One that follows takes no stream twice, however young the recording is.
+    let (first, second) = (recorded(&arena, &key, &bytes), recorded(&arena, &key, &bytes[..9000]));
+    let options = ["--key-file", "key", "--follow", "--idle-ms", "1000", "--wait-ms", "2000"];
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
+    for recording in [&first, &first, &second, &first, &second] {
+        play(recording, address_of(&receiver));
+        sleep(400 * MS);
+    }
+    let output = receiver.end();
+    expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
+    assert_eq!(output.stdout.len(), bytes.len() + 9000);
+    assert!(output.stdout == [&bytes[..], &bytes[..9000]].concat());
+}
+
+/// Somebody stands in the way: sees all packets, and sends many for each one. (Through a pipe, where none is lost.)
+#[test]
+fn forged_replayed_mixed_and_cut_packets_change_nothing() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    keygen(&arena, "other");
+    let bytes = payload(4, 3_000_000);
+    let packets = |options: &[&str], bytes: &[u8]| {
+        let stream = send(&arena, &[options, &["--packet", "1000"]].concat(), bytes);
+        frames(&stream).iter().map(|frame| unframed(frame)).collect::<Vec<_>>()
+    };
+    let honest = packets(&["--key-file", "key"], &bytes);
+    // What he can make with a key of his own, and without any.
+    let mut others = packets(&["--key-file", "other"], &bytes[..30_000]);
+    others.extend(packets(&[], &bytes[..30_000]));
+    others.extend(packets(&["--stream-id", "7"], &bytes[..30_000]));
+    let (mut stream, mut forged) = (DELIMITER.to_vec(), 0);
+    let mut random = Random::new(5);
+    // The first one that comes decides which stream it is: even that is not his.
+    others.iter().for_each(|packet| stream.extend(hostile::frame(packet)));
+    for (nth, packet) in honest.iter().enumerate() {
+        for turn in 0..40 {
+            if turn == 20 {
+                stream.extend(hostile::frame(packet));
+            }
+            let other = &honest[random.below(nth + 1)];
+            let mut made = packet.clone();
+            match random.below(9) {
+                0 => made = other.clone(),
+                1 => made.truncate(random.below(made.len())),
+                2 => made.extend_from_slice(&other[..random.below(30)]),
+                3 => made = [&packet[..44], &other[44..]].concat(),
+                4 => made = [&other[..16], &packet[16..]].concat(),
+                // Another type, an end above all.
+                5 => made[5] ^= 2,
+                // Far ahead, and anywhere.
+                6 => made[16..24].copy_from_slice(&(random.next() >> (1 + random.below(60))).to_le_bytes()),
+                7 => made = others[random.below(others.len())].clone(),
+                _ => {
+                    let at = random.below(made.len());
+                    made[at] ^= 1 << random.below(8);
+                }
+            }
+            // What is the packet itself may only be sent again.
+            if made != *packet || turn > 20 {
+                stream.extend(hostile::frame(&made));
+                forged += 1;
+            }
+        }
+    }
+    assert!(forged > 100_000, "{forged}");
+    let output = receive(&arena, &["--key-file", "key", "--json"], &stream);
+    expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
+    let said = report(&output);
+    assert!(output.stdout == bytes, "{said}");
+    assert!(said["forged"].as_u64() > Some(20_000) && said["duplicates"].as_u64() > Some(5000), "{said}");
+    assert!(said["conflicts"] == 0 && said["mismatched"] == 0 && said["disbelieved"] == 0, "{said}");
+}
+
+/// Without the flood, in a network: a forged end, forged numbers, and another sender change nothing, and cost no time.
+#[test]
+fn strangers_in_a_network_change_nothing() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let bytes = payload(5, 400_000);
+    let options = ["--key-file", "key", "--json", "--stats", "json"];
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
+    let to = address_of(&receiver);
+    let unsealed = recorded(&arena, &["--mbps", "100"], &bytes[..50_000]);
+    play(&unsealed, to);
+    let started = Instant::now();
+    scope(|scope| {
+        let sender =
+            scope.spawn(|| send_to(&arena, &receiver.address, &["--key-file", "key", "--mbps", "4"], &bytes));
+        for _ in 0..4 {
+            play(&unsealed[unsealed.len() - 20..], to);
+            sleep(100 * MS);
+        }
+        sender.join().unwrap();
+    });
+    let output = receiver.end();
+    assert!(started.elapsed() < 8000 * MS, "{:?}", started.elapsed());
+    expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
+    assert!(output.stdout == bytes);
+    assert!(report(&output)["unsealed"].as_u64() >= Some(unsealed.len() as u64));
+}

@@ -1,0 +1,124 @@
+//! The key that senders and receivers of sealed streams share.
+
+use super::LiveError;
+use crate::error::{Error, Place, Result};
+use crate::io::output::{FileOut, Policy};
+use std::fs::{File, Permissions};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Bytes of a key.
+pub const KEY_LEN: usize = 32;
+
+/// What makes a key of a passphrase slow (RFC 7914): 64 MiB, and a fifth of a second or more.
+const LOG_N: u8 = 16;
+const R: u32 = 8;
+const P: u32 = 1;
+/// The same everywhere: sender and receiver have nothing in common but the passphrase.
+const SALT: &[u8] = b"fec stream passphrase 1";
+/// Characters that a passphrase needs at least.
+pub const SHORTEST_PASSPHRASE: usize = 12;
+
+/// 32 secret bytes. They are overwritten when the key is dropped.
+#[derive(Clone)]
+pub struct StreamKey(Zeroizing<[u8; KEY_LEN]>);
+
+impl std::fmt::Debug for StreamKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StreamKey(…)")
+    }
+}
+
+impl StreamKey {
+    /// A key of these bytes.
+    pub fn new(bytes: [u8; KEY_LEN]) -> StreamKey {
+        StreamKey(Zeroizing::new(bytes))
+    }
+
+    /// A new one, from the system's source of randomness.
+    ///
+    /// # Errors
+    /// Those of that source.
+    pub fn generate() -> Result<StreamKey> {
+        let mut bytes = Zeroizing::new([0; KEY_LEN]);
+        rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+        Ok(StreamKey(bytes))
+    }
+
+    /// The key of a passphrase: scrypt with N = 2^16, r = 8, p = 1. Everybody who knows or guesses the passphrase has it. Takes
+    /// 64 MiB of memory, and a fifth of a second or more.
+    ///
+    /// # Errors
+    /// [`LiveError::Passphrase`] for less than [`SHORTEST_PASSPHRASE`] characters.
+    pub fn from_passphrase(passphrase: &str) -> Result<StreamKey> {
+        if passphrase.chars().count() < SHORTEST_PASSPHRASE {
+            return Err(Error::new("make a key", LiveError::Passphrase { least: SHORTEST_PASSPHRASE }));
+        }
+        let params = scrypt::Params::new(LOG_N, R, P).expect("the numbers are allowed");
+        let mut bytes = Zeroizing::new([0; KEY_LEN]);
+        scrypt::scrypt(passphrase.as_bytes(), SALT, &params, &mut bytes[..]).expect("32 bytes are allowed");
+        Ok(StreamKey(bytes))
+    }
+
+    /// Reads a key file: the 32 bytes and nothing else.
+    ///
+    /// # Errors
+    /// Those of the file; [`LiveError::KeyFile`] when it is longer or shorter.
+    pub fn read(path: &Path) -> Result<StreamKey> {
+        let fail = |e| Error::io("read the key", path, e);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_LEN + 1));
+        File::open(path).map_err(fail)?.take(KEY_LEN as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+        let key = bytes.as_slice().try_into();
+        key.map(StreamKey::new).map_err(|_| Error::at("read the key", path, LiveError::KeyFile))
+    }
+
+    /// Writes a key file, which its owner alone may read.
+    ///
+    /// # Errors
+    /// Those of the file, and that it exists.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let file = FileOut::create(path, Policy { force: false, sync: true })?;
+        let owner_alone = Permissions::from_mode(0o600);
+        file.file().set_permissions(owner_alone).map_err(|e| Error::io("create", path, e))?;
+        file.put(0, &self.0[..])?;
+        file.commit(KEY_LEN as u64)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes are those of Python's `hashlib.scrypt`, which is OpenSSL's.
+    #[test]
+    fn the_key_of_a_passphrase() {
+        let key = StreamKey::from_passphrase("correct horse battery").expect("it is long enough");
+        let hex: String = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "d534676cef3d22d1bdecb94fb2c589c3cf81d71ce37311d451d12ab8ddc8fda4");
+        assert!(StreamKey::from_passphrase("elf letters").is_err());
+    }
+
+    #[test]
+    fn key_files_have_32_bytes_and_are_for_their_owner() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("key");
+        let key = StreamKey::generate().expect("a key");
+        assert_ne!(key.bytes(), StreamKey::generate().expect("a key").bytes());
+        key.write(&path).expect("it is written");
+        assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(StreamKey::read(&path).expect("it is read").bytes(), key.bytes());
+        assert!(key.write(&path).is_err(), "no key is overwritten");
+        for bytes in [&b""[..], &[7; 31], &[7; 33]] {
+            std::fs::write(&path, bytes).expect("it is written");
+            assert!(StreamKey::read(&path).is_err(), "{}", bytes.len());
+        }
+        assert_eq!(format!("{key:?}"), "StreamKey(…)");
+    }
+}

@@ -1,0 +1,266 @@
+//! How good a link is, for whoever runs it: what was lost before and after mending, in bursts of which length, what it cost in
+//! time, and what it would have taken.
+
+use fec_core::window::Prospect;
+use hdrhistogram::Histogram;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Delays are kept up to this one, in microseconds.
+const MOST_DELAY: u64 = 3_600_000_000;
+/// Bursts are kept up to this length.
+const MOST_BURST: u64 = 1 << 20;
+/// A window is watched in so many parts.
+const PARTS: usize = 8;
+/// What is advised is so much more than what would just have sufficed.
+const RESERVE: f64 = 1.15;
+
+/// The quality of a link, as far as source packets tell.
+#[derive(Clone, Debug)]
+pub struct Quality {
+    /// Source packets that came or were missing when they had to be given out.
+    total: u64,
+    /// Of those, the ones that did not come.
+    missing: u64,
+    /// Of those, the ones that were not mended.
+    lost: u64,
+    bursts: Histogram<u64>,
+    /// How many in a row are missing just now.
+    burst: u64,
+    delays: Histogram<u64>,
+    /// Up to which packet the stream had been heard of at these times, while packets were waited for.
+    heard: VecDeque<(u64, Instant)>,
+    worst: WorstWindow,
+    /// What the next packets could stand.
+    prospect: Option<Prospect>,
+}
+
+/// The most packets that were missing in any window.
+#[derive(Clone, Debug, Default)]
+struct WorstWindow {
+    /// Packets that were missing of all, in parts of a window; the last one grows.
+    parts: VecDeque<(u64, u64)>,
+    missing: u64,
+    /// Whether something was lost in it.
+    worst: u64,
+}
+
+impl Default for Quality {
+    fn default() -> Quality {
+        let histogram = |most| Histogram::new_with_max(most, 2).expect("the bounds are in order");
+        Quality {
+            total: 0,
+            missing: 0,
+            lost: 0,
+            bursts: histogram(MOST_BURST),
+            burst: 0,
+            delays: histogram(MOST_DELAY),
+            heard: VecDeque::new(),
+            worst: WorstWindow::default(),
+            prospect: None,
+        }
+    }
+}
+
+/// What would have mended what was lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Advice {
+    /// A longer window, in packets.
+    Window(u32),
+    /// More repair packets: one for so many source packets; 0 for more than one each.
+    Rate(u32),
+}
+
+impl Quality {
+    /// The stream was heard of up to `end` by now, and packets before are waited for.
+    pub(super) fn hear(&mut self, end: u64, now: Instant) {
+        if self.heard.back().is_none_or(|(heard, _)| *heard < end) {
+            self.heard.push_back((end, now));
+        }
+    }
+
+    /// Notes what the next packets could stand.
+    pub(super) fn foresee(&mut self, prospect: Option<Prospect>) {
+        self.prospect = prospect.or(self.prospect);
+    }
+
+    /// A packet is given out.
+    pub(super) fn packet(&mut self, seq: u64, rebuilt: bool, now: Instant) {
+        while self.heard.front().is_some_and(|(end, _)| *end <= seq) {
+            self.heard.pop_front();
+        }
+        let delay =
+            self.heard.front().map_or(Duration::ZERO, |(_, heard)| now.saturating_duration_since(*heard));
+        self.delays.saturating_record(delay.as_micros() as u64);
+        if rebuilt {
+            self.miss(1);
+        } else {
+            self.end_burst();
+            self.count(1, 0);
+        }
+    }
+
+    /// Packets are lost for good.
+    pub(super) fn gap(&mut self, count: u64) {
+        self.lost += count;
+        self.miss(count);
+    }
+
+    fn miss(&mut self, count: u64) {
+        self.burst += count;
+        self.count(count, count);
+    }
+
+    fn end_burst(&mut self) {
+        if self.burst > 0 {
+            self.bursts.saturating_record(std::mem::take(&mut self.burst));
+        }
+    }
+
+    fn count(&mut self, packets: u64, missing: u64) {
+        self.total += packets;
+        self.missing += missing;
+        if let Some(prospect) = self.prospect {
+            self.worst.count(packets, missing, u64::from(prospect.window));
+        }
+    }
+
+    fn share(part: u64, total: u64) -> f64 {
+        if total == 0 { 0.0 } else { part as f64 / total as f64 }
+    }
+
+    /// The share of source packets that did not come.
+    pub fn loss_before(&self) -> f64 {
+        Quality::share(self.missing, self.total)
+    }
+
+    /// The share that was not mended.
+    pub fn loss_after(&self) -> f64 {
+        Quality::share(self.lost, self.total)
+    }
+
+    /// The most source packets in a row that did not come.
+    pub fn longest_burst(&self) -> u64 {
+        self.bursts.max().max(self.burst)
+    }
+
+    /// Nine of ten bursts had at most so many source packets; 0 if none was missing.
+    pub fn usual_burst(&self) -> u64 {
+        self.bursts.value_at_quantile(0.9)
+    }
+
+    /// How long a payload waited for packets before it, or to be mended itself: this part of all waited no longer.
+    pub fn delay(&self, part: f64) -> Duration {
+        Duration::from_micros(self.delays.value_at_quantile(part))
+    }
+
+    /// The longest burst of source packets that would be mended if it came now, and nothing else was lost; `None`: not known.
+    pub fn margin(&self) -> Option<u64> {
+        self.prospect.map(|prospect| prospect.burst())
+    }
+
+    /// What would have mended what was lost; `None`: nothing was lost, or nothing helps.
+    pub fn advice(&self) -> Option<Advice> {
+        let prospect = self.prospect.filter(|_| self.lost > 0)?;
+        let (rows, window) = (prospect.rows_per_packet, f64::from(prospect.window));
+        let worst = self.worst.worst.max(self.burst) as f64 * RESERVE;
+        let on_the_whole = self.loss_before() * RESERVE;
+        // Of rows, too, this share is lost.
+        let is_enough = |rows: f64, window: f64| rows * (1.0 - on_the_whole) * (window - worst) >= worst;
+        if on_the_whole < rows * (1.0 - on_the_whole) {
+            let windows = (1..=16).map(|times| window * f64::from(times) / 2.0);
+            let longer = windows.filter(|longer| *longer > window).find(|longer| is_enough(rows, *longer));
+            if let Some(longer) = longer.filter(|longer| *longer <= 65_536.0) {
+                return Some(Advice::Window((longer / 100.0).ceil() as u32 * 100));
+            }
+        }
+        let more = (0..30).rev().find(|each| is_enough(1.0 / f64::from(*each).max(0.5), window));
+        more.map(Advice::Rate)
+    }
+}
+
+impl WorstWindow {
+    fn count(&mut self, packets: u64, missing: u64, window: u64) {
+        let part = (window / PARTS as u64).max(1);
+        self.missing += missing;
+        match self.parts.back_mut() {
+            Some((all, of_them)) if *all < part => (*all, *of_them) = (*all + packets, *of_them + missing),
+            _ => self.parts.push_back((packets, missing)),
+        }
+        if self.parts.len() > PARTS {
+            self.missing -= self.parts.pop_front().map_or(0, |(_, missing)| missing);
+        }
+        self.worst = self.worst.max(self.missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROSPECT: Prospect = Prospect { window: 6000, rows_per_packet: 1.0 / 6.0, lacking: 0 };
+
+    /// A stream in which `state` says of each packet whether it came (0), was mended (1) or is lost (2).
+    fn quality(count: u64, state: impl Fn(u64) -> u8) -> Quality {
+        let mut quality = Quality::default();
+        quality.foresee(Some(PROSPECT));
+        let now = Instant::now();
+        for seq in 0..count {
+            match state(seq) {
+                0 => quality.packet(seq, false, now),
+                1 => quality.packet(seq, true, now),
+                _ => quality.gap(1),
+            }
+        }
+        quality
+    }
+
+    #[test]
+    fn losses_and_bursts_are_counted() {
+        let quality = quality(10_000, |seq| match seq % 1000 {
+            0..10 => 1,
+            500 => 2,
+            _ => 0,
+        });
+        assert_eq!((quality.loss_before(), quality.loss_after()), (0.011, 0.001));
+        assert_eq!((quality.longest_burst(), quality.usual_burst()), (10, 10));
+        let none = Quality::default();
+        assert_eq!(
+            (none.loss_before(), none.longest_burst(), none.margin(), none.advice()),
+            (0.0, 0, None, None)
+        );
+    }
+
+    #[test]
+    fn delays_are_those_of_waiting() {
+        let (mut quality, start, ms) = (Quality::default(), Instant::now(), Duration::from_millis(1));
+        // Packet 0 is missing: 1 to 99 come, one a millisecond, and wait until it is mended.
+        (2..=100).for_each(|end| quality.hear(end, start + end as u32 * ms));
+        let end = start + 150 * ms;
+        quality.packet(0, true, end);
+        (1..100).for_each(|seq| quality.packet(seq, false, end));
+        (100..200).for_each(|seq| quality.packet(seq, false, end));
+        assert_eq!(quality.delay(0.5), Duration::ZERO);
+        let most = quality.delay(0.99);
+        assert!(most > 140 * ms && most < 152 * ms, "{most:?}");
+        assert!(quality.heard.is_empty());
+    }
+
+    #[test]
+    fn advice_is_what_would_have_helped() {
+        // 857 of 6000 are what one row for six packets mends.
+        assert_eq!(PROSPECT.burst(), 857);
+        assert_eq!(quality(30_000, |seq| u8::from(seq % 20 == 3)).advice(), None, "all is mended");
+        let burst =
+            |len: u64| quality(60_000, move |seq| if (20_000..20_000 + len).contains(&seq) { 2 } else { 0 });
+        assert_eq!(burst(1000).advice(), Some(Advice::Window(9000)));
+        assert!(
+            matches!(burst(3000).advice(), Some(Advice::Window(24_000..=27_000))),
+            "{:?}",
+            burst(3000).advice()
+        );
+        let random = quality(60_000, |seq| if seq % 6 == 0 { 2 } else { 0 });
+        assert_eq!(random.advice(), Some(Advice::Rate(3)));
+        assert_eq!(quality(60_000, |seq| if seq % 100 < 97 { 2 } else { 0 }).advice(), None, "nothing helps");
+    }
+}

@@ -1,0 +1,339 @@
+//! Sealed packets (format specification, section 13.3): each is encrypted and authentic on its own.
+//!
+//! The codec knows nothing of it: packets are sealed when they leave the encoder, and opened before they reach the decoder. So
+//! repair packets combine what is in the clear, and whoever has no key sees that packets of a stream go by, and how long they are.
+
+use super::key::{KEY_LEN, StreamKey};
+use super::replay::Replays;
+use fec_core::format::packet::{HEADER, PacketError, restore_checksum};
+use fec_core::format::sealed_packet::{self, Sealed, TAG};
+use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Streams that a receiver remembers the keys of.
+const MOST_STREAMS: usize = 4;
+
+/// What seals packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-256-GCM: fast where the processor has instructions for it.
+    #[default]
+    Aes256Gcm,
+    /// ChaCha20-Poly1305: faster where it has none, as on a Raspberry Pi 4.
+    ChaCha20Poly1305,
+}
+
+impl Cipher {
+    /// The faster one on this machine.
+    pub fn best() -> Cipher {
+        #[cfg(target_arch = "x86_64")]
+        let has_aes = is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
+        #[cfg(target_arch = "aarch64")]
+        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let has_aes = false;
+        if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
+    }
+
+    /// Its name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cipher::Aes256Gcm => "aes-256-gcm",
+            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
+        }
+    }
+
+    /// Its number in a packet.
+    fn number(self) -> u8 {
+        match self {
+            Cipher::Aes256Gcm => 1,
+            Cipher::ChaCha20Poly1305 => 2,
+        }
+    }
+
+    fn from_number(number: u8) -> Option<Cipher> {
+        [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305].into_iter().find(|cipher| cipher.number() == number)
+    }
+
+    fn algorithm(self) -> &'static Algorithm {
+        match self {
+            Cipher::Aes256Gcm => &AES_256_GCM,
+            Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        }
+    }
+
+    /// The key of one stream, by HKDF-SHA256 (RFC 5869).
+    fn key(self, key: &StreamKey, stream_id: u64) -> LessSafeKey {
+        struct Len;
+        impl KeyType for Len {
+            fn len(&self) -> usize {
+                KEY_LEN
+            }
+        }
+        let pseudorandom = Salt::new(HKDF_SHA256, b"fec live stream").extract(key.bytes());
+        let number = [self.number()];
+        let info = [&b"fec stream 1, sender to receivers"[..], &number, &stream_id.to_le_bytes()];
+        let mut bytes = zeroize::Zeroizing::new([0; KEY_LEN]);
+        let filled = pseudorandom.expand(&info, Len).and_then(|okm| okm.fill(&mut bytes[..]));
+        filled.expect("HKDF gives up to 8160 bytes");
+        LessSafeKey::new(
+            UnboundKey::new(self.algorithm(), &bytes[..]).expect("keys of both ciphers have 32 bytes"),
+        )
+    }
+}
+
+/// The time by this machine's clock, in seconds since 1970, modulo 2^32.
+fn now() -> u32 {
+    // The coarse clock is exact to some milliseconds, and takes no time.
+    clock_gettime(ClockId::RealtimeCoarse).tv_sec as u32
+}
+
+/// Seals the packets of one stream.
+pub(super) struct Sealer {
+    cipher: Cipher,
+    key: LessSafeKey,
+    /// Packets sealed so far: no two have the same nonce.
+    counter: u64,
+    sealed: Vec<u8>,
+}
+
+impl Sealer {
+    /// For the stream of this number, which no other stream of this key may have.
+    pub(super) fn new(key: &StreamKey, cipher: Cipher, stream_id: u64) -> Sealer {
+        Sealer { cipher, key: cipher.key(key, stream_id), counter: 0, sealed: Vec::new() }
+    }
+
+    pub(super) fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    /// Seals a whole packet.
+    pub(super) fn seal(&mut self, packet: &[u8]) -> &[u8] {
+        self.seal_at(packet, now())
+    }
+
+    fn seal_at(&mut self, packet: &[u8], time: u32) -> &[u8] {
+        let (head, counter) =
+            (sealed_packet::head(packet, self.cipher.number(), time, self.counter), self.counter);
+        self.counter = counter.checked_add(1).expect("no stream has 2^64 packets");
+        self.sealed.clear();
+        self.sealed.extend_from_slice(&head);
+        self.sealed.extend_from_slice(&packet[HEADER..]);
+        let nonce = Nonce::assume_unique_for_key(sealed_packet::nonce(&head));
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(nonce, Aad::from(&head), &mut self.sealed[head.len()..])
+            .expect("a packet is not too long for a cipher");
+        self.sealed.extend_from_slice(tag.as_ref());
+        &self.sealed
+    }
+}
+
+/// Why a packet is not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotOpened {
+    /// It is no packet, or one that this build does not know.
+    NoPacket(PacketError),
+    /// It is not sealed.
+    Unsealed,
+    /// Another key, or none: it was forged, or damaged.
+    Forged,
+    /// It came before, or it is so old that this cannot be told.
+    Copy,
+    /// It is authentic, and was sealed so many seconds ago by the clocks of both ends (in the future if negative).
+    Stale(i32),
+}
+
+/// Opens packets: of one key, and of any stream.
+pub(super) struct Opener {
+    key: StreamKey,
+    /// The most that the clocks of both ends may differ, and the way may take, in seconds; `None`: anything.
+    max_age: Option<u32>,
+    /// Those that were opened last are last.
+    streams: Vec<Opened>,
+}
+
+/// A stream of which a packet was opened.
+struct Opened {
+    stream_id: u64,
+    cipher: Cipher,
+    key: LessSafeKey,
+    replays: Replays,
+}
+
+impl Opener {
+    pub(super) fn new(key: StreamKey, max_age: Option<u32>) -> Opener {
+        Opener { key, max_age, streams: Vec::new() }
+    }
+
+    /// Opens a packet, in place of what `packet` held.
+    pub(super) fn open(&mut self, bytes: &[u8], packet: &mut Vec<u8>) -> Result<(), NotOpened> {
+        self.open_at(bytes, packet, now())
+    }
+
+    fn open_at(&mut self, bytes: &[u8], packet: &mut Vec<u8>, now: u32) -> Result<(), NotOpened> {
+        let sealed = sealed_packet::parse(bytes).map_err(|error| match error {
+            PacketError::Authentication(0) => NotOpened::Unsealed,
+            // What is short is no sealed packet.
+            PacketError::Damaged if sealed_packet::is_sealed(bytes) == Some(false) => NotOpened::Unsealed,
+            error => NotOpened::NoPacket(error),
+        })?;
+        let cipher = Cipher::from_number(sealed.authentication)
+            .ok_or(NotOpened::NoPacket(PacketError::Authentication(sealed.authentication)))?;
+        let known = self
+            .streams
+            .iter()
+            .rposition(|stream| stream.stream_id == sealed.stream_id && stream.cipher == cipher);
+        match known {
+            Some(at) => {
+                let stream = &mut self.streams[at];
+                if stream.replays.is_known(sealed.counter) {
+                    return Err(NotOpened::Copy);
+                }
+                decrypt(&stream.key, &sealed, packet)?;
+                is_fresh(&sealed, self.max_age, now)?;
+                stream.replays.note(sealed.counter);
+                if at + 1 < self.streams.len() {
+                    let stream = self.streams.remove(at);
+                    self.streams.push(stream);
+                }
+            }
+            None => {
+                let key = cipher.key(&self.key, sealed.stream_id);
+                decrypt(&key, &sealed, packet)?;
+                is_fresh(&sealed, self.max_age, now)?;
+                if self.streams.len() == MOST_STREAMS {
+                    self.streams.remove(0);
+                }
+                let mut replays = Replays::default();
+                replays.note(sealed.counter);
+                self.streams.push(Opened { stream_id: sealed.stream_id, cipher, key, replays });
+            }
+        }
+        restore_checksum(packet);
+        Ok(())
+    }
+}
+
+/// Decrypts what is in a packet, if it is authentic.
+fn decrypt(key: &LessSafeKey, sealed: &Sealed<'_>, packet: &mut Vec<u8>) -> Result<(), NotOpened> {
+    sealed.begin_packet(packet);
+    let body = packet.len();
+    packet.extend_from_slice(sealed.sealed);
+    let nonce = Nonce::assume_unique_for_key(sealed.nonce());
+    key.open_in_place(nonce, Aad::from(sealed.head), &mut packet[body..]).map_err(|_| NotOpened::Forged)?;
+    packet.truncate(packet.len() - TAG);
+    Ok(())
+}
+
+/// Whether an authentic packet was sealed now, as far as clocks tell.
+fn is_fresh(sealed: &Sealed<'_>, max_age: Option<u32>, now: u32) -> Result<(), NotOpened> {
+    let age = now.wrapping_sub(sealed.time) as i32;
+    match max_age {
+        Some(most) if age.unsigned_abs() > most => Err(NotOpened::Stale(age)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fec_core::format::packet::{self, Parameters, Profile};
+    use serde_json::Value;
+
+    fn bytes_of(vector: &Value, field: &str) -> Vec<u8> {
+        let hex = vector[field].as_str().expect("a field in hexadecimal");
+        (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("digits")).collect()
+    }
+
+    /// The vectors of scripts/oracle_stream.py, whose ciphers are written from their specifications.
+    #[test]
+    fn packets_are_sealed_as_the_other_implementation_does() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/stream-sealed.json");
+        let vectors: Vec<Value> =
+            serde_json::from_slice(&std::fs::read(file).expect("the vectors are there"))
+                .expect("they are JSON");
+        assert!(vectors.len() >= 16);
+        for vector in &vectors {
+            let number = |field: &str| vector[field].as_u64().expect("a number");
+            let key = StreamKey::new(bytes_of(vector, "key").try_into().expect("32 bytes"));
+            let (packet, sealed) = (bytes_of(vector, "packet"), bytes_of(vector, "sealed"));
+            let cipher = Cipher::from_number(number("authentication") as u8).expect("a cipher");
+            let stream_id = u64::from_le_bytes(packet[8..16].try_into().expect("8 bytes"));
+            if number("counter") < u64::MAX {
+                let mut sealer = Sealer::new(&key, cipher, stream_id);
+                sealer.counter = number("counter");
+                assert!(sealer.seal_at(&packet, number("time") as u32) == sealed, "{vector}");
+            }
+            let (mut opener, mut opened) = (Opener::new(key, Some(0)), vec![7; 9]);
+            let time = number("time") as u32;
+            assert_eq!(opener.open_at(&sealed, &mut opened, time), Ok(()), "{vector}");
+            assert!(opened == packet, "{vector}");
+            assert_eq!(opener.open_at(&sealed, &mut opened, time), Err(NotOpened::Copy), "{vector}");
+        }
+    }
+
+    fn mark(stream_id: u64, sent: u64) -> Vec<u8> {
+        let parameters =
+            Parameters { profile: Profile::Bounded, stream_id, window: 60, payload: 20, block: 15 };
+        packet::mark(&parameters, sent, false).to_vec()
+    }
+
+    #[test]
+    fn no_two_packets_have_one_nonce() {
+        let mut sealer = Sealer::new(&StreamKey::new([1; 32]), Cipher::Aes256Gcm, 3);
+        let mut nonces = std::collections::HashSet::new();
+        for _ in 0..100 {
+            // The same packet in the same second.
+            assert!(nonces.insert(sealer.seal_at(&mark(3, 7), 5)[36..44].to_vec()));
+        }
+    }
+
+    #[test]
+    fn whatever_is_changed_is_not_opened() {
+        let key = StreamKey::new([1; 32]);
+        for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
+            let sealed = Sealer::new(&key, cipher, 3).seal_at(&mark(3, 7), 1000).to_vec();
+            let (mut opener, mut out) = (Opener::new(key.clone(), Some(10)), Vec::new());
+            for bit in 0..8 * sealed.len() {
+                let mut changed = sealed.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert!(opener.open_at(&changed, &mut out, 1000).is_err(), "{cipher:?}: bit {bit}");
+            }
+            for len in 0..sealed.len() {
+                assert!(opener.open_at(&sealed[..len], &mut out, 1000).is_err());
+            }
+            let mut open = |packet: &[u8], now| opener.open_at(packet, &mut out, now);
+            assert_eq!(open(&mark(3, 7), 1000), Err(NotOpened::Unsealed));
+            let other = Sealer::new(&StreamKey::new([2; 32]), cipher, 3).seal_at(&mark(3, 7), 1000).to_vec();
+            assert_eq!(open(&other, 1000), Err(NotOpened::Forged));
+            assert_eq!(open(&sealed, 1011), Err(NotOpened::Stale(11)));
+            assert_eq!(open(&sealed, 989), Err(NotOpened::Stale(-11)));
+            assert_eq!(open(&sealed, 1010), Ok(()));
+            assert_eq!(open(&sealed, 1010), Err(NotOpened::Copy));
+            assert_eq!(open(&sealed, 1011), Err(NotOpened::Copy), "it is known whatever the time");
+        }
+        let mut sealer = Sealer::new(&key, Cipher::Aes256Gcm, 3);
+        let last = sealed_packet::parse(sealer.seal_at(&mark(3, 7), u32::MAX)).expect("a sealed packet");
+        assert_eq!(is_fresh(&last, Some(9), 4), Ok(()), "past 2106");
+    }
+
+    /// Streams come and go; that of the receiver is not forgotten for others.
+    #[test]
+    fn streams_are_told_apart() {
+        let key = StreamKey::new([1; 32]);
+        let (mut opener, mut out) = (Opener::new(key.clone(), None), Vec::new());
+        let mut first = Sealer::new(&key, Cipher::Aes256Gcm, 0);
+        let early = first.seal_at(&mark(0, 1), 1).to_vec();
+        assert_eq!(opener.open(&early, &mut out), Ok(()));
+        for id in 1..50 {
+            let other = Sealer::new(&key, Cipher::Aes256Gcm, id).seal_at(&mark(id, 1), 1).to_vec();
+            assert_eq!(opener.open(&other, &mut out), Ok(()));
+            let next = first.seal_at(&mark(0, id), 1).to_vec();
+            assert_eq!(opener.open(&next, &mut out), Ok(()));
+            assert_eq!(opener.open(&early, &mut out), Err(NotOpened::Copy));
+        }
+        assert_eq!(opener.streams.len(), MOST_STREAMS);
+    }
+}
