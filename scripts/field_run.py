@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from router import die_with_parent
+from router import as_child
 
 PACKET = 1174                                       # what `--packet auto` is in a network
 PORT = 5000
@@ -55,7 +55,7 @@ class Sender:
         run.at(self.first, self.feed)
 
     def piece(self):
-        return self.data[self.sent * self.size:][:self.size] if self.data else make_line(self.tag, self.sent, self.size)
+        return self.data[self.sent * self.size:(self.sent + 1) * self.size] if self.data else make_line(self.tag, self.sent, self.size)
 
     def feed(self):
         now, pipe = time.monotonic(), self.pipe_in
@@ -103,7 +103,7 @@ class Receiver:
         self.err = run.file()
         self.process = run.start(command, self, stdin=subprocess.DEVNULL, stdout=self.err + "out" if of else subprocess.PIPE, stderr=self.err)
         self.pipe = of or self.process.stdout
-        self.rest, self.bytes, self.wrong = b"", 0, 0
+        self.rest, self.bytes, self.wrong = bytearray() if raw else b"", 0, 0
         self.got, self.order, self.delays, self.marks, self.high = {}, 0, [], [], 0
         run.watch(self.pipe, self.read)
 
@@ -206,7 +206,7 @@ class Run:
 
     def start(self, command, owner, **streams):
         opened = {name: open(to, "wb") for name, to in streams.items() if isinstance(to, str)}
-        process = subprocess.Popen(list(map(str, command)), preexec_fn=die_with_parent, **{**streams, **opened})
+        process = subprocess.Popen(list(map(str, command)), preexec_fn=as_child, **{**streams, **opened})
         for file in opened.values():
             file.close()
         handle = os.pidfd_open(process.pid)

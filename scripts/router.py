@@ -50,6 +50,12 @@ def die_with_parent(how=signal.SIGKILL):
     LIBC.prctl(PR_SET_PDEATHSIG, how)
 
 
+def as_child():
+    """For a command: it goes with whoever started it, and takes SIGINT also where a background job does not."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def ip(*args):
     done = subprocess.run(["ip", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:

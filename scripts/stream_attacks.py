@@ -10,8 +10,9 @@ for `with_key`.
 """
 import random
 import struct
+import time
 
-from oracle_stream import MARK, REPAIR, SOURCE, Params, header, mark_packet, source_packet
+from oracle_stream import REPAIR, SOURCE, Params, header, mark_packet, source_packet
 from oracle import crc32c
 
 HEADER, AUTHENTICATION, TAG = 36, 6, 16
@@ -26,19 +27,23 @@ class Forger:
         self.draw, self.authentication = draw, fields[3]
         self.params = Params(profile=fields[4], id=fields[5], W=fields[7], P=fields[8], D=fields[9])
 
-    def tag(self):
-        return self.draw.randbytes(TAG) if self.authentication else b""
+    def sealed(self, packet):
+        """As it would be if it were sealed now (13.3), but that the tag is random; in a stream without a key the packet itself."""
+        if not self.authentication:
+            return packet
+        seal = struct.pack("<IQ", int(time.time()) & 0xFFFFFFFF, self.draw.getrandbits(20))
+        return packet[:AUTHENTICATION] + bytes([self.authentication]) + packet[AUTHENTICATION + 1:32] + seal + packet[HEADER:] + self.draw.randbytes(TAG)
 
     def source(self, seq, payload=None):
         payload = self.draw.randbytes(self.params.P) if payload is None else payload
-        return source_packet(self.params, seq, payload, auth=self.authentication) + self.tag()
+        return self.sealed(source_packet(self.params, seq, payload))
 
     def repair(self, row, first, count):
         body = struct.pack("<QII", first, count, 0) + self.draw.randbytes(self.params.P + 6)
-        return header(self.params, REPAIR, row, body, auth=self.authentication) + body + self.tag()
+        return self.sealed(header(self.params, REPAIR, row, body) + body)
 
     def mark(self, sent, is_end=True):
-        return mark_packet(self.params, sent, int(is_end), auth=self.authentication) + self.tag()
+        return self.sealed(mark_packet(self.params, sent, int(is_end)))
 
 
 def kind(packet):
@@ -50,13 +55,12 @@ def number(packet):
 
 
 def summed(packet):
-    """The packet with right checksums for what it holds."""
+    """The packet with right checksums for what it holds; a sealed one has none, and stays."""
     packet = bytearray(packet)
-    if len(packet) < HEADER:
+    if len(packet) < HEADER or packet[AUTHENTICATION]:
         return bytes(packet)
-    at = len(packet) - (TAG if packet[AUTHENTICATION] else 0) - 4
-    if kind(packet) == SOURCE and at > HEADER:
-        packet[at:at + 4] = struct.pack("<I", crc32c(bytes(packet[8:16] + packet[16:24] + packet[HEADER:at])))
+    if kind(packet) == SOURCE and len(packet) > HEADER + 4:
+        packet[-4:] = struct.pack("<I", crc32c(bytes(packet[8:24] + packet[HEADER:-4])))
     packet[32:36] = bytes(4)
     packet[32:36] = struct.pack("<I", crc32c(bytes(packet[:HEADER] if kind(packet) == SOURCE else packet)))
     return bytes(packet)
@@ -64,7 +68,7 @@ def summed(packet):
 
 class Attack:
     """Nothing. `after` source packets were seen before an attack that happens once happens."""
-    holds, with_key, after = "whole", "whole", 500
+    holds, with_key, after, age = "whole", "whole", 500, 0
 
     def __init__(self, seed, packets=0, example=None):
         self.draw, self.packets, self.example = random.Random(seed), packets, example
@@ -189,12 +193,17 @@ class OldStream(Attack):
 
 
 class OldStreamFirst(Attack):
-    """A recorded stream with its end, before this one. It is as good as ever under the same key: nothing in it tells when it was made."""
+    """A recorded stream with its end, before this one. With a key it is believed for some seconds."""
     holds = with_key = "first"
     record = ()
 
     def opening(self):
         return self.record
+
+
+class OlderStreamFirst(OldStreamFirst):
+    """One that is too old for that, by `age` seconds."""
+    with_key, age = "whole", 12
 
 
 class Storm(Attack):
@@ -271,8 +280,17 @@ class Storm(Attack):
         return b"\x89fep\x01"[:self.draw.randint(0, 5)] + self.draw.randbytes(self.draw.randint(1, 1400))
 
 
+class Damage(Storm):
+    """The same without packets that have right checksums for what no sender said: nothing of it is believed by anybody."""
+    holds = "whole"
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.ways = [self.replayed, self.flipped, self.truncated, self.longer, self.mixed, self.of_another, self.noise]
+
+
 ATTACKS = {
     "another-id-first": AnotherIdFirst, "future-sources": FutureSources, "end-ahead": EndAhead, "ends-ahead": EndsAhead, "end-in-the-past": EndInThePast,
     "end-here": EndHere, "far-sources": FarSources, "far-mark": FarMark, "random-rows": RandomRows, "replay": Replay, "old-stream": OldStream,
-    "old-stream-first": OldStreamFirst, "storm": Storm,
+    "old-stream-first": OldStreamFirst, "older-stream-first": OlderStreamFirst, "storm": Storm, "damage": Damage,
 }
