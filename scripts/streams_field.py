@@ -171,7 +171,7 @@ for arguments in (
         ("rate-limit-slow", "10 Mb/s into 4, a queue of 64 kB", True, dict(there=Way(mbps=4), mbps=0, seconds=4_000, encode=("--mbps", 10), want="named")),
         ("outage-0.3", "an outage that is mended", False, dict(there=Way(outages=((4, 0.3),)), mbps=10, seconds=12)),
         ("outage-0.5", "one that the window just does not stand", False, dict(there=Way(outages=((4, 0.5),)), mbps=10, seconds=15, want="named")),
-        ("outage-0.8", "a longer one, --latency none at the sender", False, dict(there=Way(outages=((4, 0.78),)), mbps=10, seconds=20, encode=("--latency", "none"))),
+        ("outage-0.7", "a longer one, --latency none at the sender", False, dict(there=Way(outages=((4, 0.7),)), mbps=10, seconds=20, encode=("--latency", "none"))),
         ("outage-1", "1 s away", False, dict(there=Way(outages=((4, 1),)), mbps=10, seconds=20, want="named", silence=1)),
         ("outage-0.5-latency", "0.5 s away, --latency 500 at the receiver", True, dict(there=Way(outages=((3, 0.5),)), mbps=(4, 10), decode=("--latency", 500), want="named", silence=1)),
         ("outage-2", "2 s away", True, dict(there=Way(outages=((2, 2),)), mbps=(6, 10), seconds=(8, 20), want="named", silence=1)),
