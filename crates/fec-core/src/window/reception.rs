@@ -427,9 +427,9 @@ impl Reception {
             }
         });
         *lists = emptied(classes);
-        // Rows to come, until the newest column leaves the window, at the ratio of those until now.
-        let newest = system.newest().unwrap_or(end);
-        let left = (newest + window).saturating_sub(end);
+        // Rows to come, until the oldest column leaves the window, at the ratio of those until now.
+        let oldest = system.oldest().unwrap_or(end);
+        let left = (oldest + window).saturating_sub(end);
         let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
         let lacking = system.lacking();
         // Once it has lost more than they can mend, they mend nothing until they have caught up.

@@ -95,9 +95,9 @@ impl System {
         self.open.saturating_sub(used)
     }
 
-    /// The newest column.
-    pub(super) fn newest(&self) -> Option<u64> {
-        self.columns.back().map(|column| column.seq)
+    /// The oldest column, which is not known.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.columns.front().map(|column| column.seq)
     }
 
     /// The sequence numbers of the columns that are not known, ascending.
