@@ -1,8 +1,9 @@
 //! `fec keygen`: new keys.
 
 use crate::args;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result, misuse};
 use crate::settings::Settings;
+use crate::target::is_dash;
 use fecfile::live::key::{KEY_LEN, StreamKey};
 use fecfile::names::show;
 use serde::Serialize;
@@ -17,6 +18,13 @@ struct Report {
 }
 
 pub(crate) fn run(args: &args::Keygen, settings: &Settings) -> Result<Exit> {
+    if is_dash(&args.output) {
+        return Err(Failure::usage("keygen: a key is written to a file: name one with -o"));
+    }
+    if args.output.symlink_metadata().is_ok() {
+        return Err(misuse("write", &args.output, "it exists")
+            .help("choose another name with -o: no key is overwritten"));
+    }
     StreamKey::generate()?.write(&args.output)?;
     let output = show(&args.output);
     let text =

@@ -40,11 +40,13 @@ pub(crate) struct Send {
     /// nearly everywhere, or what is known to pass
     #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "stream")]
     pub(crate) packet: Packet,
-    /// Mend what was lost within this time, or not at all: packets older than this are not protected any more, though at
-    /// least the last --block of them; none protects a whole --window [default: 3000 to a network, none otherwise]
+    /// Mend what was lost within this time, or not at all: packets older than this, and covered by a repair packet, are not
+    /// protected any more; a --block of them leaves at a time. none protects a whole --window. For the profiles bounded
+    /// and classic [default: 3000 to a network, none otherwise]
     #[arg(long, value_name = "MS|none", value_parser = latency, requires = "stream")]
     pub(crate) latency: Option<Latency>,
-    /// What was read waits no longer for a full packet, and a packet no longer for a repair packet
+    /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these
+    /// keep to --rate
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
     /// How repair packets are made

@@ -18,7 +18,7 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
         LiveError::AddressInUse(_) => "another program receives there: choose another port",
         LiveError::NotLocal(_) => "it is no address of this machine; udp://:PORT receives on all of them",
         LiveError::PacketsTooLong { most } => {
-            return Some(format!("choose a --packet of at most {most} bytes; 1350 pass nearly everywhere"));
+            return Some(format!("choose a --packet of at most {most} bytes; 1174 pass nearly everywhere"));
         }
         LiveError::DatagramTooLong { most: Some(most), .. } => {
             return Some(format!("the way there takes smaller packets only: choose --packet {most}"));

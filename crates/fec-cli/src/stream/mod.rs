@@ -34,6 +34,9 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
     let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    if key.is_none() && args.live.cipher.is_some() {
+        return Err(Failure::usage("encode --stream: --cipher needs a key: give --key-file or --passphrase"));
+    }
     let options = args.live.options(payload(args, &ways, key.is_some())?, !ways.is_empty(), key);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
@@ -238,11 +241,10 @@ impl ReceptionWatcher for Printer<'_> {
         }
     }
 
-    fn not_opened(&mut self, received: &Received) {
-        if let Some(why) = received.why_nothing() {
-            let help = help::help(&why).map_or_else(String::new, |help| format!("\n  {help}"));
-            say(&format!("fec: decode {}: {why}; still waiting{help}", self.input));
-        }
+    fn not_accepted(&mut self, received: &Received) {
+        let why = received.why_not_accepted();
+        let help = help::help(&why).map_or_else(String::new, |help| format!("\n     {help}"));
+        say(&format!("fec: decode {}: {why}; still waiting{help}", self.input));
     }
 
     fn so_far(&mut self, received: &Received) {

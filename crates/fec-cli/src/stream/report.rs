@@ -151,7 +151,8 @@ struct Link {
 }
 
 impl Link {
-    fn new(quality: &Quality) -> Link {
+    fn new(received: &Received) -> Link {
+        let (quality, window) = (&received.quality, received.parameters.map_or(0, |p| p.window));
         let delay = |part| (quality.delay(part).as_secs_f64() * 1e6).round() / 1e3;
         let share = |share: f64| (share * 1e6).round() / 1e6;
         Link {
@@ -162,7 +163,7 @@ impl Link {
             delay_p50_ms: delay(0.5),
             delay_p99_ms: delay(0.99),
             margin_packets: quality.margin(),
-            advice: quality.advice().map(option),
+            advice: quality.advice(window).map(option),
         }
     }
 }
@@ -171,6 +172,7 @@ impl Link {
 fn option(advice: Advice) -> String {
     match advice {
         Advice::Window(packets) => format!("--window {packets}"),
+        Advice::Latency => "a longer --latency".to_owned(),
         Advice::Rate(0) => "--rate 2/1".to_owned(),
         Advice::Rate(source) => format!("--rate 1/{source}"),
     }
@@ -209,7 +211,7 @@ pub(super) fn line(received: &Received, mbps: f64) -> String {
         damaged: u64,
         foreign: u64,
         /// Forged, not sealed, or stale.
-        forged: u64,
+        not_authentic: u64,
         broken_frames: u64,
         kernel_drops: Option<u64>,
     }
@@ -221,10 +223,10 @@ pub(super) fn line(received: &Received, mbps: f64) -> String {
         packets: received.packets,
         rebuilt: received.rebuilt,
         lost: received.lost,
-        link: Link::new(&received.quality),
+        link: Link::new(received),
         arrived: received.arrived,
         duplicates: received.statistics.duplicates + received.copies,
-        forged: received.forged + received.unsealed + received.stale,
+        not_authentic: received.forged + received.unsealed + received.stale,
         late: received.statistics.late,
         damaged: received.damaged,
         foreign: received.foreign,
@@ -392,7 +394,7 @@ impl ReceivedReport {
             packets: received.packets,
             rebuilt: received.rebuilt,
             lost: received.lost,
-            link: Link::new(&received.quality),
+            link: Link::new(received),
             gaps: received.gaps.iter().map(|&LostPackets { first, count }| Gap { first, count }).collect(),
             gap_count: received.gap_count,
             arrived: received.arrived,
@@ -480,7 +482,7 @@ impl ReceivedReport {
             milliseconds(quality.delay(0.5)),
             milliseconds(quality.delay(0.99)),
         ));
-        if let Some(advice) = quality.advice() {
+        if let Some(advice) = quality.advice(self.window.unwrap_or(0)) {
             out.push_str(&format!("{} at the sender would have mended what was lost\n", option(advice)));
         }
     }

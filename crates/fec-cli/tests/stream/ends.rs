@@ -191,3 +191,22 @@ fn a_stream_that_does_not_begin_is_not_waited_for() {
     child.wait().unwrap();
     expect(&receiver.end(), 0);
 }
+
+/// A stream that was away for longer than --idle-ms is heard again.
+#[test]
+fn a_stream_that_comes_back_is_followed() {
+    let arena = Arena::new();
+    let options = ["--follow", "--idle-ms", "300", "--wait-ms", "1500"];
+    let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
+    let socket = socket_to(&receiver);
+    for seqs in [0..20, 30..60] {
+        for packet in numbered(&FORGER, seqs) {
+            socket.send(&packet).unwrap();
+        }
+        sleep(900 * MS);
+    }
+    let output = receiver.end();
+    expect(&output, 3);
+    let expected: String = (0..20).chain(30..60).map(|seq| format!("{seq} ")).collect();
+    assert_eq!(text(&output.stdout), expected);
+}

@@ -128,6 +128,8 @@ fn wrong_use_is_refused() {
     assert!(std::fs::read(arena.path("key")).unwrap() == key, "no key is overwritten");
     arena.refuses(["encode", "--stream", "--key-file", "key", "--stream-id", "7"], 2);
     arena.refuses(["encode", "--key-file", "key", "key"], 2);
+    arena.refuses(["encode", "--stream", "--cipher", "aes-256-gcm", "key", "-o", "clear"], 2);
+    arena.refuses(["keygen", "--stream", "-o", "-"], 2);
     arena.refuses(["decode", "udp://127.0.0.1:0", "--max-age", "9"], 2);
     std::fs::write(arena.path("short"), &key[1..]).unwrap();
     let said = arena.refuses(["decode", "udp://127.0.0.1:0", "--key-file", "short"], 6);

@@ -120,6 +120,8 @@ pub struct Statistics {
     pub lost: u64,
     /// Source packets that were there already.
     pub duplicates: u64,
+    /// Of those, the ones that had been rebuilt before they came.
+    pub overtaken: u64,
     /// Packets that contradicted others, or what was said of the end.
     pub conflicts: u64,
     /// Source packets that came too late.
@@ -293,6 +295,7 @@ impl Decoder {
                 if reception.remembers(seq) && reception.state(seq) != PacketState::Lost {
                     if reception.store.payload(seq) == payload {
                         statistics.duplicates += 1;
+                        statistics.overtaken += u64::from(reception.note_arrival(seq));
                         return Received::Duplicate;
                     }
                     statistics.conflicts += 1;

@@ -210,9 +210,11 @@ impl Encoder {
     }
 
     /// Tells that the receiver needs nothing before packet `oldest_needed`: rows will not cover more than they
-    /// must. Optional, and ignored where windows do not slide or the number is no news.
+    /// must. Packets that no row has covered stay until one has. Optional, and ignored where windows do not slide or the number is no news.
     pub fn acknowledge(&mut self, oldest_needed: u64) {
-        self.rows.get::<Backend>().acknowledge(oldest_needed.min(self.sender.sent));
+        // What no row has covered stays until one has.
+        let covered = self.sender.sent - self.uncovered.min(self.sender.sent);
+        self.rows.get::<Backend>().acknowledge(oldest_needed.min(covered));
     }
 }
 

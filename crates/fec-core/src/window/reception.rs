@@ -201,6 +201,13 @@ impl Reception {
         seq < self.end && seq + self.places() >= self.end
     }
 
+    /// A packet that is known has come. Returns whether it was only rebuilt until now.
+    pub(super) fn note_arrival(&mut self, seq: u64) -> bool {
+        let is_first = self.state(seq) == PacketState::Rebuilt;
+        self.set_state(seq, PacketState::Received);
+        is_first
+    }
+
     fn set_state(&mut self, seq: u64, state: PacketState) {
         let place = (seq % self.places()) as usize;
         self.states[place] = state;

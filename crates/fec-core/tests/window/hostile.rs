@@ -436,3 +436,26 @@ fn acknowledged_packets_are_not_covered_any_more() {
     }
     assert!(output.gaps.is_empty() && output.rebuilt > 80);
 }
+
+/// However soon packets are let go, each is covered by a row first.
+#[test]
+fn what_is_let_go_was_covered() {
+    for (latency, every) in [(1, 9), (40, 3), (300, 60)] {
+        let settings =
+            fec_core::window::StreamSettings { block: 48, ..settings(Profile::Bounded, 6000, MOST) };
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        let mut covered = 0;
+        for seq in 0..3000u64 {
+            let len = if seq % every == 0 { 64 } else { 1 };
+            let mut check = |packet: &[u8]| {
+                if let Body::Repair { first, count, .. } = packet::parse(packet).unwrap().1 {
+                    assert!(first <= covered, "{covered} to {first} were never covered");
+                    covered = first + u64::from(count);
+                }
+            };
+            encoder.push(&vec![seq as u8; len], &mut check).unwrap();
+            encoder.acknowledge(seq.saturating_sub(latency));
+        }
+        assert!(covered > 2900, "{covered}");
+    }
+}

@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A stream that is silent for so long, while packets of another come, is over.
-const OVER: Duration = Duration::from_millis(500);
+/// A stream that is silent for so long, while packets of another come, is over. One that has nothing to say tells so every
+/// second.
+const OVER: Duration = Duration::from_millis(2500);
 /// Packets of another stream that are kept, and their bytes together.
 const MOST_PACKETS: usize = 16_384;
 const MOST_BYTES: usize = 16 << 20;
@@ -19,7 +20,7 @@ pub(super) struct Follow {
     aside: Vec<Vec<u8>>,
     bytes: usize,
     id: Option<[u8; 8]>,
-    /// Those that were received.
+    /// Those that were received to their end.
     ended: VecDeque<[u8; 8]>,
 }
 
@@ -53,7 +54,7 @@ impl Follow {
         std::mem::take(&mut self.aside)
     }
 
-    /// A stream is over.
+    /// A stream has ended. (One that fell silent may be heard again.)
     pub(super) fn note_end(&mut self, id: u64) {
         if self.ended.len() == MOST_ENDED {
             self.ended.pop_front();

@@ -24,6 +24,11 @@ pub struct Quality {
     missing: u64,
     /// Of those, the ones that were not mended.
     lost: u64,
+    /// Of the missing ones, those that came after they had been mended.
+    overtaken: u64,
+    /// The same for losses behind the first window, which a longer one could have mended.
+    mendable: u64,
+    longest: u64,
     bursts: Histogram<u64>,
     /// How many in a row are missing just now.
     burst: u64,
@@ -52,6 +57,9 @@ impl Default for Quality {
             total: 0,
             missing: 0,
             lost: 0,
+            overtaken: 0,
+            mendable: 0,
+            longest: 0,
             bursts: histogram(MOST_BURST),
             burst: 0,
             delays: histogram(MOST_DELAY),
@@ -67,6 +75,8 @@ impl Default for Quality {
 pub enum Advice {
     /// A longer window, in packets.
     Window(u32),
+    /// Protecting packets for longer.
+    Latency,
     /// More repair packets: one for so many source packets; 0 for more than one each.
     Rate(u32),
 }
@@ -80,8 +90,9 @@ impl Quality {
     }
 
     /// Notes what the next packets could stand.
-    pub(super) fn foresee(&mut self, prospect: Option<Prospect>) {
+    pub(super) fn foresee(&mut self, prospect: Option<Prospect>, overtaken: u64) {
         self.prospect = prospect.or(self.prospect);
+        self.overtaken = overtaken;
     }
 
     /// A packet is given out.
@@ -103,11 +114,15 @@ impl Quality {
     /// Packets are lost for good.
     pub(super) fn gap(&mut self, count: u64) {
         self.lost += count;
+        if self.prospect.is_some_and(|prospect| self.total >= u64::from(prospect.window)) {
+            self.mendable += count;
+        }
         self.miss(count);
     }
 
     fn miss(&mut self, count: u64) {
         self.burst += count;
+        self.longest = self.longest.max(self.burst);
         self.count(count, count);
     }
 
@@ -131,7 +146,7 @@ impl Quality {
 
     /// The share of source packets that did not come.
     pub fn loss_before(&self) -> f64 {
-        Quality::share(self.missing, self.total)
+        Quality::share(self.missing.saturating_sub(self.overtaken), self.total)
     }
 
     /// The share that was not mended.
@@ -141,7 +156,7 @@ impl Quality {
 
     /// The most source packets in a row that did not come.
     pub fn longest_burst(&self) -> u64 {
-        self.bursts.max().max(self.burst)
+        self.longest
     }
 
     /// Nine of ten bursts had at most so many source packets; 0 if none was missing.
@@ -159,19 +174,27 @@ impl Quality {
         self.prospect.map(|prospect| prospect.burst())
     }
 
-    /// What would have mended what was lost; `None`: nothing was lost, or nothing helps.
-    pub fn advice(&self) -> Option<Advice> {
-        let prospect = self.prospect.filter(|_| self.lost > 0)?;
+    /// What would have mended what was lost, in a stream with windows of up to `most` packets; `None`: nothing was lost, or
+    /// nothing is known to help.
+    pub fn advice(&self, most: u32) -> Option<Advice> {
+        let prospect = self.prospect.filter(|_| self.mendable > 0)?;
         let (rows, window) = (prospect.rows_per_packet, f64::from(prospect.window));
         let worst = self.worst.worst.max(self.burst) as f64 * RESERVE;
         let on_the_whole = self.loss_before() * RESERVE;
         // Of rows, too, this share is lost.
         let is_enough = |rows: f64, window: f64| rows * (1.0 - on_the_whole) * (window - worst) >= worst;
+        if is_enough(rows, window) {
+            // It was given up for another reason.
+            return None;
+        }
         if on_the_whole < rows * (1.0 - on_the_whole) {
             let windows = (1..=16).map(|times| window * f64::from(times) / 2.0);
             let longer = windows.filter(|longer| *longer > window).find(|longer| is_enough(rows, *longer));
-            if let Some(longer) = longer.filter(|longer| *longer <= 65_536.0) {
-                return Some(Advice::Window((longer / 100.0).ceil() as u32 * 100));
+            if let Some(longer) = longer.map(|longer| (longer / 100.0).ceil() as u32 * 100)
+                && longer <= 65_536
+            {
+                // Where the sender lets go of packets after some time, the window is not what is short.
+                return Some(if prospect.window < most { Advice::Latency } else { Advice::Window(longer) });
             }
         }
         let more = (0..30).rev().find(|each| is_enough(1.0 / f64::from(*each).max(0.5), window));
@@ -203,7 +226,7 @@ mod tests {
     /// A stream in which `state` says of each packet whether it came (0), was mended (1) or is lost (2).
     fn quality(count: u64, state: impl Fn(u64) -> u8) -> Quality {
         let mut quality = Quality::default();
-        quality.foresee(Some(PROSPECT));
+        quality.foresee(Some(PROSPECT), 0);
         let now = Instant::now();
         for seq in 0..count {
             match state(seq) {
@@ -226,7 +249,7 @@ mod tests {
         assert_eq!((quality.longest_burst(), quality.usual_burst()), (10, 10));
         let none = Quality::default();
         assert_eq!(
-            (none.loss_before(), none.longest_burst(), none.margin(), none.advice()),
+            (none.loss_before(), none.longest_burst(), none.margin(), none.advice(6000)),
             (0.0, 0, None, None)
         );
     }
@@ -250,17 +273,29 @@ mod tests {
     fn advice_is_what_would_have_helped() {
         // 857 of 6000 are what one row for six packets mends.
         assert_eq!(PROSPECT.burst(), 857);
-        assert_eq!(quality(30_000, |seq| u8::from(seq % 20 == 3)).advice(), None, "all is mended");
+        assert_eq!(quality(30_000, |seq| u8::from(seq % 20 == 3)).advice(6000), None, "all is mended");
         let burst =
             |len: u64| quality(60_000, move |seq| if (20_000..20_000 + len).contains(&seq) { 2 } else { 0 });
-        assert_eq!(burst(1000).advice(), Some(Advice::Window(9000)));
+        assert_eq!(burst(1000).advice(6000), Some(Advice::Window(9000)));
+        assert_eq!(burst(1000).advice(60_000), Some(Advice::Latency), "the sender lets go of packets");
+        let early = quality(60_000, |seq| if (2000..3000).contains(&seq) { 2 } else { 0 });
+        assert_eq!(early.advice(6000), None, "before the first window");
+        assert_eq!(
+            quality(60_000, |seq| if seq == 20_000 { 2 } else { 0 }).advice(6000),
+            None,
+            "another reason"
+        );
         assert!(
-            matches!(burst(3000).advice(), Some(Advice::Window(24_000..=27_000))),
+            matches!(burst(3000).advice(6000), Some(Advice::Window(24_000..=27_000))),
             "{:?}",
-            burst(3000).advice()
+            burst(3000).advice(6000)
         );
         let random = quality(60_000, |seq| if seq % 6 == 0 { 2 } else { 0 });
-        assert_eq!(random.advice(), Some(Advice::Rate(3)));
-        assert_eq!(quality(60_000, |seq| if seq % 100 < 97 { 2 } else { 0 }).advice(), None, "nothing helps");
+        assert_eq!(random.advice(6000), Some(Advice::Rate(3)));
+        assert_eq!(
+            quality(60_000, |seq| if seq % 100 < 97 { 2 } else { 0 }).advice(6000),
+            None,
+            "nothing helps"
+        );
     }
 }

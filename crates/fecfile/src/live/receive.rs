@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const MOST_ZEROS: u64 = 1 << 20;
 /// How long a receiver that follows a sender takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// So many packets that cannot be opened are told of.
+/// So many packets that are not accepted are told of.
 const MANY: u64 = 8;
 /// So much silence is a good sign that a network stream has ended.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
@@ -114,8 +114,8 @@ pub trait ReceptionWatcher {
     /// Datagrams are received at this address from now on.
     fn listening(&mut self, _address: SocketAddr) {}
 
-    /// Packets come that the key does not open, and none that it does: see [`Received::why_nothing`].
-    fn not_opened(&mut self, _received: &Received) {}
+    /// Packets come that are not accepted, and none that are: see [`Received::why_nothing`].
+    fn not_accepted(&mut self, _received: &Received) {}
 
     /// So much was received until now.
     fn so_far(&mut self, _received: &Received) {}
@@ -281,9 +281,10 @@ impl<'a> Session<'a> {
                         silence.ends(now);
                     }
                     reader.give_back(chunk);
-                    if !is_told && self.received.not_opened() >= MANY && self.received.arrived == 0 {
+                    let is_deaf = self.received.not_accepted() >= MANY && self.received.arrived == 0;
+                    if is_deaf && !is_told && self.is_network() {
                         is_told = true;
-                        watcher.not_opened(&self.received);
+                        watcher.not_accepted(&self.received);
                     }
                 }
                 Next::Nothing => {}
@@ -313,6 +314,7 @@ impl<'a> Session<'a> {
             }
             if is_over || is_replaced {
                 self.next_stream(watcher)?;
+                is_told = false;
                 silence = Silence::new(self.options.idle, self.options.wait, true, now);
                 if self.received.arrived > 0 {
                     silence.ends(now);
@@ -329,7 +331,9 @@ impl<'a> Session<'a> {
         self.received.foreign -= kept.len() as u64;
         self.count_up(now);
         watcher.over(&self.received);
-        if let Some(parameters) = self.decoder.parameters() {
+        if let Some(parameters) = self.decoder.parameters()
+            && self.decoder.is_told_end()
+        {
             self.follow.note_end(parameters.stream_id);
         }
         self.decoder = Decoder::new(self.limits, self.backend);
@@ -366,7 +370,7 @@ impl<'a> Session<'a> {
         if let Some(end) = heard {
             self.received.quality.hear(end, now);
         }
-        self.received.quality.foresee(self.decoder.prospect());
+        self.received.quality.foresee(self.decoder.prospect(), self.decoder.statistics().overtaken);
         Ok(self.received.arrived > before)
     }
 

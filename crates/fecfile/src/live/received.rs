@@ -112,7 +112,12 @@ impl Received {
 
     /// Why nothing of a stream came, as far as can be told; `None`: something did.
     pub fn why_nothing(&self) -> Option<LiveError> {
-        let nothing = match self.refusal {
+        (self.arrived == 0 && self.streams_before == 0).then(|| self.why_not_accepted())
+    }
+
+    /// Why none of the packets that came was accepted.
+    pub fn why_not_accepted(&self) -> LiveError {
+        match self.refusal {
             Some(refusal) => LiveError::NothingAccepted(refusal),
             None if self.stale > 0 => LiveError::Stale(self.stale_by),
             None if self.forged + self.unsealed > 0 => {
@@ -121,8 +126,7 @@ impl Received {
             None => {
                 LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
             }
-        };
-        (self.arrived == 0 && self.streams_before == 0).then_some(nothing)
+        }
     }
 
     /// Counts a packet by what became of it.
@@ -149,9 +153,9 @@ impl Received {
         }
     }
 
-    /// Packets that could not be opened.
-    pub(super) fn not_opened(&self) -> u64 {
-        self.forged + self.unsealed + self.stale
+    /// Packets that were intact, and of no use here.
+    pub(super) fn not_accepted(&self) -> u64 {
+        self.forged + self.unsealed + self.stale + self.refused
     }
 
     fn refuse(&mut self, why: Refusal) {

@@ -12,7 +12,7 @@ use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Streams that a receiver remembers the keys of.
-const MOST_STREAMS: usize = 4;
+const MOST_STREAMS: usize = 64;
 
 /// What seals packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,6 +152,8 @@ pub(super) struct Opener {
     max_age: Option<u32>,
     /// Those that were opened last are last.
     streams: Vec<Opened>,
+    /// When the newest packet was sealed.
+    newest: Option<u32>,
 }
 
 /// A stream of which a packet was opened.
@@ -164,7 +166,7 @@ struct Opened {
 
 impl Opener {
     pub(super) fn new(key: StreamKey, max_age: Option<u32>) -> Opener {
-        Opener { key, max_age, streams: Vec::new() }
+        Opener { key, max_age, streams: Vec::new(), newest: None }
     }
 
     /// Opens a packet, in place of what `packet` held.
@@ -203,6 +205,12 @@ impl Opener {
                 let key = cipher.key(&self.key, sealed.stream_id);
                 decrypt(&key, &sealed, packet)?;
                 is_fresh(&sealed, self.max_age, now)?;
+                // One that begins now is newer than those that were had: others are recordings.
+                if let (Some(_), Some(newest)) = (self.max_age, self.newest)
+                    && (newest.wrapping_sub(sealed.time) as i32) > 0
+                {
+                    return Err(NotOpened::Stale(now.wrapping_sub(sealed.time) as i32));
+                }
                 if self.streams.len() == MOST_STREAMS {
                     self.streams.remove(0);
                 }
@@ -210,6 +218,9 @@ impl Opener {
                 replays.note(sealed.counter);
                 self.streams.push(Opened { stream_id: sealed.stream_id, cipher, key, replays });
             }
+        }
+        if self.newest.is_none_or(|newest| (sealed.time.wrapping_sub(newest) as i32) > 0) {
+            self.newest = Some(sealed.time);
         }
         restore_checksum(packet);
         Ok(())
@@ -319,6 +330,22 @@ mod tests {
         assert_eq!(is_fresh(&last, Some(9), 4), Ok(()), "past 2106");
     }
 
+    #[test]
+    fn a_stream_from_before_another_is_a_recording() {
+        let key = StreamKey::new([1; 32]);
+        let (mut opener, mut out) = (Opener::new(key.clone(), Some(10)), Vec::new());
+        let mut at = |id: u64, counter: u64, time: u32| {
+            let mut sealer = Sealer::new(&key, Cipher::Aes256Gcm, id);
+            sealer.counter = counter;
+            opener.open_at(&sealer.seal_at(&mark(id, 1), time).to_vec(), &mut out, 1005)
+        };
+        assert_eq!(at(1, 0, 1000), Ok(()));
+        assert_eq!(at(2, 0, 999), Err(NotOpened::Stale(6)));
+        assert_eq!(at(2, 0, 1000), Ok(()));
+        // Packets of a stream that is known may overtake one another.
+        assert_eq!(at(1, 1, 999), Ok(()));
+    }
+
     /// Streams come and go; that of the receiver is not forgotten for others.
     #[test]
     fn streams_are_told_apart() {
@@ -327,7 +354,7 @@ mod tests {
         let mut first = Sealer::new(&key, Cipher::Aes256Gcm, 0);
         let early = first.seal_at(&mark(0, 1), 1).to_vec();
         assert_eq!(opener.open(&early, &mut out), Ok(()));
-        for id in 1..50 {
+        for id in 1..500 {
             let other = Sealer::new(&key, Cipher::Aes256Gcm, id).seal_at(&mark(id, 1), 1).to_vec();
             assert_eq!(opener.open(&other, &mut out), Ok(()));
             let next = first.seal_at(&mark(0, id), 1).to_vec();
