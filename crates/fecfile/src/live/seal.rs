@@ -337,7 +337,7 @@ mod tests {
         let mut at = |id: u64, counter: u64, time: u32| {
             let mut sealer = Sealer::new(&key, Cipher::Aes256Gcm, id);
             sealer.counter = counter;
-            opener.open_at(&sealer.seal_at(&mark(id, 1), time).to_vec(), &mut out, 1005)
+            opener.open_at(sealer.seal_at(&mark(id, 1), time), &mut out, 1005)
         };
         assert_eq!(at(1, 0, 1000), Ok(()));
         assert_eq!(at(2, 0, 999), Err(NotOpened::Stale(6)));
