@@ -2,7 +2,7 @@
 //!
 //! This is their form. The cipher is the caller's.
 
-use super::packet::{HEADER, MAGIC, PacketError, SUM_AT, TYPE_MARK, VERSION};
+use super::packet::{HEADER, MAGIC, PacketError, SUM_AT, TYPE_MARK, VERSION, restore_checksum};
 use super::{array_at, u32_at, u64_at};
 
 /// Bytes in front of what is encrypted. They are authentic, and in the clear.
@@ -18,7 +18,7 @@ const COUNTER_AT: usize = SUM_AT + 4;
 
 /// What a sealed packet says in the clear. Nothing of it may be believed before the tag has been compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed<'a> {
+pub struct Sealed {
     /// The number of the cipher, which is not 0.
     pub authentication: u8,
     /// The number of the stream.
@@ -28,24 +28,27 @@ pub struct Sealed<'a> {
     /// How many packets of the stream were sealed before.
     pub counter: u64,
     /// What is authentic and not encrypted: the associated data.
-    pub head: &'a [u8; HEAD],
-    /// What is encrypted, and the tag.
-    pub sealed: &'a [u8],
+    pub head: [u8; HEAD],
 }
 
-impl Sealed<'_> {
+impl Sealed {
     /// The nonce: no two packets under a stream's key have the same.
     pub fn nonce(&self) -> [u8; 12] {
-        nonce(self.head)
+        nonce(&self.head)
     }
 
-    /// Writes the header of the packet within, but for its checksum, in place of what `packet` held. The body belongs behind
-    /// it; then [`restore_checksum`](super::packet::restore_checksum) completes the packet.
-    pub fn begin_packet(&self, packet: &mut Vec<u8>) {
-        packet.clear();
-        packet.extend_from_slice(&self.head[..SUM_AT]);
-        packet.extend_from_slice(&[0; HEADER - SUM_AT]);
+    /// The packet within, when what was encrypted of `bytes` has been decrypted where it stood: its header, which is shorter
+    /// than what stands in front of a sealed body, is written right before the body. O(header), and O(body) for repair packets.
+    ///
+    /// # Panics
+    /// When these are not the bytes that were parsed.
+    pub fn packet<'a>(&self, bytes: &'a mut [u8]) -> &'a mut [u8] {
+        let end = bytes.len() - TAG;
+        let packet = &mut bytes[HEAD - HEADER..end];
+        packet[..SUM_AT].copy_from_slice(&self.head[..SUM_AT]);
         packet[AUTHENTICATION_AT] = 0;
+        restore_checksum(packet);
+        packet
     }
 }
 
@@ -77,12 +80,11 @@ pub fn nonce(head: &[u8; HEAD]) -> [u8; 12] {
 ///
 /// # Errors
 /// [`PacketError`] by the rules of section 13.3; [`PacketError::Authentication`] for one that is not sealed.
-pub fn parse(bytes: &[u8]) -> Result<Sealed<'_>, PacketError> {
+pub fn parse(bytes: &[u8]) -> Result<Sealed, PacketError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(PacketError::Magic);
     }
-    let Some((head, sealed)) = bytes.split_first_chunk::<HEAD>().filter(|(_, sealed)| sealed.len() >= TAG)
-    else {
+    let Some((head, _)) = bytes.split_first_chunk::<HEAD>().filter(|(_, sealed)| sealed.len() >= TAG) else {
         return Err(PacketError::Damaged);
     };
     let [version, kind, authentication] = array_at(head, MAGIC.len());
@@ -100,14 +102,13 @@ pub fn parse(bytes: &[u8]) -> Result<Sealed<'_>, PacketError> {
         stream_id: u64_at(head, STREAM_ID_AT),
         time: u32_at(head, SUM_AT),
         counter: u64_at(head, COUNTER_AT),
-        head,
-        sealed,
+        head: *head,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::{self, Parameters, Profile, restore_checksum};
+    use super::super::packet::{self, Parameters, Profile};
     use super::*;
 
     #[test]
@@ -127,11 +128,7 @@ mod tests {
             let sealed = parse(&bytes).expect("a sealed packet");
             assert_eq!((sealed.authentication, sealed.stream_id, sealed.time, sealed.counter), (2, 7, 5, 6));
             assert_eq!(sealed.nonce(), [5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
-            let mut back = vec![9; 3];
-            sealed.begin_packet(&mut back);
-            back.extend_from_slice(&sealed.sealed[..sealed.sealed.len() - TAG]);
-            restore_checksum(&mut back);
-            assert_eq!(back, plain);
+            assert_eq!(sealed.packet(&mut bytes.clone()), plain);
             assert_eq!(
                 parse(plain).map(|_| ()),
                 Err(if plain.len() < HEAD + TAG {

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Chunk {
     /// The buffer; what it holds is told by `pieces`.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` something stands, and how it is divided: into datagrams of so many bytes each, the last one
+    /// Where in `bytes` something stands, one behind the other, and how it is divided: into datagrams of so many bytes each, the last one
     /// perhaps shorter. A byte stream has one piece that is not divided.
     pub pieces: Vec<(Range<usize>, usize)>,
     /// Of each piece of datagrams, where and when it came.
@@ -31,6 +31,16 @@ impl Chunk {
     /// The datagrams, or the bytes that were read.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().flat_map(|(range, stride)| self.bytes[range.clone()].chunks((*stride).max(1)))
+    }
+
+    /// The same, for whoever changes them where they stand.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let (mut rest, mut at) = (&mut self.bytes[..], 0);
+        self.pieces.iter().flat_map(move |(range, stride)| {
+            let (piece, behind) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
+            (rest, at) = (behind, range.end);
+            piece.chunks_mut((*stride).max(1))
+        })
     }
 
     /// The datagrams, each with where and when it came.

@@ -117,11 +117,11 @@ impl Deframer {
         Deframer { delimiter: Finder::new(&DELIMITER), partial, overlong: false, packet, broken: 0 }
     }
 
-    /// Takes the next bytes and gives each packet that is now complete to `on`.
+    /// Takes the next bytes and gives each packet that is now complete to `on`, which may change it.
     pub(super) fn feed<E>(
         &mut self,
         mut bytes: &[u8],
-        mut on: impl FnMut(&[u8]) -> Result<(), E>,
+        mut on: impl FnMut(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         // A delimiter that is cut in two by the ends of the pieces.
         if self.partial.last() == Some(&DELIMITER[0]) && bytes.first() == Some(&DELIMITER[1]) {
@@ -155,7 +155,11 @@ impl Deframer {
         self.broken
     }
 
-    fn end_of_frame<E>(&mut self, tail: &[u8], on: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    fn end_of_frame<E>(
+        &mut self,
+        tail: &[u8],
+        on: &mut impl FnMut(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let len = self.partial.len() + tail.len();
         let fits = !std::mem::take(&mut self.overlong) && len <= MAX_FRAME;
         // Two delimiters in a row: the start of a stream behind the end of another.
@@ -173,7 +177,7 @@ impl Deframer {
         let unstuffed = fits.then(|| unstuff(frame, &mut self.packet)).flatten();
         self.partial.clear();
         match unstuffed {
-            Some(()) => on(&self.packet),
+            Some(()) => on(&mut self.packet),
             None => {
                 self.broken += 1;
                 Ok(())

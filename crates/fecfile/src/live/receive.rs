@@ -196,8 +196,6 @@ struct Session<'a> {
     /// `None` for datagrams.
     deframer: Option<Deframer>,
     opener: Option<Opener>,
-    /// Scratch: a packet that was opened.
-    opened: Vec<u8>,
     drops: Option<Drops>,
     options: &'a ReceiveOptions,
     output: Output<'a>,
@@ -228,7 +226,6 @@ impl<'a> Session<'a> {
                 // What stands in a file may have been there for long.
                 Opener::new(key.clone(), max_age.filter(|_| is_network))
             }),
-            opened: Vec::new(),
             drops,
             options,
             output,
@@ -276,8 +273,8 @@ impl<'a> Session<'a> {
             let next = reader.next(timers.into_iter().flatten().min());
             let now = Instant::now();
             match next {
-                Next::Chunk(chunk) => {
-                    if self.take(&chunk, now)? {
+                Next::Chunk(mut chunk) => {
+                    if self.take(&mut chunk, now)? {
                         silence.ends(now);
                     }
                     reader.give_back(chunk);
@@ -351,7 +348,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes packets; tells whether there was one of this stream.
-    fn take(&mut self, chunk: &Chunk, now: Instant) -> Result<bool> {
+    fn take(&mut self, chunk: &mut Chunk, now: Instant) -> Result<bool> {
         self.now = now;
         let before = self.received.arrived;
         if let Some(mut deframer) = self.deframer.take() {
@@ -361,7 +358,7 @@ impl<'a> Session<'a> {
             self.received.broken_frames = deframer.broken();
             self.deframer = Some(deframer);
         } else {
-            for packet in chunk.parts() {
+            for packet in chunk.parts_mut() {
                 self.packet(packet)?;
             }
         }
@@ -374,7 +371,8 @@ impl<'a> Session<'a> {
         Ok(self.received.arrived > before)
     }
 
-    fn packet(&mut self, packet: &[u8]) -> Result<()> {
+    /// Takes a packet; one that is sealed is opened where it stands.
+    fn packet(&mut self, packet: &mut [u8]) -> Result<()> {
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
         let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
         if self.options.stream_id.is_some_and(is_other) {
@@ -386,17 +384,16 @@ impl<'a> Session<'a> {
             self.received.after_end += 1;
             return Ok(());
         }
-        let Some(mut opener) = self.opener.take() else { return self.take_packet(packet) };
-        let mut opened = std::mem::take(&mut self.opened);
-        let taken = match opener.open(packet, &mut opened) {
-            Ok(()) => self.take_packet(&opened),
-            Err(why) => {
-                self.received.count_not_opened(why);
-                Ok(())
-            }
-        };
-        (self.opener, self.opened) = (Some(opener), opened);
-        taken
+        match &mut self.opener {
+            None => self.take_packet(packet),
+            Some(opener) => match opener.open(packet) {
+                Ok(packet) => self.take_packet(packet),
+                Err(why) => {
+                    self.received.count_not_opened(why);
+                    Ok(())
+                }
+            },
+        }
     }
 
     /// Takes a packet that is not sealed any more.

@@ -5,8 +5,8 @@
 
 use super::key::{KEY_LEN, StreamKey};
 use super::replay::Replays;
-use fec_core::format::packet::{HEADER, PacketError, restore_checksum};
-use fec_core::format::sealed_packet::{self, Sealed, TAG};
+use fec_core::format::packet::{HEADER, PacketError};
+use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use rustix::time::{ClockId, clock_gettime};
@@ -169,12 +169,12 @@ impl Opener {
         Opener { key, max_age, streams: Vec::new(), newest: None }
     }
 
-    /// Opens a packet, in place of what `packet` held.
-    pub(super) fn open(&mut self, bytes: &[u8], packet: &mut Vec<u8>) -> Result<(), NotOpened> {
-        self.open_at(bytes, packet, now())
+    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards.
+    pub(super) fn open<'a>(&mut self, bytes: &'a mut [u8]) -> Result<&'a mut [u8], NotOpened> {
+        self.open_at(bytes, now())
     }
 
-    fn open_at(&mut self, bytes: &[u8], packet: &mut Vec<u8>, now: u32) -> Result<(), NotOpened> {
+    fn open_at<'a>(&mut self, bytes: &'a mut [u8], now: u32) -> Result<&'a mut [u8], NotOpened> {
         let sealed = sealed_packet::parse(bytes).map_err(|error| match error {
             PacketError::Authentication(0) => NotOpened::Unsealed,
             // What is short is no sealed packet.
@@ -193,7 +193,7 @@ impl Opener {
                 if stream.replays.is_known(sealed.counter) {
                     return Err(NotOpened::Copy);
                 }
-                decrypt(&stream.key, &sealed, packet)?;
+                decrypt(&stream.key, &sealed, bytes)?;
                 is_fresh(&sealed, self.max_age, now)?;
                 stream.replays.note(sealed.counter);
                 if at + 1 < self.streams.len() {
@@ -203,7 +203,7 @@ impl Opener {
             }
             None => {
                 let key = cipher.key(&self.key, sealed.stream_id);
-                decrypt(&key, &sealed, packet)?;
+                decrypt(&key, &sealed, bytes)?;
                 is_fresh(&sealed, self.max_age, now)?;
                 // One that begins now is newer than those that were had: others are recordings.
                 if let (Some(_), Some(newest)) = (self.max_age, self.newest)
@@ -222,24 +222,21 @@ impl Opener {
         if self.newest.is_none_or(|newest| (sealed.time.wrapping_sub(newest) as i32) > 0) {
             self.newest = Some(sealed.time);
         }
-        restore_checksum(packet);
-        Ok(())
+        Ok(sealed.packet(bytes))
     }
 }
 
-/// Decrypts what is in a packet, if it is authentic.
-fn decrypt(key: &LessSafeKey, sealed: &Sealed<'_>, packet: &mut Vec<u8>) -> Result<(), NotOpened> {
-    sealed.begin_packet(packet);
-    let body = packet.len();
-    packet.extend_from_slice(sealed.sealed);
+/// Decrypts what is in a packet where it stands, if it is authentic.
+fn decrypt(key: &LessSafeKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOpened> {
     let nonce = Nonce::assume_unique_for_key(sealed.nonce());
-    key.open_in_place(nonce, Aad::from(sealed.head), &mut packet[body..]).map_err(|_| NotOpened::Forged)?;
-    packet.truncate(packet.len() - TAG);
-    Ok(())
+    match key.open_in_place(nonce, Aad::from(&sealed.head), &mut bytes[HEAD..]) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(NotOpened::Forged),
+    }
 }
 
 /// Whether an authentic packet was sealed now, as far as clocks tell.
-fn is_fresh(sealed: &Sealed<'_>, max_age: Option<u32>, now: u32) -> Result<(), NotOpened> {
+fn is_fresh(sealed: &Sealed, max_age: Option<u32>, now: u32) -> Result<(), NotOpened> {
     let age = now.wrapping_sub(sealed.time) as i32;
     match max_age {
         Some(most) if age.unsigned_abs() > most => Err(NotOpened::Stale(age)),
@@ -277,12 +274,17 @@ mod tests {
                 sealer.counter = number("counter");
                 assert!(sealer.seal_at(&packet, number("time") as u32) == sealed, "{vector}");
             }
-            let (mut opener, mut opened) = (Opener::new(key, Some(0)), vec![7; 9]);
+            let mut opener = Opener::new(key, Some(0));
             let time = number("time") as u32;
-            assert_eq!(opener.open_at(&sealed, &mut opened, time), Ok(()), "{vector}");
-            assert!(opened == packet, "{vector}");
-            assert_eq!(opener.open_at(&sealed, &mut opened, time), Err(NotOpened::Copy), "{vector}");
+            let opened = opener.open_at(&mut sealed.clone(), time).map(|opened| opened.to_vec());
+            assert!(opened == Ok(packet), "{vector}");
+            assert_eq!(opener.open_at(&mut sealed.clone(), time), Err(NotOpened::Copy), "{vector}");
         }
+    }
+
+    /// Opens a copy.
+    fn open(opener: &mut Opener, packet: &[u8], now: u32) -> Result<(), NotOpened> {
+        opener.open_at(&mut packet.to_vec(), now).map(|_| ())
     }
 
     fn mark(stream_id: u64, sent: u64) -> Vec<u8> {
@@ -306,16 +308,16 @@ mod tests {
         let key = StreamKey::new([1; 32]);
         for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
             let sealed = Sealer::new(&key, cipher, 3).seal_at(&mark(3, 7), 1000).to_vec();
-            let (mut opener, mut out) = (Opener::new(key.clone(), Some(10)), Vec::new());
+            let mut opener = Opener::new(key.clone(), Some(10));
             for bit in 0..8 * sealed.len() {
                 let mut changed = sealed.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
-                assert!(opener.open_at(&changed, &mut out, 1000).is_err(), "{cipher:?}: bit {bit}");
+                assert!(open(&mut opener, &changed, 1000).is_err(), "{cipher:?}: bit {bit}");
             }
             for len in 0..sealed.len() {
-                assert!(opener.open_at(&sealed[..len], &mut out, 1000).is_err());
+                assert!(open(&mut opener, &sealed[..len], 1000).is_err());
             }
-            let mut open = |packet: &[u8], now| opener.open_at(packet, &mut out, now);
+            let mut open = |packet: &[u8], now| open(&mut opener, packet, now);
             assert_eq!(open(&mark(3, 7), 1000), Err(NotOpened::Unsealed));
             let other = Sealer::new(&StreamKey::new([2; 32]), cipher, 3).seal_at(&mark(3, 7), 1000).to_vec();
             assert_eq!(open(&other, 1000), Err(NotOpened::Forged));
@@ -333,11 +335,11 @@ mod tests {
     #[test]
     fn a_stream_from_before_another_is_a_recording() {
         let key = StreamKey::new([1; 32]);
-        let (mut opener, mut out) = (Opener::new(key.clone(), Some(10)), Vec::new());
+        let mut opener = Opener::new(key.clone(), Some(10));
         let mut at = |id: u64, counter: u64, time: u32| {
             let mut sealer = Sealer::new(&key, Cipher::Aes256Gcm, id);
             sealer.counter = counter;
-            opener.open_at(sealer.seal_at(&mark(id, 1), time), &mut out, 1005)
+            open(&mut opener, sealer.seal_at(&mark(id, 1), time), 1005)
         };
         assert_eq!(at(1, 0, 1000), Ok(()));
         assert_eq!(at(2, 0, 999), Err(NotOpened::Stale(6)));
@@ -350,16 +352,16 @@ mod tests {
     #[test]
     fn streams_are_told_apart() {
         let key = StreamKey::new([1; 32]);
-        let (mut opener, mut out) = (Opener::new(key.clone(), None), Vec::new());
+        let mut opener = Opener::new(key.clone(), None);
         let mut first = Sealer::new(&key, Cipher::Aes256Gcm, 0);
         let early = first.seal_at(&mark(0, 1), 1).to_vec();
-        assert_eq!(opener.open(&early, &mut out), Ok(()));
+        assert_eq!(open(&mut opener, &early, now()), Ok(()));
         for id in 1..500 {
             let other = Sealer::new(&key, Cipher::Aes256Gcm, id).seal_at(&mark(id, 1), 1).to_vec();
-            assert_eq!(opener.open(&other, &mut out), Ok(()));
+            assert_eq!(open(&mut opener, &other, now()), Ok(()));
             let next = first.seal_at(&mark(0, id), 1).to_vec();
-            assert_eq!(opener.open(&next, &mut out), Ok(()));
-            assert_eq!(opener.open(&early, &mut out), Err(NotOpened::Copy));
+            assert_eq!(open(&mut opener, &next, now()), Ok(()));
+            assert_eq!(open(&mut opener, &early, now()), Err(NotOpened::Copy));
         }
         assert_eq!(opener.streams.len(), MOST_STREAMS);
     }
