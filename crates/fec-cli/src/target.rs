@@ -52,6 +52,18 @@ impl Target {
         *self == Target::Stdout
     }
 
+    /// Whether what is written ends up in a file, also one that standard output was redirected to.
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Target::File(_) | Target::Folder(_) => true,
+            Target::Stdout => io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .is_ok_and(|stdout| File::from(stdout).metadata().is_ok_and(|metadata| metadata.is_file())),
+            Target::Special(_) => false,
+        }
+    }
+
     /// Opens what is written from front to back, and what to call it when something goes wrong.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use fec_core::window::{Profile, Ratio};
 use fecfile::live::impair::Impairment;
 use fecfile::live::key::StreamKey;
-use fecfile::live::receive::{GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
+use fecfile::live::receive::{Deadline, GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
 use fecfile::live::seal::Cipher;
 use fecfile::live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
 use fecfile::live::udp::Interface;
@@ -96,9 +96,10 @@ pub(crate) struct Receive {
     /// ends: they may be a recording; any takes them [default: 10]
     #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
     pub(crate) max_age: Option<MaxAge>,
-    /// Wait no longer for a lost packet, from when a later one came [default: as long as repair packets may mend it]
-    #[arg(long, alias = "deadline-ms", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
-    pub(crate) latency: Option<u32>,
+    /// Wait no longer for a lost packet, from when a later one came; none waits as long as repair packets may mend it
+    /// [default: 1000, and for 60 later packets, from a network to a pipe; otherwise none]
+    #[arg(long, alias = "deadline-ms", value_name = "MS|none", value_parser = latency)]
+    pub(crate) latency: Option<Latency>,
     /// Give a lost packet up when so many later ones were sent
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) deadline_packets: Option<u32>,
@@ -151,13 +152,16 @@ impl Receive {
         self.stream || self.key_file.is_some() || self.passphrase
     }
 
-    /// `key`: what opens packets.
-    pub(super) fn options(&self, is_network: bool, key: Option<StreamKey>) -> ReceiveOptions {
+    /// `is_live`: it comes from a network, and somebody may watch what comes out; `key`: what opens packets.
+    pub(super) fn options(&self, is_network: bool, is_live: bool, key: Option<StreamKey>) -> ReceiveOptions {
         let milliseconds = |ms: u32| Duration::from_millis(ms.into());
         ReceiveOptions {
             stream_id: self.stream_id,
             opening: key.map(|key| Opening { key, max_age: self.max_age.unwrap_or(MaxAge(Some(MAX_AGE))).0 }),
-            deadline: self.latency.map(milliseconds),
+            deadline: match self.latency {
+                Some(Latency(latency)) => latency.map(|after| Deadline { after, packets: 0 }),
+                None => (is_live && self.deadline_packets.is_none()).then_some(Deadline::LIVE),
+            },
             deadline_packets: self.deadline_packets,
             gaps: self.gap.map_or(GapPolicy::Skip, GapPolicy::from),
             idle: match self.idle_ms {

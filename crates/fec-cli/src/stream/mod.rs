@@ -191,7 +191,9 @@ fn received(
     if key.is_none() && args.live.max_age.is_some() {
         return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
     }
-    let options = args.live.options(is_network, key);
+    // In a file nobody waits for what comes next.
+    let is_live = is_network && !target.is_file();
+    let options = args.live.options(is_network, is_live, key);
     let output = output(target, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };

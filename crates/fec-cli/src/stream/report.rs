@@ -173,6 +173,7 @@ fn option(advice: Advice) -> String {
     match advice {
         Advice::Window(packets) => format!("--window {packets}"),
         Advice::Latency => "a longer --latency".to_owned(),
+        Advice::Patience => "a longer --latency at the receiver".to_owned(),
         Advice::Rate(0) => "--rate 2/1".to_owned(),
         Advice::Rate(source) => format!("--rate 1/{source}"),
     }
@@ -483,7 +484,8 @@ impl ReceivedReport {
             milliseconds(quality.delay(0.99)),
         ));
         if let Some(advice) = quality.advice(self.window.unwrap_or(0)) {
-            out.push_str(&format!("{} at the sender would have mended what was lost\n", option(advice)));
+            let by_whom = if advice == Advice::Patience { "" } else { " at the sender" };
+            out.push_str(&format!("{}{by_whom} would have mended what was lost\n", option(advice)));
         }
     }
 

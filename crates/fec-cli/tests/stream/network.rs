@@ -242,3 +242,48 @@ fn two_ways_are_one_stream() {
         arena.refuses(wrong.iter(), 2);
     }
 }
+
+/// Whoever watches waits for a second, whoever keeps a file waits for what may still mend it.
+#[test]
+fn a_pipe_waits_for_a_second_and_a_file_for_repair_packets() {
+    let arena = Arena::new();
+    let bytes = payload(7, 200 * 100);
+    let stream = send(&arena, &["--packet", "100", "--rate", "1/150"], &bytes);
+    let mut packets: Vec<Vec<u8>> = frames(&stream).iter().map(|frame| unframed(frame)).collect();
+    packets.retain(|packet| packet[5] == 0);
+    packets.remove(50);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let waits = |options: &[&str], is_file: bool| {
+        let arguments = ["decode", "udp://127.0.0.1:0", "--idle-ms", "3000"].iter().chain(options);
+        let mut command = arena.fec(arguments.copied());
+        command.stdout(if is_file {
+            std::fs::File::create(arena.path("kept")).unwrap().into()
+        } else {
+            std::process::Stdio::piped()
+        });
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("receiving on udp://").unwrap().to_owned();
+        let started = Instant::now();
+        for packet in &packets {
+            socket.send_to(packet, &address).unwrap();
+        }
+        let rest = || 100 * 199;
+        match child.stdout.take() {
+            Some(mut stdout) => stdout.read_exact(&mut vec![0; rest()]).unwrap(),
+            None => {
+                while arena.read("kept").len() < rest() {
+                    std::thread::sleep(Duration::from_millis(20));
+                    assert!(started.elapsed() < LIMIT);
+                }
+            }
+        }
+        let elapsed = started.elapsed();
+        expect(&finish(child, b"", LIMIT).expect("it ends"), 3);
+        elapsed.as_secs_f64()
+    };
+    let times = [waits(&[], false), waits(&["--latency", "none"], false), waits(&[], true)];
+    assert!((1.0..2.5).contains(&times[0]) && times[1] >= 2.9 && times[2] >= 2.9, "{times:?}");
+}

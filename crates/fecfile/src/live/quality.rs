@@ -1,6 +1,7 @@
 //! How good a link is, for whoever runs it: what was lost before and after mending, in bursts of which length, what it cost in
 //! time, and what it would have taken.
 
+use super::timers::Deadline;
 use fec_core::window::Prospect;
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
@@ -28,6 +29,10 @@ pub struct Quality {
     overtaken: u64,
     /// The same for losses behind the first window, which a longer one could have mended.
     mendable: u64,
+    /// Of the lost ones, those that were given up by the clock.
+    overdue: u64,
+    deadline: Option<Deadline>,
+    pace: Pace,
     longest: u64,
     bursts: Histogram<u64>,
     /// How many in a row are missing just now.
@@ -38,6 +43,25 @@ pub struct Quality {
     worst: WorstWindow,
     /// What the next packets could stand.
     prospect: Option<Prospect>,
+}
+
+/// How fast the stream goes.
+#[derive(Clone, Debug, Default)]
+struct Pace {
+    /// Up to which packet it had been heard of at this time.
+    since: Option<(u64, Instant)>,
+    packets_per_second: f64,
+}
+
+impl Pace {
+    fn hear(&mut self, end: u64, now: Instant) {
+        let (start, since) = *self.since.get_or_insert((end, now));
+        let seconds = now.saturating_duration_since(since).as_secs_f64();
+        if seconds >= 1.0 {
+            self.packets_per_second = end.saturating_sub(start) as f64 / seconds;
+            self.since = Some((end, now));
+        }
+    }
 }
 
 /// The most packets that were missing in any window.
@@ -59,6 +83,9 @@ impl Default for Quality {
             lost: 0,
             overtaken: 0,
             mendable: 0,
+            overdue: 0,
+            deadline: None,
+            pace: Pace::default(),
             longest: 0,
             bursts: histogram(MOST_BURST),
             burst: 0,
@@ -77,13 +104,25 @@ pub enum Advice {
     Window(u32),
     /// Protecting packets for longer.
     Latency,
+    /// That the receiver waits for longer.
+    Patience,
     /// More repair packets: one for so many source packets; 0 for more than one each.
     Rate(u32),
 }
 
 impl Quality {
+    /// Nothing yet, where lost packets are given up by this deadline.
+    pub(super) fn new(deadline: Option<Deadline>) -> Quality {
+        Quality { deadline, ..Quality::default() }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        self.deadline
+    }
+
     /// The stream was heard of up to `end` by now, and packets before are waited for.
     pub(super) fn hear(&mut self, end: u64, now: Instant) {
+        self.pace.hear(end, now);
         if self.heard.back().is_none_or(|(heard, _)| *heard < end) {
             self.heard.push_back((end, now));
         }
@@ -111,9 +150,10 @@ impl Quality {
         }
     }
 
-    /// Packets are lost for good.
-    pub(super) fn gap(&mut self, count: u64) {
+    /// Packets are lost for good; `is_overdue`: because of the deadline.
+    pub(super) fn gap(&mut self, count: u64, is_overdue: bool) {
         self.lost += count;
+        self.overdue += if is_overdue { count } else { 0 };
         if self.prospect.is_some_and(|prospect| self.total >= u64::from(prospect.window)) {
             self.mendable += count;
         }
@@ -171,7 +211,12 @@ impl Quality {
 
     /// The longest burst of source packets that would be mended if it came now, and nothing else was lost; `None`: not known.
     pub fn margin(&self) -> Option<u64> {
-        self.prospect.map(|prospect| prospect.burst())
+        let prospect = self.prospect?;
+        let in_time = self.deadline.map(|deadline| {
+            let later = deadline.after.as_secs_f64() * self.pace.packets_per_second;
+            (later.max(deadline.packets.into()) * prospect.rows_per_packet) as u64
+        });
+        Some(prospect.burst().min(in_time.unwrap_or(u64::MAX)))
     }
 
     /// What would have mended what was lost, in a stream with windows of up to `most` packets; `None`: nothing was lost, or
@@ -185,7 +230,7 @@ impl Quality {
         let is_enough = |rows: f64, window: f64| rows * (1.0 - on_the_whole) * (window - worst) >= worst;
         if is_enough(rows, window) {
             // It was given up for another reason.
-            return None;
+            return (self.overdue > 0).then_some(Advice::Patience);
         }
         if on_the_whole < rows * (1.0 - on_the_whole) {
             let windows = (1..=16).map(|times| window * f64::from(times) / 2.0);
@@ -221,6 +266,17 @@ impl WorstWindow {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_a_deadline_leaves_time_for() {
+        let (mut quality, start) = (Quality::new(Some(Deadline::LIVE)), Instant::now());
+        quality.foresee(Some(PROSPECT), 0);
+        assert_eq!(quality.margin(), Some(10), "60 packets later there are 10 rows");
+        for second in 0..3 {
+            quality.hear(1200 * second, start + Duration::from_secs(second));
+        }
+        assert_eq!(quality.margin(), Some(200), "a second later there are 200");
+    }
+
     const PROSPECT: Prospect = Prospect { window: 6000, rows_per_packet: 1.0 / 6.0, lacking: 0 };
 
     /// A stream in which `state` says of each packet whether it came (0), was mended (1) or is lost (2).
@@ -232,7 +288,7 @@ mod tests {
             match state(seq) {
                 0 => quality.packet(seq, false, now),
                 1 => quality.packet(seq, true, now),
-                _ => quality.gap(1),
+                _ => quality.gap(1, false),
             }
         }
         quality
@@ -278,6 +334,10 @@ mod tests {
             |len: u64| quality(60_000, move |seq| if (20_000..20_000 + len).contains(&seq) { 2 } else { 0 });
         assert_eq!(burst(1000).advice(6000), Some(Advice::Window(9000)));
         assert_eq!(burst(1000).advice(60_000), Some(Advice::Latency), "the sender lets go of packets");
+        let mut overdue = quality(60_000, |seq| if (20_000..20_050).contains(&seq) { 2 } else { 0 });
+        assert_eq!(overdue.advice(6000), None);
+        overdue.gap(1, true);
+        assert_eq!(overdue.advice(6000), Some(Advice::Patience), "it could have been mended later");
         let early = quality(60_000, |seq| if (2000..3000).contains(&seq) { 2 } else { 0 });
         assert_eq!(early.advice(6000), None, "before the first window");
         assert_eq!(

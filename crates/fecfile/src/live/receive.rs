@@ -9,6 +9,7 @@ use super::output::Output;
 use super::reader_thread::{Next, ReaderThread};
 use super::received::Received;
 use super::seal::Opener;
+pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, Interface, PacketReceiver};
 use super::{LiveError, LostPackets};
@@ -66,8 +67,8 @@ pub struct ReceiveOptions {
     pub stream_id: Option<u64>,
     /// Packets are sealed, and others are not taken. `None`: they are not.
     pub opening: Option<Opening>,
-    /// A lost packet is given up this long after a later one came; `None`: when no repair packet covers it any more.
-    pub deadline: Option<Duration>,
+    /// When a lost packet is given up; `None`: when no repair packet covers it any more.
+    pub deadline: Option<Deadline>,
     /// A lost packet is given up when so many later ones were sent.
     pub deadline_packets: Option<u32>,
     /// What stands for packets that are lost for good.
@@ -201,6 +202,8 @@ struct Session<'a> {
     output: Output<'a>,
     received: Received,
     deadlines: Deadlines,
+    /// What is lost now is given up by the clock.
+    is_overdue: bool,
     started: Instant,
     /// When the packets came that are taken now.
     now: Instant,
@@ -229,7 +232,8 @@ impl<'a> Session<'a> {
             drops,
             options,
             output,
-            received: Received::new(foreign_is_loss),
+            received: Received::new(foreign_is_loss, options.deadline),
+            is_overdue: false,
             deadlines: Deadlines::new(options.deadline),
             started: Instant::now(),
             now: Instant::now(),
@@ -291,7 +295,9 @@ impl<'a> Session<'a> {
             if let Some(before) = self.deadlines.due(now) {
                 self.now = now;
                 self.decoder.give_up_before(before);
+                self.is_overdue = true;
                 self.drain()?;
+                self.is_overdue = false;
             }
             self.output.flush()?;
             meter.add(self.output.written() - written);
@@ -429,7 +435,7 @@ impl<'a> Session<'a> {
 
     /// Goes on behind packets that are lost for good, as far as the options allow it.
     fn gap(&mut self, lost: LostPackets) -> Result<()> {
-        self.received.gap(lost);
+        self.received.gap(lost, self.is_overdue);
         match self.options.gaps {
             GapPolicy::Skip => Ok(()),
             GapPolicy::Zero if lost.count > MOST_ZEROS => {

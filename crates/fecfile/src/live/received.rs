@@ -2,6 +2,7 @@
 
 use super::quality::Quality;
 use super::seal::NotOpened;
+use super::timers::Deadline;
 use super::{LiveError, LostPackets, Refusal};
 use crate::error::Class;
 use fec_core::format::packet::{PacketError, Parameters};
@@ -79,8 +80,8 @@ pub struct Received {
 
 impl Received {
     /// Nothing yet.
-    pub(super) fn new(foreign_is_loss: bool) -> Received {
-        Received { foreign_is_loss, ..Received::default() }
+    pub(super) fn new(foreign_is_loss: bool, deadline: Option<Deadline>) -> Received {
+        Received { foreign_is_loss, quality: Quality::new(deadline), ..Received::default() }
     }
 
     /// Whether everything that was sent came out, and nothing that contradicts it came in.
@@ -106,7 +107,7 @@ impl Received {
         Received {
             streams_before: self.streams_before + 1,
             not_whole_before: self.not_whole_before + u64::from(!self.is_whole()),
-            ..Received::new(self.foreign_is_loss)
+            ..Received::new(self.foreign_is_loss, self.quality.deadline())
         }
     }
 
@@ -172,11 +173,11 @@ impl Received {
         self.rebuilt += u64::from(rebuilt);
     }
 
-    /// Notes packets that are lost for good.
-    pub(super) fn gap(&mut self, packets: LostPackets) {
+    /// Notes packets that are lost for good; `is_overdue`: because of the deadline.
+    pub(super) fn gap(&mut self, packets: LostPackets, is_overdue: bool) {
         let LostPackets { first, count } = packets;
         self.joined_at.get_or_insert(first);
-        self.quality.gap(count);
+        self.quality.gap(count, is_overdue);
         self.lost += count;
         let continues = self.gap_end == Some(first);
         self.gap_end = Some(first + count);
@@ -199,15 +200,15 @@ mod tests {
 
     #[test]
     fn gaps_that_touch_are_one_and_the_list_has_an_end() {
-        let mut received = Received::new(false);
+        let mut received = Received::new(false, None);
         received.packet(0, 10, false, Instant::now());
         for first in [1, 2, 3] {
-            received.gap(LostPackets { first, count: 1 });
+            received.gap(LostPackets { first, count: 1 }, false);
         }
         assert_eq!(received.gaps, [LostPackets { first: 1, count: 3 }]);
         for gap in 1..2 * MOST_GAPS as u64 {
-            received.gap(LostPackets { first: 10 * gap, count: 2 });
-            received.gap(LostPackets { first: 10 * gap + 2, count: 1 });
+            received.gap(LostPackets { first: 10 * gap, count: 2 }, false);
+            received.gap(LostPackets { first: 10 * gap + 2, count: 1 }, false);
         }
         assert_eq!((received.gap_count, received.lost), (2 * MOST_GAPS as u64, 6 * MOST_GAPS as u64));
         assert_eq!(received.gaps.len(), MOST_GAPS);
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_whole_from_its_start_to_its_end() {
-        let whole = || Received { ended: true, arrived: 1, joined_at: Some(0), ..Received::new(true) };
+        let whole = || Received { ended: true, arrived: 1, joined_at: Some(0), ..Received::new(true, None) };
         assert!(whole().is_whole() && Received { joined_at: None, ..whole() }.is_whole());
         for not in [
             Received { ended: false, ..whole() },
@@ -229,7 +230,7 @@ mod tests {
             assert_eq!(not.class(), Some(Class::Lost), "{not:?}");
         }
         assert!(Received { foreign: 1, foreign_is_loss: false, ..whole() }.is_whole());
-        let mut refused = Received::new(true);
+        let mut refused = Received::new(true, None);
         refused.count(Fate::Refused { bytes: 7 });
         assert_eq!(refused.class(), Some(Class::Refused));
     }

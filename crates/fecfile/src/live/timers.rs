@@ -10,23 +10,41 @@ const LINGER: Duration = Duration::from_millis(200);
 /// Deadlines are kept with this precision.
 const GRAIN: Duration = Duration::from_millis(1);
 
+/// When a lost packet is given up, which repair packets might still mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// So long after a later one came,
+    pub after: Duration,
+    /// and not before so many later ones were sent: repair packets come with them.
+    pub packets: u32,
+}
+
+impl Deadline {
+    /// For whoever watches or listens: a silence is not much longer than the outage that made it, and streams of few packets
+    /// are mended all the same.
+    pub const LIVE: Deadline = Deadline { after: Duration::from_secs(1), packets: 60 };
+}
+
 /// When lost packets are given up.
 #[derive(Debug)]
 pub(super) struct Deadlines {
-    wait: Option<Duration>,
+    deadline: Option<Deadline>,
     /// How far the stream had come, and when.
     heard: VecDeque<(Instant, u64)>,
+    /// How far it has come.
+    end: u64,
 }
 
 impl Deadlines {
-    /// A lost packet is given up so long after a later one came; `None`: never.
-    pub(super) fn new(wait: Option<Duration>) -> Deadlines {
-        Deadlines { wait, heard: VecDeque::new() }
+    /// `None`: they never are.
+    pub(super) fn new(deadline: Option<Deadline>) -> Deadlines {
+        Deadlines { deadline, heard: VecDeque::new(), end: 0 }
     }
 
     /// Notes how far the stream has come, if packets before are missing.
     pub(super) fn hear(&mut self, end: Option<u64>, now: Instant) {
-        if let (Some(_), Some(end)) = (self.wait, end) {
+        if let (Some(_), Some(end)) = (self.deadline, end) {
+            self.end = end;
             let is_new = self.heard.back().is_none_or(|(at, heard)| *heard < end && now >= *at + GRAIN);
             if is_new {
                 self.heard.push_back((now, end));
@@ -34,10 +52,11 @@ impl Deadlines {
         }
     }
 
-    /// When the next packet is given up.
+    /// When the next packet is given up; `None`: not before more were sent.
     pub(super) fn next(&self) -> Option<Instant> {
-        let wait = self.wait?;
-        self.heard.front().map(|(at, _)| *at + wait)
+        let deadline = self.deadline?;
+        let (at, heard) = self.heard.front()?;
+        (heard + u64::from(deadline.packets) <= self.end).then(|| *at + deadline.after)
     }
 
     /// Packets before this one are past their deadline.
@@ -151,7 +170,7 @@ mod tests {
     #[test]
     fn packets_are_given_up_in_time() {
         let start = Instant::now();
-        let mut deadlines = Deadlines::new(Some(SECOND));
+        let mut deadlines = Deadlines::new(Some(Deadline { after: SECOND, packets: 0 }));
         deadlines.hear(None, start);
         assert_eq!(deadlines.next(), None, "nothing is missing");
         deadlines.hear(Some(5), start);
@@ -162,6 +181,14 @@ mod tests {
         assert_eq!(deadlines.due(start + SECOND), Some(5));
         assert_eq!(deadlines.due(start + 2 * SECOND), Some(7));
         assert_eq!(deadlines.next(), None);
+
+        let mut slow = Deadlines::new(Some(Deadline { after: SECOND, packets: 3 }));
+        slow.hear(Some(5), start);
+        slow.hear(Some(7), start + 5 * SECOND);
+        assert_eq!((slow.next(), slow.due(start + 6 * SECOND)), (None, None), "two packets later");
+        slow.hear(Some(8), start + 9 * SECOND);
+        assert_eq!(slow.next(), Some(start + SECOND));
+        assert_eq!(slow.due(start + 9 * SECOND), Some(5));
     }
 
     #[test]
