@@ -61,6 +61,7 @@ pub mod sets;
 pub mod sidecar;
 mod simple;
 pub mod stages;
+pub mod stores;
 pub mod threads;
 pub mod verify;
 

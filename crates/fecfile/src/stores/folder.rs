@@ -1,0 +1,175 @@
+//! A folder as an object store: keys are paths below it.
+
+use super::call::Call;
+use super::error::StoreError;
+use super::object::{ObjectInfo, ObjectStore, Put, Sink};
+use crate::error::{Error, ErrorKind};
+use crate::io::ReadAt;
+use crate::io::folder::open_file;
+use crate::io::output::{FileOut, Policy};
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that are copied at a time.
+const PIECE: usize = 1 << 20;
+/// How deep folders are listed.
+const DEPTH: usize = 8;
+
+/// A folder of this machine. It is made when something is put into it.
+#[derive(Debug)]
+pub struct FolderStore {
+    name: String,
+    path: PathBuf,
+    /// What was put is on the disk before a call ends.
+    sync: bool,
+}
+
+impl FolderStore {
+    /// The folder at `path`, which `name` stands for in messages.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, sync: bool) -> FolderStore {
+        FolderStore { name: name.into(), path: path.into(), sync }
+    }
+
+    fn list_below(
+        &self,
+        folder: &Path,
+        key: &str,
+        depth: usize,
+        out: &mut Vec<ObjectInfo>,
+    ) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            // What has no such name was not put here.
+            let Some(name) = entry.file_name().to_str().map(|name| format!("{key}{name}")) else { continue };
+            let kind = entry.file_type()?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".fec-") {
+                continue; // of one that is just being put, or was not finished
+            }
+            if kind.is_dir() && depth > 0 {
+                self.list_below(&entry.path(), &format!("{name}/"), depth - 1, out)?;
+            } else if kind.is_file() {
+                match entry.metadata() {
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    metadata => out.push(ObjectInfo { key: name, size: metadata?.len(), etag: None }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the folders that hold `path`. Above the store's own folder nothing is made: a file system that is not mounted
+    /// would not be missed.
+    fn make_folders(&self, path: &Path) -> io::Result<()> {
+        match fs::create_dir(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+        path.parent().map_or(Ok(()), fs::create_dir_all)
+    }
+
+    fn open(&self, key: &str) -> Result<(Arc<dyn ReadAt>, u64), StoreError> {
+        let file = open_file(&self.path.join(key)).map_err(failed)?.ok_or(StoreError::NotFound)?;
+        let len = file.size().map_err(failed)?;
+        Ok((file, len))
+    }
+}
+
+impl ObjectStore for FolderStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn list(&self, prefix: &str, _call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+        let folder = self.path.join(prefix);
+        let mut out = Vec::new();
+        match self.list_below(&folder, prefix, DEPTH, &mut out) {
+            // The folder of an encoding that is not here; but the place itself has to be.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                fs::metadata(&self.path).map_err(failed)?;
+                Ok(Vec::new())
+            }
+            Err(e) => Err(failed(e)),
+            Ok(()) => Ok(out),
+        }
+    }
+
+    fn head(&self, key: &str, _call: &Call<'_>) -> Result<ObjectInfo, StoreError> {
+        let (_, size) = self.open(key)?;
+        Ok(ObjectInfo { key: key.to_owned(), size, etag: None })
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        sink: &mut Sink<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
+        let (file, _) = self.open(key)?;
+        let mut buffer = vec![0; PIECE.min((range.end - range.start) as usize)];
+        let mut at = range.start;
+        while at < range.end {
+            let len = ((range.end - at) as usize).min(buffer.len());
+            call.bytes(len as u64)?;
+            file.read_exact_at(at, &mut buffer[..len]).map_err(failed)?;
+            sink(&buffer[..len]).map_err(|e| StoreError::Sink(e.to_string()))?;
+            at += len as u64;
+            if call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError> {
+        let path = self.path.join(key);
+        self.make_folders(&path).map_err(failed)?;
+        let out = match FileOut::create(&path, Policy { force: false, sync: self.sync }) {
+            Err(Error { kind: ErrorKind::Exists, .. }) => return Ok(Put::Existed),
+            other => other.map_err(as_store)?,
+        };
+        let mut buffer = vec![0; PIECE.min(len as usize)];
+        let mut at = 0;
+        while at < len {
+            let piece = ((len - at) as usize).min(buffer.len());
+            call.bytes(piece as u64)?;
+            body.read_exact_at(at, &mut buffer[..piece]).map_err(|e| StoreError::Sink(e.to_string()))?;
+            out.put(at, &buffer[..piece]).map_err(as_store)?;
+            at += piece as u64;
+            if call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+        }
+        // Two that put the same object put the same bytes: whoever is second leaves what is there.
+        match out.commit(len) {
+            Err(Error { kind: ErrorKind::Exists, .. }) => Ok(Put::Existed),
+            other => other.map(|()| Put::Created).map_err(as_store),
+        }
+    }
+
+    fn delete(&self, key: &str, _call: &Call<'_>) -> Result<(), StoreError> {
+        match fs::remove_file(self.path.join(key)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn as_store(error: Error) -> StoreError {
+    match error.kind {
+        ErrorKind::Io(error) => failed(error),
+        kind => StoreError::Failed(kind.to_string()),
+    }
+}
+
+fn failed(error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::NotFound => StoreError::NotFound,
+        io::ErrorKind::PermissionDenied => StoreError::Denied(error.to_string()),
+        io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => StoreError::Unavailable(error.to_string()),
+        _ => StoreError::Failed(error.to_string()),
+    }
+}

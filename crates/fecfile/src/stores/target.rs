@@ -1,0 +1,208 @@
+//! Places that shards go to and come from, as a user names them: a URL or a folder, and what belongs to it.
+
+use std::path::PathBuf;
+
+/// What a user names: `URL[,NAME=VALUE]…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The place, without a slash at its end, and without what follows the comma.
+    pub url: String,
+    /// What fails together: no domain gets more shards of a set than may be lost.
+    pub domain: String,
+    /// Where an S3 service is that is not Amazon's: `http://host:port`.
+    pub endpoint: Option<String>,
+    /// The region of an S3 service.
+    pub region: Option<String>,
+    /// The profile in the files of AWS that has the credentials.
+    pub profile: Option<String>,
+    /// What kind of place it is.
+    pub scheme: Scheme,
+}
+
+/// Kinds of places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// A folder: a path, or `file:///path`.
+    Folder(PathBuf),
+    /// `s3://BUCKET/PREFIX`.
+    S3,
+    /// `gs://BUCKET/PREFIX`.
+    Google,
+    /// `az://CONTAINER/PREFIX`.
+    Azure,
+    /// `https://HOST/PATH`, or `http://`: for reading.
+    Http,
+}
+
+/// Why a target cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// Nothing is named.
+    #[error("it is empty")]
+    Empty,
+    /// A scheme that is not known.
+    #[error("{0}:// is not known; s3, gs, az, https, http, file and folders are")]
+    Scheme(String),
+    /// A URL that names no host or bucket, or that has what does not belong into it.
+    #[error("{0}")]
+    Url(&'static str),
+    /// Behind the comma stands something unknown.
+    #[error("{0:?} is not known behind the comma: domain=, endpoint=, region= and profile= are")]
+    Option(String),
+}
+
+/// The longest name of a domain, in bytes.
+const MAX_DOMAIN: usize = 64;
+
+impl Target {
+    /// Takes apart what a user names. A URL has no user, password, query or fragment: credentials come from the environment
+    /// and from files, and never stand where others see them.
+    ///
+    /// # Errors
+    /// [`TargetError`].
+    pub fn parse(text: &str) -> Result<Target, TargetError> {
+        let mut parts = text.split(',');
+        let place = parts.next().unwrap_or_default();
+        let (mut domain, mut endpoint, mut region, mut profile) = (None, None, None, None);
+        for part in parts {
+            let slot = match part.split_once('=').filter(|(_, value)| !value.is_empty()) {
+                Some(("domain", value)) => (&mut domain, value),
+                Some(("endpoint", value)) => (&mut endpoint, value),
+                Some(("region", value)) => (&mut region, value),
+                Some(("profile", value)) => (&mut profile, value),
+                _ => return Err(TargetError::Option(part.to_owned())),
+            };
+            *slot.0 = Some(slot.1.to_owned());
+        }
+        if let Some(endpoint) = &endpoint {
+            check_url(endpoint)?;
+        }
+        if domain.as_ref().is_some_and(|domain: &String| domain.len() > MAX_DOMAIN) {
+            return Err(TargetError::Url("the name of a domain has at most 64 bytes"));
+        }
+        let (url, scheme) = scheme_of(place)?;
+        // By itself each place is a domain of its own.
+        let domain = domain.unwrap_or_else(|| match &endpoint {
+            Some(endpoint) => format!("{url} at {endpoint}"),
+            None => url.clone(),
+        });
+        Ok(Target { url, domain, endpoint, region, profile, scheme })
+    }
+
+    /// The bucket or container, and the prefix in it, without slashes around it.
+    pub fn bucket_and_prefix(&self) -> (&str, &str) {
+        let behind = self.url.split_once("://").map_or("", |(_, behind)| behind);
+        behind.split_once('/').unwrap_or((behind, ""))
+    }
+
+    /// Whether it is only for reading.
+    pub fn is_read_only(&self) -> bool {
+        self.scheme == Scheme::Http
+    }
+}
+
+fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
+    let trimmed = place.trim_end_matches('/');
+    let Some((scheme, behind)) = place.split_once("://") else {
+        return match (place.is_empty(), trimmed.is_empty()) {
+            (true, _) => Err(TargetError::Empty),
+            (false, true) => Ok(("/".into(), Scheme::Folder("/".into()))),
+            (false, false) => Ok((trimmed.into(), Scheme::Folder(trimmed.into()))),
+        };
+    };
+    let scheme = match scheme.to_ascii_lowercase().as_str() {
+        "file" => {
+            if !behind.starts_with('/') {
+                return Err(TargetError::Url(
+                    "write file:///PATH: a path on this machine begins with a slash",
+                ));
+            }
+            if behind.contains('%') {
+                return Err(TargetError::Url("write the path as it is, without file:// and %-signs"));
+            }
+            let path = behind.trim_end_matches('/');
+            return Ok((trimmed.into(), Scheme::Folder(if path.is_empty() { "/" } else { path }.into())));
+        }
+        "s3" => Scheme::S3,
+        "gs" => Scheme::Google,
+        "az" => Scheme::Azure,
+        "https" | "http" => Scheme::Http,
+        _ => return Err(TargetError::Scheme(scheme.to_owned())),
+    };
+    check_url(trimmed)?;
+    Ok((trimmed.into(), scheme))
+}
+
+/// Refuses what does not belong into a URL of a place.
+fn check_url(url: &str) -> Result<(), TargetError> {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    let (host, path) = behind.split_once('/').unwrap_or((behind, ""));
+    if host.is_empty() {
+        return Err(TargetError::Url("it names no host or bucket"));
+    }
+    if host.contains('@') {
+        return Err(TargetError::Url(
+            "a user or password does not belong here: credentials come from the environment and from files",
+        ));
+    }
+    if behind.contains(['?', '#']) {
+        return Err(TargetError::Url("a query does not belong here"));
+    }
+    if behind.chars().any(|c| c.is_control() || c == ' ') {
+        return Err(TargetError::Url("it has spaces or control characters"));
+    }
+    if path.split('/').any(|part| part == "." || part == "..") || path.starts_with('/') || path.contains("//")
+    {
+        return Err(TargetError::Url("its path has an empty part, or one that is . or .."));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_users_name() {
+        let target =
+            Target::parse("s3://bucket/a/b/,domain=oslo,endpoint=http://127.0.0.1:9000,region=eu,profile=ci")
+                .expect("a target");
+        assert_eq!((target.url.as_str(), target.domain.as_str()), ("s3://bucket/a/b", "oslo"));
+        assert_eq!(target.bucket_and_prefix(), ("bucket", "a/b"));
+        assert_eq!(target.endpoint.as_deref(), Some("http://127.0.0.1:9000"));
+        assert_eq!((target.region.as_deref(), target.profile.as_deref()), (Some("eu"), Some("ci")));
+        let folder = |text: &str| Target::parse(text).map(|target| (target.scheme, target.domain));
+        assert_eq!(folder("/mnt/a/"), Ok((Scheme::Folder("/mnt/a".into()), "/mnt/a".into())));
+        assert_eq!(folder("file:///mnt/a"), Ok((Scheme::Folder("/mnt/a".into()), "file:///mnt/a".into())));
+        assert_eq!(folder("shards,domain=x"), Ok((Scheme::Folder("shards".into()), "x".into())));
+        assert_eq!(Target::parse("gs://b").expect("a target").bucket_and_prefix(), ("b", ""));
+        let [one, other] = ["http://a:1", "http://a:2"]
+            .map(|at| Target::parse(&format!("s3://b,endpoint={at}")).expect("a target").domain);
+        assert_ne!(one, other, "two services are two domains");
+    }
+
+    #[test]
+    fn what_does_not_belong() {
+        for text in [
+            "",
+            "ftp://host/x",
+            "s3://",
+            "s3:///x",
+            "s3://user:secret@bucket/x",
+            "https://host/x?token=1",
+            "https://host/#x",
+            "s3://b/x,domain=",
+            "s3://b/x,secret=1",
+            "s3://b/x,domain",
+            "s3://b/../x",
+            "s3://b//x",
+            "file://host/x",
+            "s3://b/a b",
+            "s3://b,endpoint=http://u@h",
+            "az://c/./x",
+            "file:///a%20b",
+        ] {
+            assert!(Target::parse(text).is_err(), "{text}");
+        }
+    }
+}
