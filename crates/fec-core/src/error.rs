@@ -78,6 +78,9 @@ pub enum FormatError {
     /// The catalog of a sidecar, or what stands behind it, breaks a rule.
     #[error("the catalog is not valid: {0}")]
     Catalog(&'static str),
+    /// A manifest breaks a rule.
+    #[error("the manifest is not valid: {0}")]
+    Manifest(&'static str),
     /// The meta bytes break a rule.
     #[error("the meta is not valid: {0}")]
     Meta(&'static str),
@@ -105,6 +108,7 @@ impl FormatError {
             FormatError::NotCanonical(_)
             | FormatError::OutOfRange { .. }
             | FormatError::Meta(_)
+            | FormatError::Manifest(_)
             | FormatError::Catalog(_) => Class::Invalid,
         }
     }

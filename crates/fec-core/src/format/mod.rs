@@ -3,6 +3,7 @@
 //! - [`shard_file`]: one shard index of every set in a file of its own, with headers and proofs at both ends.
 //! - [`container`]: all shards as records, one after the other, then an index; [`scan`] finds them in any bytes.
 //! - [`sidecar`]: what protects files that stay where they are.
+//! - [`manifest`]: the segments of a payload whose shards stand in stores.
 //! - [`packet`]: the packets of live streams.
 //! - [`annex`]: what others may add behind either, and the root does not bind.
 //! - [`meta`]: the payload's name and the like, as the root binds them.
@@ -36,6 +37,7 @@
 pub mod annex;
 pub mod container;
 mod crc;
+pub mod manifest;
 pub mod meta;
 pub mod packet;
 pub mod scan;

@@ -129,7 +129,7 @@ fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
         "https" | "http" => Scheme::Http,
         _ => return Err(TargetError::Scheme(scheme.to_owned())),
     };
-    check_url(trimmed)?;
+    check_url(if behind.trim_end_matches('/').is_empty() { place } else { trimmed })?;
     Ok((trimmed.into(), scheme))
 }
 
