@@ -1,4 +1,8 @@
-//! Why calls on stores fail.
+//! Why calls on stores fail, and what that means for an operation.
+
+use super::placement::Crowded;
+use crate::error::Class;
+use fec_core::error::FormatError;
 
 /// Why a call on a store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +22,9 @@ pub enum StoreError {
     /// It cannot do this.
     #[error("this place cannot {0}")]
     Unsupported(&'static str),
+    /// It has failed so often that it is not asked any more.
+    #[error("it does not answer, and is not asked any more")]
+    GivenUp,
     /// The caller has stopped it.
     #[error("stopped")]
     Cancelled,
@@ -33,5 +40,108 @@ impl StoreError {
     /// Whether another attempt may succeed.
     pub fn is_worth_retrying(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::WrongRange(_))
+    }
+
+    /// Whether it speaks of the place, and not of one object or of the caller.
+    pub fn is_of_place(&self) -> bool {
+        matches!(self, StoreError::Unavailable(_) | StoreError::Denied(_))
+    }
+}
+
+/// Why shards cannot be sent to stores, or be had from them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoresError {
+    /// A call on a store failed.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A domain would hold more shards than may be lost.
+    #[error("{0}")]
+    Crowded(Crowded),
+    /// A place that is only for reading.
+    #[error("this place is only for reading")]
+    ReadOnly,
+    /// No place.
+    #[error("no place is named")]
+    NoPlace,
+    /// The same place twice.
+    #[error("this place is named twice")]
+    Twice,
+    /// Too few shards arrived: nothing can be promised.
+    #[error("of segment {segment} only {landed} of {n} shards arrived, and {needed} are needed{}", Causes(.causes))]
+    FewLanded {
+        /// The segment.
+        segment: u32,
+        /// Shards that arrived.
+        landed: u32,
+        /// Shards of a set.
+        n: u32,
+        /// So many have to arrive.
+        needed: u32,
+        /// What went wrong, place by place.
+        causes: Vec<String>,
+    },
+    /// The manifest arrived nowhere: nobody would find the segments.
+    #[error("the manifest arrived nowhere{}", Causes(.0))]
+    NoManifestLanded(Vec<String>),
+    /// Nothing was found under a root.
+    #[error("nothing was found under this root at {places} places{}", Causes(.causes))]
+    NotFound {
+        /// Places that were asked.
+        places: usize,
+        /// What went wrong at some of them.
+        causes: Vec<String>,
+    },
+    /// Too few shards of a segment can be had.
+    #[error("of segment {segment} only {there} shards can be had, and {k} are needed{}", Causes(.causes))]
+    FewLeft {
+        /// The segment.
+        segment: u32,
+        /// Shards that were found intact, or as far as is known.
+        there: u32,
+        /// So many restore it.
+        k: u32,
+        /// What went wrong, place by place.
+        causes: Vec<String>,
+    },
+    /// The root binds a manifest that breaks a rule.
+    #[error("{0}")]
+    Manifest(FormatError),
+    /// A segment that is not of the payload that the manifest says.
+    #[error("segment {0} is not what the manifest says")]
+    OtherSegment(u32),
+    /// The caller has stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl StoresError {
+    /// What it means for the caller.
+    pub fn class(&self) -> Class {
+        match self {
+            StoresError::Store(StoreError::Unsupported(_)) => Class::Usage,
+            StoresError::Store(_)
+            | StoresError::FewLanded { .. }
+            | StoresError::NoManifestLanded(_)
+            | StoresError::Stopped => Class::Io,
+            StoresError::Crowded(_) | StoresError::ReadOnly | StoresError::NoPlace | StoresError::Twice => {
+                Class::Usage
+            }
+            // What does not answer may have it.
+            StoresError::NotFound { causes, .. } | StoresError::FewLeft { causes, .. } => {
+                if causes.is_empty() { Class::Lost } else { Class::Io }
+            }
+            StoresError::Manifest(error) => crate::class::class_of(Some(error.class())),
+            StoresError::OtherSegment(_) => Class::Untrue,
+        }
+    }
+}
+
+/// A line for each cause.
+struct Causes<'a>(&'a [String]);
+
+impl std::fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|cause| write!(f, "\n  {cause}"))
     }
 }

@@ -10,9 +10,14 @@
 pub mod call;
 #[cfg(feature = "stores")]
 mod cloud;
-mod error;
+pub mod error;
 pub mod folder;
+mod keys;
 pub mod object;
+pub mod placement;
+pub mod places;
+mod room;
+pub mod send;
 pub mod target;
 
 pub use error::StoreError;

@@ -82,11 +82,17 @@ impl Target {
         }
         let (url, scheme) = scheme_of(place)?;
         // By itself each place is a domain of its own.
-        let domain = domain.unwrap_or_else(|| match &endpoint {
-            Some(endpoint) => format!("{url} at {endpoint}"),
-            None => url.clone(),
-        });
-        Ok(Target { url, domain, endpoint, region, profile, scheme })
+        let mut target = Target { url, domain: String::new(), endpoint, region, profile, scheme };
+        target.domain = domain.unwrap_or_else(|| target.name());
+        Ok(target)
+    }
+
+    /// The place as it is recorded and told: its URL, and the endpoint of another service than the usual one.
+    pub fn name(&self) -> String {
+        match &self.endpoint {
+            Some(endpoint) => format!("{},endpoint={endpoint}", self.url),
+            None => self.url.clone(),
+        }
     }
 
     /// The bucket or container, and the prefix in it, without slashes around it.

@@ -66,7 +66,7 @@ pub(crate) fn write(
 }
 
 /// NAME.017.shard, with the name cut where a file name would be too long.
-pub(super) fn file_name(name: &[u8], index: usize) -> OsString {
+pub(crate) fn file_name(name: &[u8], index: usize) -> OsString {
     const LONGEST: usize = 255 - ".000.shard".len();
     let mut end = name.len().min(LONGEST);
     // Not in the middle of a UTF-8 character, if it is one.

@@ -1,0 +1,47 @@
+//! Keys of objects: what is under them never changes, because each is below the root that proves it.
+
+use fec_core::digest::Digest;
+use std::fmt::Write;
+
+/// What all objects of a root begin with.
+pub(super) fn prefix(root: &Digest) -> String {
+    let mut out = String::with_capacity(65);
+    root.iter().for_each(|byte| {
+        let _ = write!(out, "{byte:02x}");
+    });
+    out.push('/');
+    out
+}
+
+/// The manifest with this root.
+pub(super) fn manifest(root: &Digest) -> String {
+    prefix(root) + "manifest"
+}
+
+/// A shard file of the segment with this root.
+pub(super) fn shard(root: &Digest, index: u32) -> String {
+    format!("{}{index:03}.shard", prefix(root))
+}
+
+/// Which shard file a key of the segment with this root names.
+pub(super) fn shard_index(root: &Digest, key: &str) -> Option<u32> {
+    let name = key.strip_prefix(prefix(root).as_str())?.strip_suffix(".shard")?;
+    let is_plain = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| name.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_back() {
+        let root = [0xab; 32];
+        assert_eq!(manifest(&root), format!("{}/manifest", "ab".repeat(32)));
+        assert_eq!(shard_index(&root, &shard(&root, 17)), Some(17));
+        for key in ["17.shard", "0017.shard", "+17.shard", "017.shard.tmp", "x/017.shard"] {
+            assert_eq!(shard_index(&root, &(prefix(&root) + key)), None, "{key}");
+        }
+        assert_eq!(shard_index(&[1; 32], &shard(&root, 17)), None);
+    }
+}

@@ -1,0 +1,576 @@
+//! From a payload to shards in stores: segment by segment, each coded into a temporary folder and sent from there while the next
+//! one is coded.
+
+use super::call::Cancel;
+use super::error::{StoreError, StoresError};
+use super::keys;
+use super::object::Put;
+use super::placement::{Placement, Survival};
+use super::places::Places;
+use super::room::Room;
+use crate::context::{Context, Meter};
+use crate::encode::to_store;
+use crate::error::{Class, Error, Place, Result};
+use crate::io::ReadAt;
+use crate::io::folder::Folder;
+use crate::io::output::{Policy, check_room};
+use crate::payload::{Options, Payload, Source};
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::executor::{into_value, lock};
+use fec_core::format::manifest::{MAX_MANIFEST, Manifest, ManifestTarget};
+use fec_core::format::meta::Meta;
+use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Payload bytes of a segment, unless another size is asked for.
+pub const SEGMENT: u64 = 1 << 30;
+/// Bytes of a pipe that are read at a time.
+const PIECE: usize = 1 << 20;
+/// Bytes for the buffers of sets at most: objects that go up at the same time need some too.
+const CODING_MEMORY: u64 = 64 << 20;
+
+/// How a payload is sent.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// How each segment is encoded.
+    pub encode: Options,
+    /// Payload bytes of each segment but the last.
+    pub segment_len: u64,
+    /// Where the shards of segments wait, two segments of them; `None`: where the system has temporary files.
+    pub spool: Option<PathBuf>,
+    /// Objects that go up at the same time.
+    pub uploads: usize,
+    /// A domain may hold more shards than may be lost.
+    pub crowded: bool,
+}
+
+/// What became of a payload that was sent.
+#[derive(Debug)]
+pub struct Sent {
+    /// The root of the manifest.
+    pub root: Digest,
+    /// What it says.
+    pub manifest: Manifest,
+    /// Objects that were made.
+    pub created: u64,
+    /// Objects that were there already, as they have to be.
+    pub kept: u64,
+    /// Bytes that went up.
+    pub sent_bytes: u64,
+    /// What did not arrive.
+    pub missing: Vec<Missing>,
+    /// The fewest shards of any segment that arrived.
+    pub weakest: u32,
+    /// What may fail without loss once nothing is missing.
+    pub survival: Survival,
+}
+
+/// An object that did not arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The segment it is of; `None`: it is the manifest.
+    pub shard: Option<(u32, u32)>,
+    /// The number of the place.
+    pub place: usize,
+    /// Why.
+    pub why: StoreError,
+}
+
+impl Sent {
+    /// What it means that something is missing; `None`: nothing is.
+    pub fn class(&self) -> Option<Class> {
+        (!self.missing.is_empty()).then_some(Class::Mendable)
+    }
+}
+
+/// So many shards have to arrive before a root is given out: half of what may be lost is there.
+pub fn needed(options: &Options) -> u32 {
+    (options.code.k() + options.code.m().div_ceil(2)) as u32
+}
+
+/// Encodes a payload into shards at `places`, which record `name`.
+///
+/// # Errors
+/// Those of the payload; [`StoresError::Crowded`], [`StoresError::FewLanded`], [`StoresError::NoManifestLanded`]. What did
+/// not arrive although enough did is in the result.
+pub fn send(
+    source: Source<'_>,
+    name: &[u8],
+    places: &Places,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Sent> {
+    let placement = check(places, options)?;
+    let meta = Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?;
+    let meter = context.meter("send", source.size());
+    let sending = Sending {
+        places,
+        placement: &placement,
+        options,
+        cancel: places.cancel.child(),
+        created: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
+        missing: Mutex::default(),
+        meter: meter.as_ref(),
+    };
+    let (coded, to_send) = sync_channel(0);
+    let (segments, weakest) = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| sending.segments(to_send));
+        let coding = code(source, name, options, &coded, context);
+        drop(coded);
+        let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // When sending failed, coding stopped because of it.
+        let sent = sent?;
+        coding.map(|()| sent)
+    })?;
+    let targets = places.iter().map(|place| {
+        let target = &place.target;
+        ManifestTarget { url: target.name(), domain: target.domain.clone() }
+    });
+    let manifest = Manifest {
+        hash: options.encode.hash,
+        code: options.encode.code,
+        segment_len: options.segment_len,
+        segments,
+        meta,
+        targets: targets.collect(),
+    };
+    let root = sending.manifest(&manifest)?;
+    meter.finish();
+    let mut missing = std::mem::take(&mut *lock(&sending.missing));
+    missing.sort_by_key(|missing| (missing.shard, missing.place));
+    Ok(Sent {
+        root,
+        manifest,
+        created: sending.created.into_inner(),
+        kept: sending.kept.into_inner(),
+        sent_bytes: places.moved(),
+        missing,
+        weakest,
+        survival: placement.survival(),
+    })
+}
+
+/// Refuses places that shards cannot go to, before any work.
+fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
+    let refused = |error: StoresError| Error::new("encode", error);
+    if places.is_empty() {
+        return Err(refused(StoresError::NoPlace));
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for place in places.iter() {
+        let cause = match () {
+            () if place.target.is_read_only() => StoresError::ReadOnly,
+            () if !names.insert(place.target.name()) => StoresError::Twice,
+            () => continue,
+        };
+        return Err(Error::at("encode to", &place.target, cause));
+    }
+    let targets: Vec<_> = places.iter().map(|place| place.target.clone()).collect();
+    let placement = Placement::new(&targets, options.encode.code);
+    if !options.crowded {
+        placement.check().map_err(|crowded| refused(StoresError::Crowded(crowded)))?;
+    }
+    Ok(placement)
+}
+
+/// A part of a payload.
+struct Segment<'a> {
+    payload: &'a dyn Payload,
+    start: u64,
+    len: u64,
+}
+
+impl Payload for Segment<'_> {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.payload.read_at(self.start + offset, out)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.payload.check_unchanged()
+    }
+
+    fn place(&self) -> Place {
+        self.payload.place()
+    }
+}
+
+/// A segment of a pipe, in a temporary file.
+struct Spooled {
+    file: File,
+    len: u64,
+    place: Place,
+}
+
+impl Payload for Spooled {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(offset, out).map_err(|e| Error::io("read", Place::Temporary, e))
+    }
+
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+}
+
+/// A segment that was coded.
+struct Coded {
+    number: u32,
+    encoding: Encoding,
+    /// The name that it records, after which its files are named.
+    name: Vec<u8>,
+    room: Room,
+}
+
+/// Codes segment after segment, until the source ends or nobody takes them any more.
+fn code(
+    mut source: Source<'_>,
+    name: &[u8],
+    options: &SendOptions,
+    coded: &SyncSender<Coded>,
+    context: &Context<'_>,
+) -> Result<()> {
+    let settings = crate::context::Settings {
+        max_memory: context.settings.max_memory.min(CODING_MEMORY),
+        // It is sent, and then removed.
+        sync: false,
+        ..context.settings
+    };
+    let context = Context { settings, ..context.silent() };
+    let mut pipe = Vec::new();
+    for number in 0.. {
+        let start = u64::from(number) * options.segment_len;
+        let room = Room::new(options.spool.as_deref())?;
+        let (segment, is_last) = match &mut source {
+            Source::Payload(payload) => {
+                let len = (payload.size() - start).min(options.segment_len);
+                let is_last = start + len == payload.size();
+                let segment = Segment { payload: *payload, start, len };
+                (code_segment(&segment, name, (number, is_last), room, options, &context)?, is_last)
+            }
+            Source::Pipe(..) => {
+                let place = source.place();
+                let path = room.file("payload");
+                let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
+                let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+                // Open is enough.
+                let _ = fs::remove_file(&path);
+                let segment = Spooled { file, len, place };
+                (code_segment(&segment, name, (number, is_last), room, options, &context)?, is_last)
+            }
+        };
+        // Whoever sends says why it does not go on.
+        if coded.send(segment).is_err() || is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a segment of a pipe to a file; tells how long it is, and whether the pipe has ended. `ahead` holds what was read
+/// behind the segment: whether it is the last one, the next byte tells.
+fn spool(
+    source: &mut Source<'_>,
+    start: u64,
+    ahead: &mut Vec<u8>,
+    path: &Path,
+    segment_len: u64,
+) -> Result<(u64, bool)> {
+    let fail = |e| Error::io("write", Place::Temporary, e);
+    let mut file = File::create_new(path).map_err(fail)?;
+    let mut piece = vec![0; PIECE];
+    file.write_all(ahead).map_err(fail)?;
+    let mut len = ahead.len() as u64;
+    ahead.clear();
+    while len < segment_len {
+        let most = (segment_len - len).min(PIECE as u64) as usize;
+        let read = source.read(start + len, &mut piece[..most])?;
+        file.write_all(&piece[..read]).map_err(fail)?;
+        len += read as u64;
+        if read < most {
+            return Ok((len, true));
+        }
+    }
+    let read = source.read(start + len, &mut piece[..1])?;
+    ahead.extend_from_slice(&piece[..read]);
+    Ok((len, read == 0))
+}
+
+/// The name that a segment records: by itself it is not the payload, unless it is the only one.
+fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
+    if number == 0 && is_last {
+        return name.to_vec();
+    }
+    let suffix = format!(".{number:05}.segment");
+    let most = fec_core::format::meta::MAX_NAME - suffix.len();
+    [&name[..name.len().min(most)], suffix.as_bytes()].concat()
+}
+
+fn code_segment(
+    segment: &dyn Payload,
+    name: &[u8],
+    (number, is_last): (u32, bool),
+    room: Room,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Coded> {
+    let code = options.encode.code;
+    let bytes = segment.size() / code.k() as u64 * code.n() as u64;
+    check_room(room.path(), bytes).map_err(Room::failure)?;
+    let store = Folder::new(room.shards(), Policy { force: false, sync: false });
+    let name = segment_name(name, number, is_last);
+    to_store(segment, &name, &store, &options.encode, context)?;
+    let mut header = [0; HEADER_LEN];
+    let fail = |e| Error::io("read", Place::Temporary, e);
+    File::open(room.shard(&name, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
+    let header = ShardHeader::parse(&header).map_err(|e| Error::new("encode", e))?;
+    Ok(Coded { number, encoding: header.encoding, name, room })
+}
+
+/// Sends what was coded.
+struct Sending<'a> {
+    places: &'a Places,
+    placement: &'a Placement,
+    options: &'a SendOptions,
+    cancel: Cancel,
+    created: AtomicU64,
+    kept: AtomicU64,
+    missing: Mutex<Vec<Missing>>,
+    meter: &'a dyn Meter,
+}
+
+impl Sending<'_> {
+    /// Sends segments as they come; returns them, and the fewest shards of any that arrived.
+    fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, u32)> {
+        let (mut segments, mut weakest) = (Vec::new(), u32::MAX);
+        for segment in coded {
+            let landed = self.segment(&segment)?;
+            let needed = needed(&self.options.encode);
+            if landed < needed {
+                let causes = self.causes(|missing| missing.shard.is_some_and(|(of, _)| of == segment.number));
+                let n = self.options.encode.code.n() as u32;
+                let few = StoresError::FewLanded { segment: segment.number, landed, n, needed, causes };
+                return Err(Error::new("encode", few));
+            }
+            weakest = weakest.min(landed);
+            self.meter.add(segment.encoding.geometry.payload_len());
+            segments.push(segment.encoding);
+        }
+        Ok((segments, weakest))
+    }
+
+    /// Sends the shards of a segment; tells how many arrived.
+    fn segment(&self, segment: &Coded) -> Result<u32> {
+        let n = self.options.encode.code.n();
+        let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
+        let there = self.there(&used, &segment.encoding.root);
+        let (next, landed) = (AtomicUsize::new(0), AtomicU32::new(0));
+        let stopped: Mutex<Option<Error>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.uploads.clamp(1, n) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= n || self.cancel.is_cancelled() {
+                            break;
+                        }
+                        match self.shard(segment, index as u32, &there) {
+                            Ok(true) => drop(landed.fetch_add(1, Ordering::Relaxed)),
+                            Ok(false) => {}
+                            Err(error) => {
+                                lock(&stopped).get_or_insert(error);
+                                self.cancel.cancel();
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        match into_value(stopped) {
+            Some(error) => Err(error),
+            None if self.cancel.is_cancelled() => Err(Error::new("encode", StoresError::Stopped)),
+            None => Ok(landed.into_inner()),
+        }
+    }
+
+    /// What is under a root already, by place and shard; where a place does not say, putting tells.
+    fn there(&self, places: &BTreeSet<usize>, root: &Digest) -> BTreeMap<(usize, u32), u64> {
+        let found = Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            for place in places {
+                let found = &found;
+                scope.spawn(move || {
+                    let list = self
+                        .places
+                        .retry(*place, &self.cancel, |store, call| store.list(&keys::prefix(root), call));
+                    for object in list.unwrap_or_default() {
+                        if let Some(index) = keys::shard_index(root, &object.key) {
+                            lock(found).insert((*place, index), object.size);
+                        }
+                    }
+                });
+            }
+        });
+        into_value(found)
+    }
+
+    /// Sends a shard file, unless it is there; tells whether it is there now. Fails only if what was coded cannot be read.
+    fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
+        let place = self.placement.target(segment.number.into(), index as usize);
+        let path = segment.room.shard(&segment.name, index as usize);
+        let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+        let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
+        let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
+        let put = || -> std::result::Result<Put, StoreError> {
+            if there.contains_key(&(place, index)) && self.is_ours(place, &key, len, &header)? {
+                return Ok(Put::Existed);
+            }
+            self.put(place, &key, &file, len, &header)
+        };
+        let put = put();
+        // The room is for the next ones.
+        let _ = fs::remove_file(&path);
+        match put {
+            Ok(Put::Created) => drop(self.created.fetch_add(1, Ordering::Relaxed)),
+            Ok(Put::Existed) => drop(self.kept.fetch_add(1, Ordering::Relaxed)),
+            Err(StoreError::Sink(cause)) => {
+                return Err(Error::io("read", Place::Temporary, std::io::Error::other(cause)));
+            }
+            Err(why) => {
+                lock(&self.missing).push(Missing { shard: Some((segment.number, index)), place, why });
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts an object. One that stands there and is another does not belong under its key, which says what belongs there: it
+    /// is replaced.
+    fn put(
+        &self,
+        place: usize,
+        key: &str,
+        body: &dyn ReadAt,
+        len: u64,
+        header: &[u8],
+    ) -> std::result::Result<Put, StoreError> {
+        for _ in 0..2 {
+            let put =
+                self.places.retry(place, &self.cancel, |store, call| store.put(key, body, len, call))?;
+            if put == Put::Created || self.is_ours(place, key, len, header)? {
+                return Ok(put);
+            }
+            self.places.retry(place, &self.cancel, |store, call| store.delete(key, call))?;
+        }
+        Err(StoreError::Failed("another object stands there, and comes back when it is removed".into()))
+    }
+
+    /// Whether an object has the size and the first bytes that it has to have. What is behind them is not read: `verify` is
+    /// there for that.
+    fn is_ours(
+        &self,
+        place: usize,
+        key: &str,
+        len: u64,
+        first: &[u8],
+    ) -> std::result::Result<bool, StoreError> {
+        self.places.retry(place, &self.cancel, |store, call| {
+            let mut read = Vec::with_capacity(first.len());
+            let size = match store.head(key, call) {
+                Err(StoreError::NotFound) => return Ok(false),
+                info => info?.size,
+            };
+            if size != len {
+                return Ok(false);
+            }
+            store.get(
+                key,
+                0..first.len() as u64,
+                &mut |bytes| {
+                    read.extend_from_slice(bytes);
+                    Ok(())
+                },
+                call,
+            )?;
+            Ok(read == first)
+        })
+    }
+
+    /// Sends the manifest to every place; returns its root.
+    fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
+        let (bytes, root) = (manifest.to_bytes(), manifest.root());
+        if bytes.len() > MAX_MANIFEST {
+            let limit = FormatError::Limit {
+                what: "the length of the manifest",
+                value: bytes.len() as u128,
+                limit: MAX_MANIFEST as u128,
+            };
+            return Err(Error::new("encode", limit));
+        }
+        let key = keys::manifest(&root);
+        let landed = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for place in 0..self.places.len() {
+                let (bytes, key, landed) = (&bytes[..], key.as_str(), &landed);
+                scope.spawn(move || match self.put(place, key, &bytes, bytes.len() as u64, bytes) {
+                    Ok(put) => {
+                        let counter = if put == Put::Created { &self.created } else { &self.kept };
+                        counter.fetch_add(1, Ordering::Relaxed);
+                        landed.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
+                });
+            }
+        });
+        if landed.into_inner() == 0 {
+            let causes = self.causes(|missing| missing.shard.is_none());
+            return Err(Error::new("encode", StoresError::NoManifestLanded(causes)));
+        }
+        Ok(root)
+    }
+
+    /// What went wrong, once for each place.
+    fn causes(&self, of: impl Fn(&Missing) -> bool) -> Vec<String> {
+        let missing = lock(&self.missing);
+        let mut causes: BTreeMap<usize, (usize, &StoreError)> = BTreeMap::new();
+        for missing in missing.iter().filter(|missing| of(missing)) {
+            let (count, why) = causes.entry(missing.place).or_insert((0, &missing.why));
+            *count += 1;
+            if **why == StoreError::GivenUp {
+                *why = &missing.why;
+            }
+        }
+        let name = |place: usize| self.places.get(place).target.name();
+        causes
+            .iter()
+            .map(|(place, (count, why))| format!("{}: {why} ({count} objects)", name(*place)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_have_names_of_their_own() {
+        assert_eq!(segment_name(b"a.tar", 0, true), b"a.tar");
+        assert_eq!(segment_name(b"a.tar", 0, false), b"a.tar.00000.segment");
+        assert_eq!(segment_name(b"a.tar", 7, true), b"a.tar.00007.segment");
+        assert_eq!(segment_name(&[b'x'; 255], 3, true).len(), 255);
+    }
+}
