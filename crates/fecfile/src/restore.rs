@@ -115,6 +115,19 @@ impl Archive {
         })
     }
 
+    /// Restores the payload by `put`, which gets all of it, or of what cannot be restored whole some.
+    ///
+    /// # Errors
+    /// As [`restore_to_file`](Archive::restore_to_file).
+    pub(crate) fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
+        self.restore(Wish::default(), context, |encoded, walk| {
+            let visitor = PayloadOut { put, partial: false };
+            let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
+            let is_whole = outcome.untrue.is_none() && outcome.is_whole();
+            Ok((outcome, is_whole))
+        })
+    }
+
     /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
     fn restore(
         &self,

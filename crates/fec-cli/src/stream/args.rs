@@ -97,7 +97,7 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
     pub(crate) max_age: Option<MaxAge>,
     /// Wait no longer for a lost packet, from when a later one came; none waits as long as repair packets may mend it
-    /// [default: 1000, and for 60 later packets, from a network to a pipe; otherwise none]
+    /// [default: 900, and for 60 later packets, from a network to a pipe; otherwise none]
     #[arg(long, alias = "deadline-ms", value_name = "MS|none", value_parser = latency)]
     pub(crate) latency: Option<Latency>,
     /// Give a lost packet up when so many later ones were sent

@@ -243,9 +243,9 @@ fn two_ways_are_one_stream() {
     }
 }
 
-/// Whoever watches waits for a second, whoever keeps a file waits for what may still mend it.
+/// Whoever watches waits for not quite a second, whoever keeps a file waits for what may still mend it.
 #[test]
-fn a_pipe_waits_for_a_second_and_a_file_for_repair_packets() {
+fn a_pipe_waits_for_not_quite_a_second_and_a_file_for_repair_packets() {
     let arena = Arena::new();
     let bytes = payload(7, 200 * 100);
     let stream = send(&arena, &["--packet", "100", "--rate", "1/150"], &bytes);
@@ -285,5 +285,5 @@ fn a_pipe_waits_for_a_second_and_a_file_for_repair_packets() {
         elapsed.as_secs_f64()
     };
     let times = [waits(&[], false), waits(&["--latency", "none"], false), waits(&[], true)];
-    assert!((1.0..2.5).contains(&times[0]) && times[1] >= 2.9 && times[2] >= 2.9, "{times:?}");
+    assert!((0.9..2.5).contains(&times[0]) && times[1] >= 2.9 && times[2] >= 2.9, "{times:?}");
 }

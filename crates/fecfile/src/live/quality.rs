@@ -274,7 +274,7 @@ mod tests {
         for second in 0..3 {
             quality.hear(1200 * second, start + Duration::from_secs(second));
         }
-        assert_eq!(quality.margin(), Some(200), "a second later there are 200");
+        assert_eq!(quality.margin(), Some(180), "0.9 s later there are 180");
     }
 
     const PROSPECT: Prospect = Prospect { window: 6000, rows_per_packet: 1.0 / 6.0, lacking: 0 };

@@ -20,9 +20,9 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// For whoever watches or listens: a silence is not much longer than the outage that made it, and streams of few packets
-    /// are mended all the same.
-    pub const LIVE: Deadline = Deadline { after: Duration::from_secs(1), packets: 60 };
+    /// For whoever watches or listens: a silence is at most a second longer than the outage that made it, with time to spare, and
+    /// streams of few packets are mended all the same.
+    pub const LIVE: Deadline = Deadline { after: Duration::from_millis(900), packets: 60 };
 }
 
 /// When lost packets are given up.

@@ -11,6 +11,8 @@ pub mod call;
 #[cfg(feature = "stores")]
 mod cloud;
 pub mod error;
+mod fetch;
+mod find;
 pub mod folder;
 mod keys;
 pub mod object;
@@ -18,6 +20,7 @@ pub mod placement;
 pub mod places;
 mod room;
 pub mod send;
+pub mod stored;
 pub mod target;
 
 pub use error::StoreError;

@@ -1,0 +1,265 @@
+//! What stands where: the manifest of a root, and the shards of a segment.
+
+use super::call::Cancel;
+use super::error::{StoreError, StoresError};
+use super::keys;
+use super::places::Places;
+use crate::error::{Error, Result};
+use fec_core::digest::Digest;
+use fec_core::executor::{into_value, lock};
+use fec_core::format::manifest::{MAX_MANIFEST, Manifest};
+use fec_core::format::meta::Meta;
+use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long other places are waited for, compared with the one that answered first, when what came does not suffice.
+const PATIENCE: u32 = 10;
+/// That is at least so long.
+const LEAST_PATIENCE: Duration = Duration::from_millis(300);
+/// Heads that are asked for at the same time, at a place that does not list.
+const HEADS: usize = 16;
+
+/// A manifest that was found.
+#[derive(Debug)]
+pub(super) struct FoundManifest {
+    pub(super) manifest: Manifest,
+    /// Its root is that of a segment, and no manifest is there.
+    pub(super) is_bare: bool,
+    /// The places that have it.
+    pub(super) places: Vec<usize>,
+    /// How long the first place took to give it.
+    pub(super) time: Duration,
+}
+
+/// An object that may be a shard file of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate {
+    pub(super) index: u32,
+    pub(super) place: usize,
+    pub(super) size: u64,
+}
+
+/// Looks for the manifest with this root at all places at once, and takes the first one that is right. With `all` it waits for
+/// the others, to know who has it.
+pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<FoundManifest> {
+    let start = Instant::now();
+    let cancel = places.cancel.child();
+    let found: Mutex<Option<FoundManifest>> = Mutex::default();
+    let causes: Mutex<Vec<(usize, StoreError)>> = Mutex::default();
+    let untrue: Mutex<Option<StoresError>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for place in 0..places.len() {
+            let (found, causes, untrue, cancel) = (&found, &causes, &untrue, &cancel);
+            scope.spawn(move || match manifest_at(places, place, root, cancel) {
+                Ok(Some(Ok(manifest))) => {
+                    let mut found = lock(found);
+                    let time = start.elapsed();
+                    let new = || FoundManifest { manifest, is_bare: false, places: Vec::new(), time };
+                    found.get_or_insert_with(new).places.push(place);
+                    if !all {
+                        cancel.cancel();
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    // Whoever made the root made this.
+                    lock(untrue).get_or_insert(error);
+                    cancel.cancel();
+                }
+                Ok(None) | Err(StoreError::NotFound) => {}
+                Err(error) => lock(causes).push((place, error)),
+            });
+        }
+    });
+    if places.cancel.is_cancelled() {
+        return Err(Error::new("read", StoresError::Stopped));
+    }
+    if let Some(mut found) = into_value(found) {
+        found.places.sort_unstable();
+        return Ok(found);
+    }
+    if let Some(error) = into_value(untrue) {
+        return Err(Error::new("read the manifest", error));
+    }
+    if let Some(found) = bare(places, root, start)? {
+        return Ok(found);
+    }
+    let causes = into_value(causes);
+    let causes = causes.iter().map(|(place, why)| format!("{}: {why}", places.get(*place).target.name()));
+    let not_found = StoresError::NotFound { places: places.len(), causes: causes.collect() };
+    Err(Error::new("read", not_found))
+}
+
+/// The manifest as a place has it; one with this root that breaks a rule is an error of whoever made it. What has another root
+/// is as good as nothing.
+#[allow(clippy::type_complexity, reason = "three outcomes: nothing, a manifest, one that breaks a rule")]
+fn manifest_at(
+    places: &Places,
+    place: usize,
+    root: &Digest,
+    cancel: &Cancel,
+) -> std::result::Result<Option<std::result::Result<Manifest, StoresError>>, StoreError> {
+    let key = keys::manifest(root);
+    places.retry(place, cancel, |store, call| {
+        let size = store.head(&key, call)?.size;
+        if size > MAX_MANIFEST as u64 {
+            return Ok(None);
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        store.get(
+            &key,
+            0..size,
+            &mut |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            },
+            call,
+        )?;
+        match Manifest::open(root, &bytes) {
+            Ok(manifest) => Ok(Some(Ok(manifest))),
+            Err(error) if error.class() == fec_core::error::Class::Damaged => {
+                Err(StoreError::Unavailable("the manifest that it gives is another, or damaged".into()))
+            }
+            Err(error) => Ok(Some(Err(StoresError::Manifest(error)))),
+        }
+    })
+}
+
+/// The root of a segment itself: its shards are there, and nothing else is needed.
+fn bare(places: &Places, root: &Digest, start: Instant) -> Result<Option<FoundManifest>> {
+    let mut located = Vec::new();
+    locate_all(places, root, 256, |candidate| located.push(candidate));
+    for candidate in located {
+        let key = keys::shard(root, candidate.index);
+        let mut bytes = Vec::with_capacity(HEADER_LEN);
+        let read = places.retry(candidate.place, &places.cancel, |store, call| {
+            bytes.clear();
+            store.get(
+                &key,
+                0..HEADER_LEN as u64,
+                &mut |part| {
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                },
+                call,
+            )
+        });
+        let header: Option<[u8; HEADER_LEN]> = bytes.try_into().ok();
+        let header = header.filter(|_| read.is_ok()).and_then(|bytes| ShardHeader::parse(&bytes).ok());
+        let Some(encoding) = header.map(|header| header.encoding).filter(|encoding| encoding.root == *root)
+        else {
+            continue;
+        };
+        let shape = encoding.geometry.shape();
+        let manifest = Manifest {
+            hash: shape.hash,
+            code: shape.code,
+            segment_len: encoding.geometry.payload_len().max(1),
+            segments: vec![encoding],
+            meta: Meta::default(),
+            targets: Vec::new(),
+        };
+        return Ok(Some(FoundManifest {
+            manifest,
+            is_bare: true,
+            places: Vec::new(),
+            time: start.elapsed(),
+        }));
+    }
+    Ok(None)
+}
+
+/// What a place has of a segment, or why that is not known.
+pub(super) type Located = (usize, std::result::Result<Vec<Candidate>, StoreError>);
+
+/// Asks a place which shard files of a segment it has; where it cannot list, one by one, for shards below `n`.
+pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
+    let listed = places.retry(place, cancel, |store, call| store.list(&keys::prefix(root), call));
+    let candidates = match listed {
+        Ok(objects) => {
+            let mut sizes = BTreeMap::new();
+            for object in objects {
+                if let Some(index) = keys::shard_index(root, &object.key).filter(|index| *index < n) {
+                    sizes.insert(index, object.size);
+                }
+            }
+            Ok(sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect())
+        }
+        Err(StoreError::Unsupported(_)) => heads(places, place, root, n, cancel),
+        Err(StoreError::NotFound) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    (place, candidates)
+}
+
+/// Asks for one object after the other, some at a time.
+fn heads(
+    places: &Places,
+    place: usize,
+    root: &Digest,
+    n: u32,
+    cancel: &Cancel,
+) -> std::result::Result<Vec<Candidate>, StoreError> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let failed: Mutex<Option<StoreError>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..HEADS {
+            scope.spawn(|| {
+                while let index @ 0.. = next.fetch_add(1, Ordering::Relaxed)
+                    && index < n as usize
+                {
+                    let index = index as u32;
+                    let key = keys::shard(root, index);
+                    match places.retry(place, cancel, |store, call| store.head(&key, call)) {
+                        Ok(info) => lock(&found).push(Candidate { index, place, size: info.size }),
+                        Err(StoreError::NotFound) => {}
+                        Err(error) => drop(lock(&failed).get_or_insert(error)),
+                    }
+                }
+            });
+        }
+    });
+    let mut found = into_value(found);
+    found.sort_unstable();
+    match into_value(failed) {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// Asks all places, and hands on what they have as they tell it; returns why some did not.
+pub(super) fn locate_all(
+    places: &Places,
+    root: &Digest,
+    n: u32,
+    mut on: impl FnMut(Candidate),
+) -> Vec<(usize, StoreError)> {
+    let cancel = places.cancel.child();
+    let mut failed = Vec::new();
+    std::thread::scope(|scope| {
+        let (told, telling): (Sender<Located>, Receiver<Located>) = channel();
+        for place in 0..places.len() {
+            let (told, cancel) = (told.clone(), &cancel);
+            scope.spawn(move || {
+                // Nobody waits for it any more if it cannot be told.
+                let _ = told.send(locate(places, place, root, n, cancel));
+            });
+        }
+        drop(told);
+        for (place, located) in telling {
+            match located {
+                Ok(candidates) => candidates.into_iter().for_each(&mut on),
+                Err(error) => failed.push((place, error)),
+            }
+        }
+    });
+    failed
+}
+
+/// How long to wait for places that have not told what they have, when the first one took `first`.
+pub(super) fn patience(first: Duration) -> Duration {
+    (first * PATIENCE).max(LEAST_PATIENCE)
+}

@@ -1,0 +1,247 @@
+//! A payload that stands in stores, found by its root; and how it is restored.
+
+use super::error::StoresError;
+use super::fetch::Fetch;
+use super::find;
+use super::places::Places;
+use crate::archive::Archive;
+use crate::context::{Context, Meter};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::input::Input;
+use crate::io::output::{FileOut, Policy, check_room};
+use crate::report::{Restored, ShardState};
+use crate::restore::Wish;
+use fec_core::digest::Digest;
+use fec_core::format::manifest::Manifest;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+/// A payload whose shards stand in stores.
+pub struct Stored<'a> {
+    pub(super) places: &'a Places,
+    pub(super) root: Digest,
+    pub(super) manifest: Manifest,
+    /// There is no manifest: the root is that of the only segment.
+    pub(super) is_bare: bool,
+    /// The places that have the manifest, if that was asked.
+    pub(super) has_manifest: Vec<usize>,
+    /// How long it took to have the manifest: what is usual here.
+    pub(super) usual: Duration,
+    /// Where shards wait: one segment of them and the next one.
+    pub(super) spool: Option<PathBuf>,
+}
+
+/// What was restored.
+#[derive(Debug)]
+pub struct StoredRestored {
+    /// Bytes of payload that were written.
+    pub payload_bytes: u64,
+    /// Segments that they are of.
+    pub segments: u64,
+    /// Bytes of objects that were fetched.
+    pub fetched_bytes: u64,
+    /// Shards that came, by place; or records of them, for a part of the payload.
+    pub came: BTreeMap<usize, u64>,
+    /// What went wrong, and did no harm.
+    pub trouble: Vec<String>,
+}
+
+impl<'a> Stored<'a> {
+    /// Finds the payload with this root: its manifest, or the shards of a segment that has this root.
+    ///
+    /// # Errors
+    /// [`StoresError::NotFound`], and [`StoresError::Manifest`] for one that its maker made wrong.
+    pub fn find(places: &'a Places, root: Digest, spool: Option<PathBuf>) -> Result<Stored<'a>> {
+        Stored::found(places, root, spool, false)
+    }
+
+    pub(super) fn found(
+        places: &'a Places,
+        root: Digest,
+        spool: Option<PathBuf>,
+        all: bool,
+    ) -> Result<Stored<'a>> {
+        if places.is_empty() {
+            return Err(Error::new("read", StoresError::NoPlace));
+        }
+        let found = find::manifest(places, &root, all)?;
+        Ok(Stored {
+            places,
+            root,
+            manifest: found.manifest,
+            is_bare: found.is_bare,
+            has_manifest: found.places,
+            usual: found.time,
+            spool,
+        })
+    }
+
+    /// What its manifest says.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its root.
+    pub fn root(&self) -> Digest {
+        self.root
+    }
+
+    /// The recorded name.
+    pub fn name(&self) -> Option<&[u8]> {
+        self.manifest.meta.name.as_deref()
+    }
+
+    /// Restores the payload to a file, which appears when it is whole.
+    ///
+    /// # Errors
+    /// [`StoresError::FewLeft`], and those of the file.
+    pub fn restore_to_file(
+        &self,
+        path: &Path,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<StoredRestored> {
+        let len = self.manifest.payload_len();
+        check_room(path, len)?;
+        let out = FileOut::create(path, policy)?;
+        let restored = self.segments(context, |archive, start, context| {
+            let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
+            archive.restore_by(&put, context)
+        })?;
+        out.commit(len)?;
+        Ok(restored)
+    }
+
+    /// Restores the payload to a writer, segment after segment, each when all of it is proved.
+    ///
+    /// # Errors
+    /// As [`restore_to_file`](Stored::restore_to_file), and those of the writer, named `place`.
+    pub fn restore_to_writer(
+        &self,
+        out: &mut dyn Write,
+        place: &Place,
+        context: &Context<'_>,
+    ) -> Result<StoredRestored> {
+        let restored = self.segments(context, |archive, _, context| {
+            archive.restore_to_writer(out, place, Wish::default(), context)
+        })?;
+        out.flush().map_err(|e| Error::io("write", place.clone(), e))?;
+        Ok(restored)
+    }
+
+    /// Restores one segment after the other by `restore`, which is told where each begins, and fetches the next one meanwhile.
+    fn segments(
+        &self,
+        context: &Context<'_>,
+        mut restore: impl FnMut(&Archive, u64, &Context<'_>) -> Result<Restored>,
+    ) -> Result<StoredRestored> {
+        let k = self.manifest.code.k();
+        let meter = context.meter("fetch", None);
+        let mut came: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut trouble = Vec::new();
+        std::thread::scope(|scope| {
+            let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
+            let meter: &dyn Meter = meter.as_ref();
+            scope.spawn(move || {
+                for encoding in &self.manifest.segments {
+                    let fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter);
+                    let fetch = fetch.and_then(|mut fetch| {
+                        fetch.until(k).map_err(|error| failure(&error))?;
+                        Ok(fetch)
+                    });
+                    // Whoever restores has stopped, or will now.
+                    let is_last = fetch.is_err();
+                    if fetched.send(fetch).is_err() || is_last {
+                        break;
+                    }
+                }
+            });
+            let restored = (0..).zip(to_restore).try_for_each(|(segment, fetch)| {
+                let mut fetch = fetch?;
+                let start = self.manifest.segment_start(segment);
+                self.segment(segment, &mut fetch, &mut |archive| restore(archive, start, &context.silent()))?;
+                fetch.sources().for_each(|place| *came.entry(place).or_default() += 1);
+                trouble.extend(fetch.causes());
+                Ok(())
+            });
+            if restored.is_err() {
+                // It may be waiting for bytes that nobody needs any more.
+                self.places.cancel.cancel();
+            }
+            restored
+        })?;
+        meter.finish();
+        trouble.sort();
+        trouble.dedup();
+        Ok(StoredRestored {
+            payload_bytes: self.manifest.payload_len(),
+            segments: self.manifest.segments.len() as u64,
+            fetched_bytes: self.places.moved(),
+            came,
+            trouble,
+        })
+    }
+
+    /// Works on the shards of a segment that have come, and fetches others for those that are damaged, until `work` has done with
+    /// them what it wanted, all of it.
+    pub(super) fn segment(
+        &self,
+        segment: usize,
+        fetch: &mut Fetch<'_>,
+        work: &mut dyn FnMut(&Archive) -> Result<Restored>,
+    ) -> Result<()> {
+        let context = Context::default().silent();
+        let encoding = &self.manifest.segments[segment];
+        let k = self.manifest.code.k();
+        loop {
+            let there = fetch.count();
+            let mut is_damaged = true;
+            if there > 0 || fetch.has_damaged() {
+                let input = Input::of_paths(&[fetch.folder().to_path_buf()])?;
+                match Archive::open(&input, Some(encoding.root), &context) {
+                    Ok(archive) => {
+                        let restored = work(&archive)?;
+                        if restored.is_whole() && restored.written {
+                            return Ok(());
+                        }
+                        let damaged = archive.examine(&context).shards;
+                        is_damaged = damaged.iter().any(|shard| shard.state == ShardState::Damaged);
+                        for shard in damaged.iter().filter(|shard| shard.state != ShardState::Intact) {
+                            fetch.is_damaged(shard.index);
+                        }
+                    }
+                    // None of them is what it has to be.
+                    Err(Error { kind: ErrorKind::NothingFound(_), .. }) => fetch.are_damaged(),
+                    Err(error) => return Err(error),
+                }
+            }
+            // With k intact ones it would have been whole: what is on the disk is not what came.
+            let is_stuck = !is_damaged && fetch.count() >= k;
+            if is_stuck || !fetch.until(k).map_err(|error| failure(&error))? {
+                return Err(self.few_left(segment, fetch));
+            }
+        }
+    }
+
+    /// Too few shards of a segment can be had.
+    pub(super) fn few_left(&self, segment: usize, fetch: &Fetch<'_>) -> Error {
+        let few = StoresError::FewLeft {
+            segment: segment as u32,
+            there: fetch.count() as u32,
+            k: self.manifest.code.k() as u32,
+            causes: if fetch.is_cut_off() { fetch.causes() } else { Vec::new() },
+        };
+        Error::new("decode", few)
+    }
+}
+
+/// The error of an operation that a store's error ends.
+pub(super) fn failure(error: &super::error::StoreError) -> Error {
+    match error {
+        super::error::StoreError::Cancelled => Error::new("decode", StoresError::Stopped),
+        error => Error::new("read", StoresError::Store(error.clone())),
+    }
+}
