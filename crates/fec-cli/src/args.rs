@@ -2,8 +2,10 @@
 
 use crate::link::args::Link;
 use crate::progress::Mode;
+use crate::stores;
 use crate::stream;
 use crate::stream::args::Kind;
+use crate::units::{duration, size};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
@@ -117,6 +119,10 @@ impl Command {
     pub(crate) fn stdout_is_data(&self) -> bool {
         let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
         match self {
+            Command::Encode(args) if !args.stores.to.is_empty() => false,
+            Command::Decode(args) if !args.stores.from.is_empty() => {
+                args.output.as_ref().is_some_and(is_stdout)
+            }
             Command::Encode(args) => {
                 let is_pipe = || args.live.stream || is_stdout(&args.input) || !args.input.is_file();
                 args.outputs.first().map_or_else(is_pipe, is_stdout)
@@ -173,13 +179,17 @@ pub(crate) struct Encode {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) live: stream::args::Send,
+    #[command(flatten)]
+    pub(crate) stores: stores::args::Send,
+    #[command(flatten)]
+    pub(crate) network: stores::args::Network,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
     /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
     /// `-` is standard input [default with --stream: standard input]
-    #[arg(required_unless_present = "stream", value_name = "PATH")]
+    #[arg(required_unless_present_any = ["stream", "from"], value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
     /// in the current folder; for X.fec X; for standard input standard output]
@@ -205,12 +215,16 @@ pub(crate) struct Decode {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) live: stream::args::Receive,
+    #[command(flatten)]
+    pub(crate) stores: stores::args::From,
+    #[command(flatten)]
+    pub(crate) network: stores::args::Network,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "from", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
@@ -240,6 +254,10 @@ pub(crate) struct Verify {
     /// With a sidecar: check so much of all bytes, chosen at random
     #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"])]
     pub(crate) sample: Option<u32>,
+    #[command(flatten)]
+    pub(crate) stores: stores::args::From,
+    #[command(flatten)]
+    pub(crate) network: stores::args::Network,
 }
 
 #[derive(Debug, Args)]
@@ -310,7 +328,7 @@ pub(crate) struct Manifest {
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
     /// Shard files, folders of shard files, one container, or one sidecar
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "from", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Write what is made anew here, and change nothing that is there: a folder for shard files
     /// and for all files that a sidecar protects, a file for a container [default: what is damaged is mended where it is]
@@ -338,6 +356,20 @@ pub(crate) struct Repair {
     /// With shard files: replace other files that have the names of missing ones
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places count as
+    /// lost [default: those of --from that can be written to]
+    #[arg(long, value_name = "URL[,domain=D]", requires = "from")]
+    pub(crate) to: Vec<String>,
+    /// With --from: make all anew that is lost, not only where more than half of what may be lost is
+    #[arg(long, requires = "from")]
+    pub(crate) now: bool,
+    /// With --from: look at every byte, not only at sizes and first bytes
+    #[arg(long, requires = "from")]
+    pub(crate) deep: bool,
+    #[command(flatten)]
+    pub(crate) stores: stores::args::From,
+    #[command(flatten)]
+    pub(crate) network: stores::args::Network,
 }
 
 /// What `fec bench` measures.
@@ -474,22 +506,6 @@ fn per_cent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `4M`, `4MiB`, `64K`, `1G` or a number of bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err("a size is a number of bytes, or has a unit: 64K, 4MiB, 1G".into()),
-    };
-    let number: u64 = number.parse().map_err(|_| "a size starts with a whole number".to_owned())?;
-    let bytes = number.checked_mul(1 << shift).filter(|b| *b > 0);
-    bytes.ok_or_else(|| "a size is at least 1 and below 2^64".into())
-}
-
 /// n = 100 and k = floor(100 / (1 + P)): at least P, in exact arithmetic.
 fn redundancy(text: &str) -> Result<(u16, u16), String> {
     let number = text.strip_suffix('%').ok_or("write per cent, as in 17%")?;
@@ -519,14 +535,6 @@ fn sample(text: &str) -> Result<u32, String> {
     let wrong = "write per cent between 0.01% and 100%, as in 5%";
     let parts = hundredths(text, wrong)?;
     if (1..=10_000).contains(&parts) { Ok(parts) } else { Err(wrong.to_owned()) }
-}
-
-/// A time, as in `30d` or `1h 30min`.
-fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(_) => Err(format!("write it with a unit, as in {text}d, {text}h or {text}min")),
-        Err(_) => humantime::parse_duration(text).map_err(|e| e.to_string()),
-    }
 }
 
 /// Hundredths of a per cent.

@@ -89,7 +89,7 @@ fn caches(text: &str) -> Result<CacheHierarchy> {
     }
     let parts: Vec<&str> = text.split(',').collect();
     let cache = |bytes: &str, ways: &str| {
-        Some((args::size(bytes).ok()?, ways.parse().ok().filter(|ways| *ways <= 1024)?))
+        Some((crate::units::size(bytes).ok()?, ways.parse().ok().filter(|ways| *ways <= 1024)?))
     };
     let sizes = match parts[..] {
         [l1, ways1, l2, ways2] => cache(l1, ways1).zip(cache(l2, ways2)),

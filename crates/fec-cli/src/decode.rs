@@ -6,6 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
+use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::params::Form;
@@ -28,6 +29,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
+    if !args.stores.from.is_empty() {
+        return stores::decode(args, settings);
+    }
     let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();

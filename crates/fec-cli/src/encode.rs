@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::block::Code;
@@ -64,6 +65,9 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let options = options(args)?;
     let input = open(&args.input, settings)?;
+    if !args.stores.to.is_empty() {
+        return to_stores(args, input, &options, settings, started);
+    }
     let target = target(args, &input);
     check_outputs(args, &input, &target, settings)?;
     let written = write(args, input, &target, &options, settings)?;
@@ -185,6 +189,28 @@ fn write(
         }
     };
     container(source, target, policy, options, &context)
+}
+
+/// Sends the shards to stores.
+fn to_stores(
+    args: &args::Encode,
+    input: Input,
+    options: &Options,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    check_outputs(args, &input, &Target::Stdout, settings)?;
+    match input {
+        Input::Regular(source) => {
+            let name = args.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+            stores::send(Source::Payload(&source), name, options, args, settings, started)
+        }
+        Input::Pipe(mut pipe) => {
+            let name = args.input.file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(&args.input));
+            let source = Source::Pipe(&mut pipe, Place::Path(args.input.clone()));
+            stores::send(source, name.unwrap_or(b"payload"), options, args, settings, started)
+        }
+    }
 }
 
 fn container(

@@ -21,8 +21,10 @@ mod report;
 mod settings;
 mod sidecar;
 mod signals;
+mod stores;
 mod stream;
 mod target;
+mod units;
 mod verify;
 
 use args::{Cli, Command};

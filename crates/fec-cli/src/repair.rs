@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
+use crate::stores;
 use crate::target::is_dash;
 use fecfile::Context;
 use fecfile::archive::Archive;
@@ -14,6 +15,9 @@ use serde::Serialize;
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
+    if !args.stores.from.is_empty() {
+        return stores::repair(args, settings);
+    }
     if let Some(path) = sidecar::named(&args.inputs)? {
         return sidecar::repair::run(path, args, settings);
     }

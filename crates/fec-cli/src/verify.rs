@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
 use crate::sidecar;
+use crate::stores;
 use fecfile::archive::{Archive, starts_like_stream};
 use fecfile::error::Class;
 use fecfile::live::detect;
@@ -18,6 +19,9 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    if !args.stores.from.is_empty() {
+        return stores::verify(args, settings);
+    }
     if let Some(path) = sidecar::named(&args.inputs)? {
         return sidecar::verify::run(path, args, settings);
     }

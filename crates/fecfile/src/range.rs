@@ -17,7 +17,7 @@ use crate::sets::{SetEntry, untrue};
 use crate::stages::{self, Observed, Stage};
 use crate::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::set::{Reading, Run, SetDecoder, SetError};
+use fec_core::set::{PlanCache, Reading, Run, SetDecoder, SetError};
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct PayloadRange {
 
 impl PayloadRange {
     /// The bytes of a payload of this length.
-    fn of(self, len: u64) -> Result<Range<u64>> {
+    pub(crate) fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
         if self.start > end || end > len {
             return Err(Error::new("decode", ErrorKind::OutOfPayload(len)));
@@ -59,7 +59,7 @@ impl Archive {
         let bytes = range.of(encoded.known_len())?;
         let out = FileOut::create(path, policy)?;
         let put = |offset: u64, part: &[u8]| out.put(offset, part);
-        let outcome = self.part(&encoded, &bytes, &put, context)?;
+        let outcome = part(&encoded, self.plans(), &bytes, &put, context)?;
         let written = outcome.is_whole();
         if written {
             let _stage = stages::enter(Stage::Sync, 0);
@@ -86,7 +86,7 @@ impl Archive {
         let fail: &WriteFailure<'_> = &fail;
         let spool = Spool::new()?;
         let put = |offset: u64, part: &[u8]| spool.put(offset, part);
-        let outcome = self.part(&encoded, &bytes, &put, context)?;
+        let outcome = part(&encoded, self.plans(), &bytes, &put, context)?;
         let written = outcome.is_whole();
         if written {
             spool.copy_to(bytes.end - bytes.start, out, fail)?;
@@ -94,51 +94,51 @@ impl Archive {
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
         Ok(Restored { part, ..self.restored(&encoded, outcome, written)? })
     }
+}
 
-    /// Restores these bytes, each put where it belongs in the part.
-    fn part(
-        &self,
-        encoded: &Encoded<'_>,
-        bytes: &Range<u64>,
-        put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
-        context: &Context<'_>,
-    ) -> Result<Outcome> {
-        encoded.check_memory(&context.settings)?;
-        let largest = encoded.shape();
-        let sets = touched_sets(&encoded.groups, bytes);
-        let decoder_bytes = SetDecoder::payload_bytes(largest);
-        let settings = &context.settings;
-        let (workers, inner) = share(settings.threads, sets.count, decoder_bytes, settings.max_memory);
-        let part = Part { archive: self, encoded, bytes, put, inner };
-        let queue = Mutex::new(sets);
-        let total: Mutex<Result<Outcome>> = Mutex::new(Ok(Outcome::default()));
-        Threads(workers).run(workers, &|_| {
-            let mut decoder = SetDecoder::for_payload(largest);
-            loop {
-                let Some(set) = lock(&queue).next() else { break };
-                let mut outcome = Outcome::default();
-                let result = part.set(&set, &mut decoder, &mut outcome);
-                let mut total = lock(&total);
-                match (&mut *total, result) {
-                    (Ok(sum), Ok(())) => sum.absorb(outcome),
-                    (Ok(_), Err(error)) => *total = Err(error),
-                    (Err(_), _) => break,
-                }
+/// Restores these bytes, each put where it belongs in the part.
+pub(crate) fn part(
+    encoded: &Encoded<'_>,
+    plans: &PlanCache,
+    bytes: &Range<u64>,
+    put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+    context: &Context<'_>,
+) -> Result<Outcome> {
+    encoded.check_memory(&context.settings)?;
+    let largest = encoded.shape();
+    let sets = touched_sets(&encoded.groups, bytes);
+    let decoder_bytes = SetDecoder::payload_bytes(largest);
+    let settings = &context.settings;
+    let (workers, inner) = share(settings.threads, sets.count, decoder_bytes, settings.max_memory);
+    let part = Part { plans, encoded, bytes, put, inner };
+    let queue = Mutex::new(sets);
+    let total: Mutex<Result<Outcome>> = Mutex::new(Ok(Outcome::default()));
+    Threads(workers).run(workers, &|_| {
+        let mut decoder = SetDecoder::for_payload(largest);
+        loop {
+            let Some(set) = lock(&queue).next() else { break };
+            let mut outcome = Outcome::default();
+            let result = part.set(&set, &mut decoder, &mut outcome);
+            let mut total = lock(&total);
+            match (&mut *total, result) {
+                (Ok(sum), Ok(())) => sum.absorb(outcome),
+                (Ok(_), Err(error)) => *total = Err(error),
+                (Err(_), _) => break,
             }
-        });
-        let mut outcome = into_value(total)?;
-        let losses = std::mem::take(&mut outcome.losses);
-        outcome.lost_sets += losses.sets();
-        let (lost, by_path) = losses.payload(&encoded.groups);
-        outcome.lost.absorb(&lost);
-        outcome.by_path.absorb(&by_path);
-        Ok(outcome)
-    }
+        }
+    });
+    let mut outcome = into_value(total)?;
+    let losses = std::mem::take(&mut outcome.losses);
+    outcome.lost_sets += losses.sets();
+    let (lost, by_path) = losses.payload(&encoded.groups);
+    outcome.lost.absorb(&lost);
+    outcome.by_path.absorb(&by_path);
+    Ok(outcome)
 }
 
 /// What the workers share.
 struct Part<'a> {
-    archive: &'a Archive,
+    plans: &'a PlanCache,
     encoded: &'a Encoded<'a>,
     bytes: &'a Range<u64>,
     put: &'a (dyn Fn(u64, &[u8]) -> Result<()> + Sync),
@@ -175,7 +175,7 @@ impl Part<'_> {
         let (code, number) = (geometry.shape().code, geometry.number());
         let records = self.encoded.records.as_ref();
         let run = Run { executor: &self.inner, observer: &Observed };
-        let plans = self.archive.plans();
+        let plans = self.plans;
         let mut rest = (0..code.n() as u32).filter(|i| !touched.iter().any(|(index, ..)| index == i));
         loop {
             let batch: Vec<u32> = rest.by_ref().take(code.k() - reading.intact()).collect();

@@ -15,13 +15,17 @@ mod fetch;
 mod find;
 pub mod folder;
 mod keys;
+pub mod mend;
 pub mod object;
+mod part;
 pub mod placement;
 pub mod places;
+mod put;
 mod room;
 pub mod send;
 pub mod stored;
 pub mod target;
+pub mod verify;
 
 pub use error::StoreError;
 pub use object::ObjectStore;

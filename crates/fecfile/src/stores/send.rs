@@ -7,6 +7,7 @@ use super::keys;
 use super::object::Put;
 use super::placement::{Placement, Survival};
 use super::places::Places;
+use super::put::{is_ours, put};
 use super::room::Room;
 use crate::context::{Context, Meter};
 use crate::encode::to_store;
@@ -435,16 +436,18 @@ impl Sending<'_> {
         let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
         let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
-        let put = || -> std::result::Result<Put, StoreError> {
-            if there.contains_key(&(place, index)) && self.is_ours(place, &key, len, &header)? {
+        let sent = || -> std::result::Result<Put, StoreError> {
+            if there.contains_key(&(place, index))
+                && is_ours(self.places, place, (&key, len, &header), &self.cancel)?
+            {
                 return Ok(Put::Existed);
             }
-            self.put(place, &key, &file, len, &header)
+            put(self.places, place, &file, (&key, len, &header), &self.cancel)
         };
-        let put = put();
+        let sent = sent();
         // The room is for the next ones.
         let _ = fs::remove_file(&path);
-        match put {
+        match sent {
             Ok(Put::Created) => drop(self.created.fetch_add(1, Ordering::Relaxed)),
             Ok(Put::Existed) => drop(self.kept.fetch_add(1, Ordering::Relaxed)),
             Err(StoreError::Sink(cause)) => {
@@ -456,58 +459,6 @@ impl Sending<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Puts an object. One that stands there and is another does not belong under its key, which says what belongs there: it
-    /// is replaced.
-    fn put(
-        &self,
-        place: usize,
-        key: &str,
-        body: &dyn ReadAt,
-        len: u64,
-        header: &[u8],
-    ) -> std::result::Result<Put, StoreError> {
-        for _ in 0..2 {
-            let put =
-                self.places.retry(place, &self.cancel, |store, call| store.put(key, body, len, call))?;
-            if put == Put::Created || self.is_ours(place, key, len, header)? {
-                return Ok(put);
-            }
-            self.places.retry(place, &self.cancel, |store, call| store.delete(key, call))?;
-        }
-        Err(StoreError::Failed("another object stands there, and comes back when it is removed".into()))
-    }
-
-    /// Whether an object has the size and the first bytes that it has to have. What is behind them is not read: `verify` is
-    /// there for that.
-    fn is_ours(
-        &self,
-        place: usize,
-        key: &str,
-        len: u64,
-        first: &[u8],
-    ) -> std::result::Result<bool, StoreError> {
-        self.places.retry(place, &self.cancel, |store, call| {
-            let mut read = Vec::with_capacity(first.len());
-            let size = match store.head(key, call) {
-                Err(StoreError::NotFound) => return Ok(false),
-                info => info?.size,
-            };
-            if size != len {
-                return Ok(false);
-            }
-            store.get(
-                key,
-                0..first.len() as u64,
-                &mut |bytes| {
-                    read.extend_from_slice(bytes);
-                    Ok(())
-                },
-                call,
-            )?;
-            Ok(read == first)
-        })
     }
 
     /// Sends the manifest to every place; returns its root.
@@ -526,13 +477,15 @@ impl Sending<'_> {
         std::thread::scope(|scope| {
             for place in 0..self.places.len() {
                 let (bytes, key, landed) = (&bytes[..], key.as_str(), &landed);
-                scope.spawn(move || match self.put(place, key, &bytes, bytes.len() as u64, bytes) {
-                    Ok(put) => {
-                        let counter = if put == Put::Created { &self.created } else { &self.kept };
-                        counter.fetch_add(1, Ordering::Relaxed);
-                        landed.fetch_add(1, Ordering::Relaxed);
+                scope.spawn(move || {
+                    match put(self.places, place, &bytes, (key, bytes.len() as u64, bytes), &self.cancel) {
+                        Ok(put) => {
+                            let counter = if put == Put::Created { &self.created } else { &self.kept };
+                            counter.fetch_add(1, Ordering::Relaxed);
+                            landed.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
                     }
-                    Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
                 });
             }
         });

@@ -49,6 +49,19 @@ pub struct StoredRestored {
     pub trouble: Vec<String>,
 }
 
+impl StoredRestored {
+    /// So many bytes of payload, and nothing fetched yet.
+    pub(super) fn new(payload_bytes: u64) -> StoredRestored {
+        StoredRestored {
+            payload_bytes,
+            segments: 0,
+            fetched_bytes: 0,
+            came: BTreeMap::new(),
+            trouble: Vec::new(),
+        }
+    }
+}
+
 impl<'a> Stored<'a> {
     /// Finds the payload with this root: its manifest, or the shards of a segment that has this root.
     ///
@@ -162,7 +175,11 @@ impl<'a> Stored<'a> {
             let restored = (0..).zip(to_restore).try_for_each(|(segment, fetch)| {
                 let mut fetch = fetch?;
                 let start = self.manifest.segment_start(segment);
-                self.segment(segment, &mut fetch, &mut |archive| restore(archive, start, &context.silent()))?;
+                let mut work = |archive: &Archive| {
+                    let restored = restore(archive, start, &context.silent())?;
+                    Ok(restored.is_whole() && restored.written)
+                };
+                self.segment(segment, &mut fetch, &mut work, context)?;
                 fetch.sources().for_each(|place| *came.entry(place).or_default() += 1);
                 trouble.extend(fetch.causes());
                 Ok(())
@@ -185,15 +202,16 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Works on the shards of a segment that have come, and fetches others for those that are damaged, until `work` has done with
-    /// them what it wanted, all of it.
+    /// Works on the shards of a segment that have come, and fetches others for those that are damaged, until `work` says that it
+    /// had enough.
     pub(super) fn segment(
         &self,
         segment: usize,
         fetch: &mut Fetch<'_>,
-        work: &mut dyn FnMut(&Archive) -> Result<Restored>,
+        work: &mut dyn FnMut(&Archive) -> Result<bool>,
+        context: &Context<'_>,
     ) -> Result<()> {
-        let context = Context::default().silent();
+        let context = context.silent();
         let encoding = &self.manifest.segments[segment];
         let k = self.manifest.code.k();
         loop {
@@ -203,8 +221,7 @@ impl<'a> Stored<'a> {
                 let input = Input::of_paths(&[fetch.folder().to_path_buf()])?;
                 match Archive::open(&input, Some(encoding.root), &context) {
                     Ok(archive) => {
-                        let restored = work(&archive)?;
-                        if restored.is_whole() && restored.written {
+                        if work(&archive)? {
                             return Ok(());
                         }
                         let damaged = archive.examine(&context).shards;

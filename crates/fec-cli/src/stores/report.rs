@@ -1,0 +1,435 @@
+//! What the commands say of stores, as text and JSON.
+
+use crate::args::Encode;
+use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::target::Target;
+use fecfile::names::{hex, show};
+use fecfile::stores::mend::StoredRepaired;
+use fecfile::stores::places::Places;
+use fecfile::stores::send::{Missing, Sent};
+use fecfile::stores::stored::{Stored, StoredRestored};
+use fecfile::stores::verify::StoredVerified;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Instant;
+
+/// Lines of a list before the rest is only counted.
+const LINES: usize = 20;
+
+/// An object that is not where it belongs.
+#[derive(Debug, Serialize)]
+struct Lacking {
+    /// `None`: it is the manifest.
+    segment: Option<u32>,
+    shard: Option<u32>,
+    place: String,
+    why: String,
+}
+
+impl Lacking {
+    fn new(missing: &Missing, places: &Places) -> Lacking {
+        Lacking {
+            segment: missing.shard.map(|(segment, _)| segment),
+            shard: missing.shard.map(|(_, shard)| shard),
+            place: places.get(missing.place).target.name(),
+            why: missing.why.to_string(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match (self.segment, self.shard) {
+            (Some(segment), Some(shard)) => {
+                format!("  shard {shard} of segment {segment} -> {}: {}\n", self.place, self.why)
+            }
+            _ => format!("  the manifest -> {}: {}\n", self.place, self.why),
+        }
+    }
+}
+
+fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
+    let count = lines.len();
+    out.extend(lines.take(LINES));
+    if count > LINES {
+        let _ = writeln!(out, "  … and {} more", count - LINES);
+    }
+}
+
+/// What `encode --to` did.
+#[derive(Debug, Serialize)]
+pub(super) struct SendReport {
+    schema_version: u32,
+    command: &'static str,
+    input: String,
+    root: String,
+    hash: &'static str,
+    k: usize,
+    m: usize,
+    payload_bytes: u64,
+    segments: usize,
+    segment_roots: Vec<String>,
+    targets: Vec<String>,
+    /// What may fail without loss, once nothing is missing.
+    survives: String,
+    /// Objects that were sent, and that were there already.
+    sent: u64,
+    kept: u64,
+    sent_bytes: u64,
+    missing: Vec<Lacking>,
+    /// The fewest shards of any segment that arrived.
+    weakest: u32,
+    threads: usize,
+    seconds: f64,
+}
+
+impl SendReport {
+    pub(super) fn new(
+        sent: &Sent,
+        places: &Places,
+        args: &Encode,
+        settings: &Settings,
+        started: Instant,
+    ) -> SendReport {
+        let manifest = &sent.manifest;
+        SendReport {
+            schema_version: SCHEMA_VERSION,
+            command: "encode",
+            input: show(&args.input),
+            root: hex(&sent.root),
+            hash: manifest.hash.name(),
+            k: manifest.code.k(),
+            m: manifest.code.m(),
+            payload_bytes: manifest.payload_len(),
+            segments: manifest.segments.len(),
+            segment_roots: manifest.segments.iter().map(|segment| hex(&segment.root)).collect(),
+            targets: places.iter().map(|place| place.target.name()).collect(),
+            survives: sent.survival.to_string(),
+            sent: sent.created,
+            kept: sent.kept,
+            sent_bytes: sent.sent_bytes,
+            missing: sent.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
+            weakest: sent.weakest,
+            threads: settings.library.threads,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
+        let mut out = format!(
+            "{}: {} bytes in {} segment{} of {} + {} shards -> {} place{}: {} objects sent ({} bytes){there}\n",
+            self.input,
+            self.payload_bytes,
+            self.segments,
+            if self.segments == 1 { "" } else { "s" },
+            self.k,
+            self.m,
+            self.targets.len(),
+            if self.targets.len() == 1 { "" } else { "s" },
+            self.sent,
+            self.sent_bytes,
+        );
+        if self.missing.is_empty() {
+            let _ = writeln!(out, "this survives the loss of {}", self.survives);
+        } else {
+            let _ = writeln!(
+                out,
+                "{} objects did not arrive; at least {} of {} shards of each segment are there, and any {} restore it:",
+                self.missing.len(),
+                self.weakest,
+                self.k + self.m,
+                self.k
+            );
+            list(self.missing.iter().map(Lacking::describe), &mut out);
+            out.push_str("run the same command again, or fec repair --root ROOT --from …: only what is missing is sent\n");
+        }
+        let _ = write!(out, "{:.2} s; keep the root, and where the shards are:", self.seconds);
+        out
+    }
+}
+
+/// What `decode --from` restored.
+#[derive(Debug, Serialize)]
+pub(super) struct DecodeReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    output: String,
+    payload_bytes: u64,
+    segments: u64,
+    fetched_bytes: u64,
+    /// Shards, or records of them, by the place that they came from.
+    came_from: BTreeMap<String, u64>,
+    trouble: Vec<String>,
+    seconds: f64,
+}
+
+impl DecodeReport {
+    pub(super) fn new(
+        stored: &Stored<'_>,
+        restored: &StoredRestored,
+        places: &Places,
+        target: &Target,
+        started: Instant,
+    ) -> DecodeReport {
+        let name = |place: &usize| places.get(*place).target.name();
+        DecodeReport {
+            schema_version: SCHEMA_VERSION,
+            command: "decode",
+            root: hex(&stored.root()),
+            output: target.to_string(),
+            payload_bytes: restored.payload_bytes,
+            segments: restored.segments,
+            fetched_bytes: restored.fetched_bytes,
+            came_from: restored.came.iter().map(|(place, count)| (name(place), *count)).collect(),
+            trouble: restored.trouble.clone(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let output = if self.output == "-" { "standard output" } else { &self.output };
+        let mut out = format!(
+            "{} bytes -> {output}, proved by root {}\n{} bytes fetched from {} places, {:.2} s",
+            self.payload_bytes,
+            self.root,
+            self.fetched_bytes,
+            self.came_from.len(),
+            self.seconds
+        );
+        if !self.trouble.is_empty() {
+            out.push_str("\nthat did no harm:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.truncate(out.trim_end().len());
+        }
+        out
+    }
+}
+
+/// A segment, as `verify --from` found it.
+#[derive(Debug, Serialize)]
+struct Segment {
+    segment: usize,
+    root: String,
+    intact: usize,
+    missing: Vec<u32>,
+    damaged: Vec<(u32, String)>,
+    /// So many shards more than are needed; fewer, if it is negative.
+    margin: i64,
+    survives: String,
+    held: BTreeMap<String, usize>,
+}
+
+/// What `verify --from` found.
+#[derive(Debug, Serialize)]
+pub(super) struct VerifyReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    payload_bytes: u64,
+    k: usize,
+    m: usize,
+    /// Whether every byte was looked at.
+    deep: bool,
+    /// Whether it can be restored from what is there.
+    restorable: bool,
+    margin: i64,
+    manifests: Vec<String>,
+    segments: Vec<Segment>,
+    trouble: Vec<String>,
+    fetched_bytes: u64,
+    seconds: f64,
+    #[serde(skip)]
+    places: usize,
+    #[serde(skip)]
+    is_bare: bool,
+}
+
+impl VerifyReport {
+    pub(super) fn new(
+        stored: &Stored<'_>,
+        verified: &StoredVerified,
+        places: &Places,
+        started: Instant,
+    ) -> VerifyReport {
+        let name = |place: usize| places.get(place).target.name();
+        let manifest = stored.manifest();
+        let segments = manifest.segments.iter().zip(&verified.segments).enumerate();
+        VerifyReport {
+            schema_version: SCHEMA_VERSION,
+            command: "verify",
+            root: hex(&stored.root()),
+            payload_bytes: manifest.payload_len(),
+            k: manifest.code.k(),
+            m: manifest.code.m(),
+            deep: verified.deep,
+            restorable: verified.margin() >= 0,
+            margin: verified.margin(),
+            manifests: verified.manifests.iter().map(|place| name(*place)).collect(),
+            segments: segments
+                .map(|(nth, (encoding, state))| Segment {
+                    segment: nth,
+                    root: hex(&encoding.root),
+                    intact: state.intact.len(),
+                    missing: state.missing.clone(),
+                    damaged: state.damaged.iter().map(|(shard, place)| (*shard, name(*place))).collect(),
+                    margin: state.margin,
+                    survives: state.survival.to_string(),
+                    held: state.held.clone(),
+                })
+                .collect(),
+            trouble: verified.trouble.clone(),
+            fetched_bytes: verified.fetched_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+            places: places.len(),
+            is_bare: verified.is_bare,
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let n = self.k + self.m;
+        let mut out = format!(
+            "{} bytes in {} segment{} of {} + {} shards\n",
+            self.payload_bytes,
+            self.segments.len(),
+            if self.segments.len() == 1 { "" } else { "s" },
+            self.k,
+            self.m,
+        );
+        let is_whole = |segment: &&Segment| segment.missing.is_empty() && segment.damaged.is_empty();
+        let lines = self.segments.iter().filter(|segment| !is_whole(segment)).map(|segment| {
+            let Segment { segment: nth, intact, damaged, margin, .. } = segment;
+            let of = if damaged.is_empty() {
+                String::new()
+            } else {
+                format!(", {} objects damaged", damaged.len())
+            };
+            let lost = if *margin < 0 { ": it cannot be restored from here" } else { "" };
+            format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
+        });
+        let lines: Vec<String> = lines.collect();
+        list(lines.into_iter(), &mut out);
+        if let Some(weakest) = self.segments.iter().min_by_key(|segment| segment.margin) {
+            for (domain, held) in &weakest.held {
+                let _ = writeln!(out, "  {domain}: {held} shards");
+            }
+            match weakest.margin {
+                0.. => {
+                    let _ =
+                        writeln!(out, "it can be restored, and survives the loss of {}", weakest.survives);
+                }
+                margin => {
+                    let _ =
+                        writeln!(out, "it cannot be restored from these places: {} shards too few", -margin);
+                }
+            }
+        }
+        if !self.is_bare && self.manifests.len() < self.places {
+            let _ = writeln!(out, "{} of {} places have the manifest", self.manifests.len(), self.places);
+        }
+        if !self.trouble.is_empty() {
+            out.push_str("not known:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+        }
+        let how = if self.deep {
+            "every byte checked"
+        } else {
+            "sizes and first bytes checked; --deep checks every byte"
+        };
+        let _ = write!(out, "{how}; {} bytes fetched, {:.2} s", self.fetched_bytes, self.seconds);
+        out
+    }
+}
+
+/// A shard that was made anew.
+#[derive(Debug, Serialize)]
+struct Made {
+    segment: u32,
+    shard: u32,
+    place: String,
+}
+
+/// What `repair --from` did.
+#[derive(Debug, Serialize)]
+pub(super) struct RepairReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    /// Whether it was done, or only told.
+    written: bool,
+    made: Vec<Made>,
+    manifests: Vec<String>,
+    /// Segments that lack something and have enough, with their margins.
+    postponed: Vec<(u32, i64)>,
+    missing: Vec<Lacking>,
+    trouble: Vec<String>,
+    moved_bytes: u64,
+    seconds: f64,
+}
+
+impl RepairReport {
+    pub(super) fn new(
+        stored: &Stored<'_>,
+        repaired: &StoredRepaired,
+        places: &Places,
+        dry_run: bool,
+        started: Instant,
+    ) -> RepairReport {
+        let name = |place: usize| places.get(place).target.name();
+        let made = |(segment, shard, place): &(u32, u32, usize)| Made {
+            segment: *segment,
+            shard: *shard,
+            place: name(*place),
+        };
+        RepairReport {
+            schema_version: SCHEMA_VERSION,
+            command: "repair",
+            root: hex(&stored.root()),
+            written: !dry_run,
+            made: repaired.made.iter().map(made).collect(),
+            manifests: repaired.manifests.iter().map(|place| name(*place)).collect(),
+            postponed: repaired.postponed.clone(),
+            missing: repaired.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
+            trouble: repaired.trouble.clone(),
+            moved_bytes: repaired.moved_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let mut out = String::new();
+        let does = if self.written { "made anew" } else { "would be made anew" };
+        if !self.made.is_empty() {
+            let _ = writeln!(out, "{} shards {does}:", self.made.len());
+            let line = |made: &Made| {
+                format!("  shard {} of segment {} -> {}\n", made.shard, made.segment, made.place)
+            };
+            list(self.made.iter().map(line), &mut out);
+        }
+        if !self.manifests.is_empty() {
+            let does = if self.written { "sent" } else { "would be sent" };
+            let _ = writeln!(out, "the manifest {does} to {}", self.manifests.join(", "));
+        }
+        if !self.postponed.is_empty() {
+            let margin = self.postponed.iter().map(|(_, margin)| *margin).min().unwrap_or(0);
+            let _ = writeln!(
+                out,
+                "{} segments lack shards, and have enough for now ({margin} or more may still be lost): --now makes them anew",
+                self.postponed.len()
+            );
+        }
+        if !self.missing.is_empty() {
+            let _ = writeln!(out, "{} objects could not be sent:", self.missing.len());
+            list(self.missing.iter().map(Lacking::describe), &mut out);
+        }
+        if !self.trouble.is_empty() {
+            out.push_str("trouble on the way:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+        }
+        if out.is_empty() {
+            out.push_str("nothing is missing\n");
+        }
+        let _ = write!(out, "{} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
+        out
+    }
+}

@@ -1,0 +1,240 @@
+//! Making anew what is lost of a payload in stores, where it may stand from now on.
+
+use super::error::StoreError;
+use super::fetch::Fetch;
+use super::keys;
+use super::put::put;
+use super::send::Missing;
+use super::stored::{Stored, failure};
+use super::verify::SegmentState;
+use crate::archive::Archive;
+use crate::context::{Context, Meter};
+use crate::error::{Class, Error, ErrorKind, Place, Result};
+use crate::io::ReadAt;
+use crate::io::output::Policy;
+use crate::repair::Repair;
+use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// How a payload in stores is repaired.
+#[derive(Clone, Debug)]
+pub struct StoredRepair {
+    /// The places that shards may stand at from now on: those at others count as lost. By number.
+    pub to: BTreeSet<usize>,
+    /// At once, not only where more than half of what may be lost is.
+    pub now: bool,
+    /// Every byte is looked at, not only sizes and first bytes.
+    pub deep: bool,
+    /// Nothing is written; what would be is told.
+    pub dry_run: bool,
+}
+
+/// What a repair did.
+#[derive(Debug, Default)]
+pub struct StoredRepaired {
+    /// Shards that were made anew, or would be: segment, shard and place.
+    pub made: Vec<(u32, u32, usize)>,
+    /// Manifests that were put, by place.
+    pub manifests: Vec<usize>,
+    /// Segments in which something is missing, and enough is left, with their margins.
+    pub postponed: Vec<(u32, i64)>,
+    /// What could not be put.
+    pub missing: Vec<Missing>,
+    /// What went wrong, and did no harm.
+    pub trouble: Vec<String>,
+    /// Bytes that went up and down.
+    pub moved_bytes: u64,
+}
+
+impl StoredRepaired {
+    /// What it means that something is still missing; `None`: nothing is, as far as was looked.
+    pub fn class(&self, dry_run: bool) -> Option<Class> {
+        let would = dry_run && !(self.made.is_empty() && self.manifests.is_empty());
+        let is_left = would || !self.postponed.is_empty() || !self.missing.is_empty();
+        is_left.then_some(Class::Mendable)
+    }
+}
+
+impl Stored<'_> {
+    /// Makes shards anew that are missing at the places where they may stand, and puts them so that domains are balanced. What
+    /// is damaged there is replaced.
+    ///
+    /// # Errors
+    /// [`StoresError::FewLeft`](super::error::StoresError::FewLeft) for a segment that cannot be restored, and those of
+    /// temporary files. What could not be put is in the result.
+    pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
+        let found = self.verify(how.deep, context)?;
+        let mut repaired = StoredRepaired { trouble: found.trouble.clone(), ..StoredRepaired::default() };
+        let meter = context.meter("repair", Some(self.manifest.payload_len()));
+        for (segment, state) in (0..).zip(&found.segments) {
+            self.mend(segment, state, how, &mut repaired, meter.as_ref(), context)?;
+        }
+        let lacking = how.to.iter().copied().filter(|place| !self.has_manifest.contains(place));
+        if !self.is_bare {
+            let bytes = self.manifest.to_bytes();
+            let key = keys::manifest(&self.root);
+            for place in lacking {
+                let expected = (key.as_str(), bytes.len() as u64, &bytes[..]);
+                let done = how.dry_run || {
+                    let done = put(self.places, place, &&bytes[..], expected, &self.places.cancel);
+                    done.map_err(|why| repaired.missing.push(Missing { shard: None, place, why })).is_ok()
+                };
+                if done {
+                    repaired.manifests.push(place);
+                }
+            }
+        }
+        meter.finish();
+        if self.places.cancel.is_cancelled() {
+            return Err(failure(&StoreError::Cancelled));
+        }
+        repaired.moved_bytes = self.places.moved();
+        Ok(repaired)
+    }
+
+    fn mend(
+        &self,
+        segment: u32,
+        state: &SegmentState,
+        how: &StoredRepair,
+        repaired: &mut StoredRepaired,
+        meter: &dyn Meter,
+        context: &Context<'_>,
+    ) -> Result<()> {
+        let code = self.manifest.code;
+        let encoding = &self.manifest.segments[segment as usize];
+        let is_kept = |index: &u32| {
+            state.intact.get(index).is_some_and(|places| places.iter().any(|place| how.to.contains(place)))
+        };
+        let lacking: Vec<u32> = (0..code.n() as u32).filter(|index| !is_kept(index)).collect();
+        meter.add(encoding.geometry.payload_len());
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let margin = code.m() as i64 - lacking.len() as i64;
+        if !how.now && margin > code.m() as i64 / 2 {
+            repaired.postponed.push((segment, margin));
+            return Ok(());
+        }
+        let mut at = Spread::new(self, state, how);
+        if how.dry_run {
+            for index in lacking {
+                if let Some(place) = at.next(self) {
+                    repaired.made.push((segment, index, place));
+                }
+            }
+            return Ok(());
+        }
+        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter)?;
+        fetch.until(code.k()).map_err(|error| failure(&error))?;
+        let mut made = |archive: &Archive| {
+            let policy = Policy { force: true, sync: false };
+            match archive.repair(Repair { out: None, policy, dry_run: false }, &context.silent()) {
+                Ok(_) => Ok(true),
+                Err(Error { kind: ErrorKind::Lost(_) | ErrorKind::MetaLost, .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        };
+        self.segment(segment as usize, &mut fetch, &mut made, context)?;
+        repaired.trouble.extend(fetch.causes());
+        let files = shard_files(fetch.folder(), encoding)?;
+        for index in lacking {
+            let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
+            let file = File::open(path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+            let header = ShardHeader { index, encoding: *encoding }.to_bytes();
+            let key = keys::shard(&encoding.root, index);
+            let expected = (key.as_str(), encoding.layout().file_len, &header[..]);
+            let mut why =
+                StoreError::Failed("every domain holds as many shards of the segment as it may".into());
+            let mut tried = how.to.first().copied().unwrap_or(0);
+            let landed = loop {
+                let Some(place) = at.next(self) else { break None };
+                tried = place;
+                // What is damaged deep inside looks right from outside.
+                if state.damaged.contains(&(index, place)) {
+                    let _ =
+                        self.places.retry(place, &self.places.cancel, |store, call| store.delete(&key, call));
+                }
+                match put(self.places, place, &file, expected, &self.places.cancel) {
+                    Ok(_) => break Some(place),
+                    Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
+                    Err(error) => {
+                        at.leave_out(place);
+                        why = error;
+                    }
+                }
+            };
+            match landed {
+                Some(place) => repaired.made.push((segment, index, place)),
+                None => repaired.missing.push(Missing { shard: Some((segment, index)), place: tried, why }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the shards of a segment that are made anew go: to the domain that holds the fewest, and there to the place that does.
+struct Spread {
+    /// Shards that each place holds, and domains by their places.
+    held: BTreeMap<usize, usize>,
+    domains: BTreeMap<String, usize>,
+    /// The most that a domain may hold.
+    most: usize,
+}
+
+impl Spread {
+    fn new(stored: &Stored<'_>, state: &SegmentState, how: &StoredRepair) -> Spread {
+        let mut held: BTreeMap<usize, usize> = how.to.iter().map(|place| (*place, 0)).collect();
+        let mut domains: BTreeMap<String, usize> = BTreeMap::new();
+        let domain = |place: usize| stored.places.get(place).target.domain.clone();
+        domains.extend(how.to.iter().map(|place| (domain(*place), 0)));
+        for places in state.intact.values() {
+            if let Some(place) = places.iter().find(|place| how.to.contains(place)) {
+                *held.entry(*place).or_default() += 1;
+                *domains.entry(domain(*place)).or_default() += 1;
+            }
+        }
+        // Where there are too few domains for that, as evenly as it goes.
+        let even = stored.manifest.code.n().div_ceil(domains.len().max(1));
+        Spread { held, domains, most: even.max(stored.manifest.code.m()) }
+    }
+
+    /// The place for the next shard; it counts as put there.
+    fn next(&mut self, stored: &Stored<'_>) -> Option<usize> {
+        let domain = |place: usize| &stored.places.get(place).target.domain;
+        let load = |place: usize| self.domains.get(domain(place)).copied().unwrap_or(0);
+        let open = self.held.iter().filter(|(place, _)| load(**place) < self.most);
+        let (place, _) = open.min_by_key(|(place, held)| (load(**place), **held))?;
+        let place = *place;
+        *self.held.entry(place).or_default() += 1;
+        *self.domains.entry(domain(place).clone()).or_default() += 1;
+        Some(place)
+    }
+
+    /// No further shard goes to this place.
+    fn leave_out(&mut self, place: usize) {
+        self.held.remove(&place);
+    }
+}
+
+/// The files of a folder that are whole shards of an encoding, by index.
+fn shard_files(folder: &Path, encoding: &Encoding) -> Result<BTreeMap<u32, PathBuf>> {
+    let fail = |e| Error::io("read", Place::Temporary, e);
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let file = File::open(&path).map_err(fail)?;
+        let mut bytes = [0; HEADER_LEN];
+        let is_whole = file.size().map_err(fail)? == encoding.layout().file_len;
+        if is_whole
+            && file.read_exact_at(0, &mut bytes).is_ok()
+            && let Ok(header) = ShardHeader::parse(&bytes)
+            && header.encoding == *encoding
+        {
+            files.insert(header.index, path);
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,263 @@
+//! What is left of a payload in stores, by few bytes or by all.
+
+use super::find::{self, Candidate};
+use super::keys;
+use super::placement::{Placement, Survival};
+use super::places::Places;
+use super::room::Room;
+use super::stored::{Stored, failure};
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::error::{Class, Error, ErrorKind, Place, Result};
+use crate::input::Input;
+use crate::report::ShardState;
+use fec_core::executor::lock;
+use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Objects that are looked at at the same time.
+const TOGETHER: usize = 16;
+
+/// What was found of a payload in stores.
+#[derive(Debug)]
+pub struct StoredVerified {
+    /// The segments, in order.
+    pub segments: Vec<SegmentState>,
+    /// Places that have the manifest.
+    pub manifests: Vec<usize>,
+    /// The root is that of a segment, and there is no manifest.
+    pub is_bare: bool,
+    /// Whether every byte was looked at, or only sizes and the first bytes.
+    pub deep: bool,
+    /// Bytes that were fetched.
+    pub fetched_bytes: u64,
+    /// Places that did not tell what they have.
+    pub trouble: Vec<String>,
+}
+
+/// What was found of a segment.
+#[derive(Clone, Debug)]
+pub struct SegmentState {
+    /// Shards that are intact as far as was looked, each with the places that have it.
+    pub intact: BTreeMap<u32, Vec<usize>>,
+    /// Objects that are not what they have to be: shard and place.
+    pub damaged: Vec<(u32, usize)>,
+    /// Shards that are nowhere, or damaged wherever they are.
+    pub missing: Vec<u32>,
+    /// So many shards more than are needed are there; fewer, if it is negative.
+    pub margin: i64,
+    /// How many shards each domain holds.
+    pub held: BTreeMap<String, usize>,
+    /// What may fail without loss.
+    pub survival: Survival,
+}
+
+impl StoredVerified {
+    /// What it means; `None`: all is there and intact.
+    pub fn class(&self) -> Option<Class> {
+        let is_cut_off = !self.trouble.is_empty();
+        if self.segments.iter().any(|segment| segment.margin < 0) {
+            return Some(if is_cut_off { Class::Io } else { Class::Lost });
+        }
+        let is_whole = |segment: &SegmentState| segment.missing.is_empty() && segment.damaged.is_empty();
+        (is_cut_off || !self.segments.iter().all(is_whole)).then_some(Class::Mendable)
+    }
+
+    /// The smallest margin of any segment.
+    pub fn margin(&self) -> i64 {
+        self.segments.iter().map(|segment| segment.margin).min().unwrap_or(0)
+    }
+}
+
+impl<'a> Stored<'a> {
+    /// Finds a payload, and asks all places whether they have its manifest.
+    ///
+    /// # Errors
+    /// As [`find`](Stored::find).
+    pub fn find_everywhere(
+        places: &'a Places,
+        root: fec_core::digest::Digest,
+        spool: Option<std::path::PathBuf>,
+    ) -> Result<Stored<'a>> {
+        Stored::found(places, root, spool, true)
+    }
+
+    /// Looks what is there of all segments: sizes and first bytes, or with `deep` every byte.
+    ///
+    /// # Errors
+    /// Those of the temporary folder; what the places have, and do not tell, is in the result.
+    pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<StoredVerified> {
+        let meter = context.meter("verify", Some(self.manifest.payload_len()));
+        let mut trouble = BTreeMap::new();
+        let mut segments = Vec::new();
+        for encoding in &self.manifest.segments {
+            let mut located = Vec::new();
+            let n = self.manifest.code.n() as u32;
+            let failed = find::locate_all(self.places, &encoding.root, n, |found| located.push(found));
+            trouble.extend(failed.into_iter().map(|(place, why)| (place, why.to_string())));
+            let checked = match deep {
+                false => self.heads(encoding, located, &mut trouble),
+                true => self.bodies(encoding, located, &mut trouble, context)?,
+            };
+            if self.places.cancel.is_cancelled() {
+                return Err(failure(&super::StoreError::Cancelled));
+            }
+            segments.push(self.state(checked));
+            meter.add(encoding.geometry.payload_len());
+        }
+        meter.finish();
+        let name = |place: usize| self.places.get(place).target.name();
+        Ok(StoredVerified {
+            segments,
+            manifests: self.has_manifest.clone(),
+            is_bare: self.is_bare,
+            deep,
+            fetched_bytes: self.places.moved(),
+            trouble: trouble.into_iter().map(|(place, why)| format!("{}: {why}", name(place))).collect(),
+        })
+    }
+
+    /// What objects that were looked at come to.
+    fn state(&self, checked: Vec<(Candidate, bool)>) -> SegmentState {
+        let mut intact: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut damaged = Vec::new();
+        // Domains that hold nothing count too.
+        let mut held: BTreeMap<String, usize> =
+            self.places.iter().map(|place| (place.target.domain.clone(), 0)).collect();
+        for (Candidate { index, place, .. }, is_intact) in checked {
+            if is_intact {
+                intact.entry(index).or_default().push(place);
+            } else {
+                damaged.push((index, place));
+            }
+        }
+        for places in intact.values() {
+            // A second copy is no other shard: it counts where the first one is.
+            if let Some(place) = places.first() {
+                *held.entry(self.places.get(*place).target.domain.clone()).or_default() += 1;
+            }
+        }
+        let code = self.manifest.code;
+        let survival = Placement::survival_of(held.values().copied().collect(), code.k());
+        SegmentState {
+            missing: (0..code.n() as u32).filter(|index| !intact.contains_key(index)).collect(),
+            margin: intact.len() as i64 - code.k() as i64,
+            damaged,
+            intact,
+            held,
+            survival,
+        }
+    }
+
+    /// Looks at the sizes and first bytes of objects; `trouble` takes those of which they cannot be had.
+    fn heads(
+        &self,
+        encoding: &Encoding,
+        located: Vec<Candidate>,
+        trouble: &mut BTreeMap<usize, String>,
+    ) -> Vec<(Candidate, bool)> {
+        let len = encoding.layout().file_len;
+        let (next, checked) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let troubled = Mutex::new(trouble);
+        std::thread::scope(|scope| {
+            for _ in 0..TOGETHER.min(located.len()) {
+                scope.spawn(|| {
+                    while let Some(candidate) = located.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let key = keys::shard(&encoding.root, candidate.index);
+                        let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
+                        let mut read = Vec::with_capacity(HEADER_LEN);
+                        let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
+                            read.clear();
+                            if candidate.size != len {
+                                return Ok(());
+                            }
+                            store.get(
+                                &key,
+                                0..HEADER_LEN as u64,
+                                &mut |bytes| {
+                                    read.extend_from_slice(bytes);
+                                    Ok(())
+                                },
+                                call,
+                            )
+                        });
+                        if let Err(error) = got {
+                            lock(&troubled).insert(candidate.place, error.to_string());
+                            continue;
+                        }
+                        lock(&checked).push((*candidate, read == header));
+                    }
+                });
+            }
+        });
+        let mut checked = fec_core::executor::into_value(checked);
+        checked.sort_unstable();
+        checked
+    }
+
+    /// Fetches all that each place has, and looks at every byte.
+    fn bodies(
+        &self,
+        encoding: &Encoding,
+        located: Vec<Candidate>,
+        trouble: &mut BTreeMap<usize, String>,
+        context: &Context<'_>,
+    ) -> Result<Vec<(Candidate, bool)>> {
+        let mut checked = Vec::new();
+        let most = encoding.layout().file_len;
+        for place in 0..self.places.len() {
+            let room = Room::new(self.spool.as_deref())?;
+            let mut there = Vec::new();
+            for candidate in located.iter().filter(|candidate| candidate.place == place) {
+                let path = room.file(&format!("{:03}.shard", candidate.index));
+                let file = File::create_new(&path).map_err(|e| Error::io("write", Place::Temporary, e))?;
+                let key = keys::shard(&encoding.root, candidate.index);
+                // One that is too long is damaged however it goes on.
+                let len = candidate.size.min(most + 1);
+                let got = self.places.retry(place, &self.places.cancel, |store, call| {
+                    let mut at = 0;
+                    let sink = &mut |bytes: &[u8]| {
+                        file.write_all_at(bytes, at)?;
+                        at += bytes.len() as u64;
+                        Ok(())
+                    };
+                    store.get(&key, 0..len, sink, call)
+                });
+                match got {
+                    Ok(()) => there.push(*candidate),
+                    Err(super::StoreError::Sink(why)) => {
+                        return Err(Error::io("write", Place::Temporary, std::io::Error::other(why)));
+                    }
+                    Err(error) => {
+                        let _ = std::fs::remove_file(&path);
+                        trouble.insert(place, error.to_string());
+                    }
+                }
+            }
+            if there.is_empty() {
+                continue;
+            }
+            let input = Input::of_paths(&[room.path().to_path_buf()])?;
+            let states = match Archive::open(&input, Some(encoding.root), &context.silent()) {
+                Ok(archive) => archive.examine(&context.silent()).shards,
+                Err(Error { kind: ErrorKind::NothingFound(_), .. }) => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            let is_intact = |index: u32| {
+                let own = format!("{index:03}.shard");
+                states.iter().any(|shard| {
+                    // Under its own key: another shard of the encoding is no less wrong there.
+                    shard.index == index
+                        && shard.state == ShardState::Intact
+                        && shard.files.iter().any(|file| file.ends_with(&own))
+                })
+            };
+            checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
+        }
+        Ok(checked)
+    }
+}
