@@ -231,8 +231,8 @@ pub(super) struct VerifyReport {
     m: usize,
     /// Whether every byte was looked at.
     deep: bool,
-    /// Whether it can be restored from what is there.
-    restorable: bool,
+    /// Whether there are enough intact shards of each segment.
+    enough: bool,
     margin: i64,
     manifests: Vec<String>,
     segments: Vec<Segment>,
@@ -263,7 +263,7 @@ impl VerifyReport {
             k: manifest.code.k(),
             m: manifest.code.m(),
             deep: verified.deep,
-            restorable: verified.margin() >= 0,
+            enough: verified.margin() >= 0,
             margin: verified.margin(),
             manifests: verified.manifests.iter().map(|place| name(*place)).collect(),
             segments: segments
@@ -304,7 +304,11 @@ impl VerifyReport {
             } else {
                 format!(", {} objects damaged", damaged.len())
             };
-            let lost = if *margin < 0 { ": it cannot be restored from here" } else { "" };
+            let lost = match *margin {
+                0.. => "",
+                _ if (*intact + damaged.len()) < self.k => ": it cannot be restored from here",
+                _ => ": too few, unless what is intact of the damaged ones suffices; fec decode tries",
+            };
             format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
         });
         let lines: Vec<String> = lines.collect();

@@ -178,8 +178,11 @@ impl<'a> Fetch<'a> {
                 });
                 active
             };
-            let done = self.run(wanted, &told, start);
+            let mut active = BTreeMap::new();
+            let done = self.run(wanted, &told, start, &mut active);
             all.cancel();
+            // Those that were not waited for may be needed later.
+            self.candidates.extend(active.into_keys());
             done
         });
         if done {
@@ -196,11 +199,11 @@ impl<'a> Fetch<'a> {
         wanted: usize,
         told: &Receiver<Told>,
         start: impl Fn(&Fetch<'a>, Candidate) -> Active,
+        active: &mut BTreeMap<Candidate, Active>,
     ) -> bool {
         let begun = Instant::now();
         let mut asking = if self.is_located { 0 } else { self.places.len() };
         let mut first_answer: Option<Duration> = None;
-        let mut active: BTreeMap<Candidate, Active> = BTreeMap::new();
         let mut times: Vec<Duration> = Vec::new();
         let mut extra = 0;
         loop {
@@ -218,7 +221,7 @@ impl<'a> Fetch<'a> {
                 asking > 0 && first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
             while active.len() < (lacking + 1 + extra).min(TOGETHER)
                 && (!is_soon || self.candidates.len() > 2 * lacking)
-                && let Some(candidate) = self.best(&active)
+                && let Some(candidate) = self.best(active)
             {
                 self.candidates.remove(&candidate);
                 active.insert(candidate, start(self, candidate));
@@ -245,7 +248,7 @@ impl<'a> Fetch<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
-            extra += self.late(&mut active, &times);
+            extra += self.late(active, &times);
         }
     }
 
