@@ -8,7 +8,7 @@ use crate::digest::{Digest, HashKind};
 use crate::error::FormatError;
 
 /// The first eight bytes of a manifest.
-pub const MAGIC: [u8; 8] = *b"\x89fecM\r\n\x1a";
+pub const MAGIC: [u8; 8] = *b"\x89fecL\r\n\x1a";
 /// The most bytes of a manifest.
 pub const MAX_MANIFEST: usize = 16 << 20;
 /// The most targets that a manifest names.
