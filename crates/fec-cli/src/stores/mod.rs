@@ -202,8 +202,11 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
 fn parse(name: &str) -> Result<Store> {
     Store::parse(name).map_err(|e| {
         // What stands there may be a secret that does not belong there.
-        let shown = name.split(['@', '?', '#']).next().unwrap_or_default();
-        Failure::usage(format!("{shown}: {e}"))
+        match (name.contains(['@', '?', '#']), name.split_once("://")) {
+            (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
+            (true, None) => Failure::usage(e.to_string()),
+            (false, _) => Failure::usage(format!("{name}: {e}")),
+        }
     })
 }
 

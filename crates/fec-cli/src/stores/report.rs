@@ -47,6 +47,14 @@ impl Lacking {
     }
 }
 
+/// What may fail without loss, as a sentence.
+fn survives(what: &str, survival: &str) -> String {
+    match survival {
+        "nothing" => "nothing more may be lost".to_owned(),
+        survival => format!("{what} survives the loss of {survival}"),
+    }
+}
+
 fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
     let count = lines.len();
     out.extend(lines.take(LINES));
@@ -130,7 +138,7 @@ impl SendReport {
             self.sent_bytes,
         );
         if self.missing.is_empty() {
-            let _ = writeln!(out, "this survives the loss of {}", self.survives);
+            let _ = writeln!(out, "{}", survives("this", &self.survives));
         } else {
             let _ = writeln!(
                 out,
@@ -362,6 +370,8 @@ pub(super) struct RepairReport {
     /// Whether it was done, or only told.
     written: bool,
     made: Vec<Made>,
+    /// Damaged copies of shards that are intact elsewhere.
+    removed: Vec<Made>,
     manifests: Vec<String>,
     /// Segments that lack something and have enough, with their margins.
     postponed: Vec<(u32, i64)>,
@@ -391,6 +401,7 @@ impl RepairReport {
             root: hex(&stored.root()),
             written: !dry_run,
             made: repaired.made.iter().map(made).collect(),
+            removed: repaired.removed.iter().map(made).collect(),
             manifests: repaired.manifests.iter().map(|place| name(*place)).collect(),
             postponed: repaired.postponed.clone(),
             missing: repaired.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
@@ -409,6 +420,14 @@ impl RepairReport {
                 format!("  shard {} of segment {} -> {}\n", made.shard, made.segment, made.place)
             };
             list(self.made.iter().map(line), &mut out);
+        }
+        if !self.removed.is_empty() {
+            let does = if self.written { "removed" } else { "would be removed" };
+            let _ = writeln!(
+                out,
+                "{} damaged copies {does} of shards that are intact elsewhere",
+                self.removed.len()
+            );
         }
         if !self.manifests.is_empty() {
             let does = if self.written { "sent" } else { "would be sent" };

@@ -62,6 +62,8 @@ fn remove(path: &Path) {
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
+    /// It is the real thing now: another may have the name already.
+    is_committed: bool,
 }
 
 impl Temporary {
@@ -76,7 +78,7 @@ impl Temporary {
             match create(&path) {
                 Ok(made) => {
                     list.push(Pending::Path(path.clone()));
-                    return Ok((Temporary { path }, made));
+                    return Ok((Temporary { path, is_committed: false }, made));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
                 Err(e) => return Err(e),
@@ -90,16 +92,20 @@ impl Temporary {
     }
 
     /// Runs `rename`, and takes the path off the list, so that [`remove_all`] cannot come between the two.
-    pub fn commit<T>(self, rename: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    pub fn commit<T>(mut self, rename: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
         let mut list = pending();
         let done = rename(&self.path)?;
         list.retain(|pending| !pending.is_path(&self.path));
+        self.is_committed = true;
         Ok(done)
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
+        if self.is_committed {
+            return;
+        }
         let mut list = pending();
         if let Some(at) = list.iter().position(|pending| pending.is_path(&self.path)) {
             list.swap_remove(at).undo();
@@ -207,4 +213,29 @@ pub fn try_remove_all() -> bool {
     };
     list.iter().for_each(Pending::undo);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name is free again as soon as its file has another: whoever takes it next keeps it.
+    #[test]
+    fn names_that_are_used_again_at_once() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for nth in 0..500 {
+                        let target = folder.join(format!("{thread}-{nth}"));
+                        let (temporary, _) =
+                            Temporary::beside(&target, |path| File::create_new(path)).expect("a name");
+                        temporary.commit(|path| fs::rename(path, &target)).expect("it is still there");
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 2000);
+    }
 }

@@ -10,6 +10,9 @@ pub enum StoreError {
     /// There is no such object, bucket or folder.
     #[error("it is not there")]
     NotFound,
+    /// The place itself is not there: no such bucket, a disk that is not mounted.
+    #[error("the place is not there")]
+    Absent,
     /// The store does not let us.
     #[error("not allowed: {0}")]
     Denied(String),
@@ -44,7 +47,10 @@ impl StoreError {
 
     /// Whether it speaks of the place, and not of one object or of the caller.
     pub fn is_of_place(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_) | StoreError::Denied(_))
+        matches!(
+            self,
+            StoreError::Unavailable(_) | StoreError::Denied(_) | StoreError::Absent | StoreError::GivenUp
+        )
     }
 }
 

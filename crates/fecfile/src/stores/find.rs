@@ -189,7 +189,7 @@ pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cance
             Ok(sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect())
         }
         Err(StoreError::Unsupported(_)) => heads(places, place, root, n, cancel),
-        Err(StoreError::NotFound) => Ok(Vec::new()),
+        Err(StoreError::NotFound) => Err(StoreError::Absent),
         Err(error) => Err(error),
     };
     (place, candidates)

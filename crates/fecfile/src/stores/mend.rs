@@ -36,6 +36,8 @@ pub struct StoredRepair {
 pub struct StoredRepaired {
     /// Shards that were made anew, or would be: segment, shard and place.
     pub made: Vec<(u32, u32, usize)>,
+    /// Damaged copies of shards that are intact elsewhere, which were removed, or would be.
+    pub removed: Vec<(u32, u32, usize)>,
     /// Manifests that were put, by place.
     pub manifests: Vec<usize>,
     /// Segments in which something is missing, and enough is left, with their margins.
@@ -51,7 +53,8 @@ pub struct StoredRepaired {
 impl StoredRepaired {
     /// What it means that something is still missing; `None`: nothing is, as far as was looked.
     pub fn class(&self, dry_run: bool) -> Option<Class> {
-        let would = dry_run && !(self.made.is_empty() && self.manifests.is_empty());
+        let would =
+            dry_run && !(self.made.is_empty() && self.removed.is_empty() && self.manifests.is_empty());
         let is_left = would || !self.postponed.is_empty() || !self.missing.is_empty();
         is_left.then_some(Class::Mendable)
     }
@@ -108,6 +111,18 @@ impl Stored<'_> {
         let is_kept = |index: &u32| {
             state.intact.get(index).is_some_and(|places| places.iter().any(|place| how.to.contains(place)))
         };
+        // A damaged copy beside an intact one helps nobody.
+        for (index, place) in
+            state.damaged.iter().filter(|(index, place)| is_kept(index) && how.to.contains(place))
+        {
+            if !how.dry_run {
+                let key = keys::shard(&encoding.root, *index);
+                let done =
+                    self.places.retry(*place, &self.places.cancel, |store, call| store.delete(&key, call));
+                repaired.trouble.extend(done.err().map(|why| format!("{key}: {why}")));
+            }
+            repaired.removed.push((segment, *index, *place));
+        }
         let lacking: Vec<u32> = (0..code.n() as u32).filter(|index| !is_kept(index)).collect();
         meter.add(encoding.geometry.payload_len());
         if lacking.is_empty() {
@@ -121,7 +136,8 @@ impl Stored<'_> {
         let mut at = Spread::new(self, state, how);
         if how.dry_run {
             for index in lacking {
-                if let Some(place) = at.next(self) {
+                let own = state.damaged.iter().find(|(of, _)| *of == index).map(|(_, place)| *place);
+                if let Some(place) = at.next(self, own) {
                     repaired.made.push((segment, index, place));
                 }
             }
@@ -149,8 +165,9 @@ impl Stored<'_> {
             let mut why =
                 StoreError::Failed("every domain holds as many shards of the segment as it may".into());
             let mut tried = how.to.first().copied().unwrap_or(0);
+            let mut own = state.damaged.iter().find(|(of, _)| *of == index).map(|(_, place)| *place);
             let landed = loop {
-                let Some(place) = at.next(self) else { break None };
+                let Some(place) = at.next(self, own.take()) else { break None };
                 tried = place;
                 // What is damaged deep inside looks right from outside.
                 if state.damaged.contains(&(index, place)) {
@@ -201,13 +218,14 @@ impl Spread {
         Spread { held, domains, most: even.max(stored.manifest.code.m()) }
     }
 
-    /// The place for the next shard; it counts as put there.
-    fn next(&mut self, stored: &Stored<'_>) -> Option<usize> {
+    /// The place for the next shard, which had its own until now if it is damaged there; it counts as put there.
+    fn next(&mut self, stored: &Stored<'_>, own: Option<usize>) -> Option<usize> {
         let domain = |place: usize| &stored.places.get(place).target.domain;
         let load = |place: usize| self.domains.get(domain(place)).copied().unwrap_or(0);
-        let open = self.held.iter().filter(|(place, _)| load(**place) < self.most);
-        let (place, _) = open.min_by_key(|(place, held)| (load(**place), **held))?;
-        let place = *place;
+        let open = |place: &usize| self.held.contains_key(place) && load(*place) < self.most;
+        let least =
+            || self.held.keys().copied().filter(open).min_by_key(|place| (load(*place), self.held[place]));
+        let place = own.filter(open).or_else(least)?;
         *self.held.entry(place).or_default() += 1;
         *self.domains.entry(domain(place).clone()).or_default() += 1;
         Some(place)

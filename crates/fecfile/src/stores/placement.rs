@@ -110,7 +110,7 @@ impl fmt::Display for Survival {
         let Survival { domains, of, shards } = *self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         match (domains, shards) {
-            (0, 0) => write!(f, "nothing may be lost"),
+            (0, 0) => write!(f, "nothing"),
             (0, _) => write!(f, "any {shards} shard{}, but no whole domain", plural(shards)),
             (_, 0) => write!(f, "any {domains} of {of} domain{}", plural(of)),
             _ => {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(words(&["a", "b", "c", "d", "e"], 33, 67), "any 3 of 5 domains, plus 7 shards");
         assert_eq!(words(&["a", "b"], 2, 2), "any 1 of 2 domains");
         assert_eq!(words(&["a", "a"], 2, 1), "any 1 shard, but no whole domain");
-        assert_eq!(words(&["a"], 2, 0), "nothing may be lost");
+        assert_eq!(words(&["a"], 2, 0), "nothing");
     }
 
     #[test]

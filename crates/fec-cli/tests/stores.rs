@@ -1,0 +1,437 @@
+//! Shards in stores, as their users meet them: folders here, which fail apart like others. `scripts/store_bars.py` does the same with
+//! servers.
+
+mod common;
+
+use common::{Arena, expect, listing, payload, text};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+use std::time::Duration;
+
+const PLACES: [&str; 5] = ["p0", "p1", "p2", "p3", "p4"];
+const LEN: usize = 1_000_000;
+
+/// A payload whose shards were sent to five folders.
+struct Sent {
+    arena: Arena,
+    bytes: Vec<u8>,
+    root: String,
+}
+
+impl Sent {
+    fn new(options: &[&str]) -> Sent {
+        let arena = Arena::new();
+        let bytes = payload(7, LEN);
+        arena.write("in", &bytes);
+        let output = encode(&arena, options);
+        let root = common::root(&output);
+        Sent { arena, bytes, root }
+    }
+
+    /// Runs a command on all places.
+    fn fec(&self, command: &str, options: &[&str]) -> Output {
+        self.fec_at(command, &PLACES, options)
+    }
+
+    fn fec_at(&self, command: &str, places: &[&str], options: &[&str]) -> Output {
+        let from = places.iter().flat_map(|place| ["--from", place]);
+        let args = [command, "--root", &self.root].into_iter().chain(from).chain(options.iter().copied());
+        self.arena.fec(args).output().expect("fec starts")
+    }
+
+    /// Decodes, and compares with what was sent.
+    #[track_caller]
+    fn comes_back(&self) -> String {
+        let output = self.fec("decode", &["-o", "out", "-f"]);
+        expect(&output, 0);
+        assert!(self.arena.read("out") == self.bytes, "other bytes at exit code 0");
+        let piped = self.fec("decode", &["-o", "-"]);
+        expect(&piped, 0);
+        assert!(piped.stdout == self.bytes, "other bytes at exit code 0");
+        text(&output.stderr)
+    }
+
+    /// Does not decode, and leaves nothing.
+    #[track_caller]
+    fn is_refused(&self, exit: i32) {
+        let before = listing(&self.arena.path("."));
+        let output = self.fec("decode", &["-o", "nothing"]);
+        expect(&output, exit);
+        assert_eq!(listing(&self.arena.path(".")), before);
+        let piped = self.fec("decode", &["-o", "-"]);
+        expect(&piped, exit);
+        assert!(piped.stdout.is_empty() || self.bytes.starts_with(&piped.stdout), "other bytes went out");
+    }
+
+    fn manifest(&self, place: &str) -> PathBuf {
+        self.arena.path(format!("{place}/{}/manifest", self.root))
+    }
+
+    /// All shard files of a place, in order.
+    fn shards(&self, place: &str) -> Vec<PathBuf> {
+        let place = self.arena.path(place);
+        let mut files: Vec<PathBuf> = listing(&place)
+            .iter()
+            .flat_map(|root| listing(&place.join(root)).into_iter().map(move |name| (root.clone(), name)))
+            .filter(|(_, name)| name.ends_with(".shard"))
+            .map(|(root, name)| place.join(root).join(name))
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn json(&self, command: &str, options: &[&str], exit: i32) -> Value {
+        let output = self.fec(command, &[options, &["--json"]].concat());
+        expect(&output, exit);
+        serde_json::from_slice(&output.stdout).expect("a report")
+    }
+}
+
+fn encode(arena: &Arena, options: &[&str]) -> Output {
+    let to = PLACES.iter().flat_map(|place| ["--to", place]);
+    let shape = ["encode", "in", "-k", "6", "-m", "4"];
+    let segments = ["--segment-size", "300K"];
+    let segments = if options.contains(&"--segment-size") { &[][..] } else { &segments };
+    let shape = shape.into_iter().chain(segments.iter().copied());
+    arena.fec(shape.chain(to).chain(options.iter().copied())).output().expect("fec starts")
+}
+
+fn flip(path: &PathBuf, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn what_was_sent_comes_back_without_any_two_places() {
+    let sent = Sent::new(&[]);
+    assert_eq!(
+        sent.shards("p0").len() + sent.shards("p4").len(),
+        2 * 4 * 2,
+        "four segments, two shards each"
+    );
+    sent.comes_back();
+    expect(&sent.fec("verify", &[]), 0);
+    for (a, b) in [("p0", "p1"), ("p1", "p4"), ("p2", "p3")] {
+        for place in [a, b] {
+            fs::rename(sent.arena.path(place), sent.arena.path("away".to_owned() + place)).unwrap();
+        }
+        // They are not there at all, as an unmounted disk.
+        let said = sent.comes_back();
+        assert!(said.contains("did no harm"), "{said}");
+        for place in [a, b] {
+            fs::create_dir(sent.arena.path(place)).unwrap();
+        }
+        // They are empty.
+        sent.comes_back();
+        let report = sent.json("verify", &[], 1);
+        assert_eq!((&report["margin"], &report["enough"]), (&0.into(), &true.into()));
+        for place in [a, b] {
+            fs::remove_dir(sent.arena.path(place)).unwrap();
+            fs::rename(sent.arena.path("away".to_owned() + place), sent.arena.path(place)).unwrap();
+        }
+    }
+    for place in ["p0", "p1", "p2"] {
+        fs::remove_dir_all(sent.arena.path(place)).unwrap();
+        fs::create_dir(sent.arena.path(place)).unwrap();
+    }
+    sent.is_refused(3);
+    expect(&sent.fec("verify", &[]), 3);
+    expect(&sent.fec("repair", &["--now"]), 3);
+}
+
+#[test]
+fn the_second_run_sends_only_what_is_missing() {
+    let sent = Sent::new(&[]);
+    let before = sent.arena.state();
+    let report = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("a report");
+    let again = encode(&sent.arena, &["--json"]);
+    expect(&again, 0);
+    assert_eq!((&report(&again)["sent"], &report(&again)["kept"]), (&0.into(), &45.into()));
+    sent.arena.unchanged(&before);
+    // Gone, cut, and another one's: each is made as it was.
+    let shards = sent.shards("p2");
+    fs::remove_file(&shards[0]).unwrap();
+    fs::write(&shards[1], b"cut").unwrap();
+    fs::copy(&shards[3], &shards[2]).unwrap();
+    fs::write(sent.manifest("p3"), b"no manifest").unwrap();
+    let again = encode(&sent.arena, &["--json"]);
+    expect(&again, 0);
+    assert_eq!((&report(&again)["sent"], &report(&again)["kept"]), (&4.into(), &41.into()));
+    sent.arena.unchanged(&before);
+}
+
+#[test]
+fn pipes_give_the_same_shards_as_files() {
+    let sent = Sent::new(&[]);
+    let before = sent.arena.state();
+    for len in [LEN, 300 << 10, (300 << 10) + 1, 0] {
+        let bytes = &sent.bytes[..len];
+        sent.arena.write("in", bytes);
+        let of_file = common::root(&encode(&sent.arena, &[]));
+        let to = PLACES.iter().flat_map(|place| ["--to", place]);
+        let args = ["encode", "-", "-k", "6", "-m", "4", "--segment-size", "300K"].into_iter().chain(to);
+        let of_pipe = common::root(&sent.arena.pipe(args, bytes));
+        for root in [of_file, of_pipe] {
+            let from = PLACES.iter().flat_map(|place| ["--from", place]);
+            let args = ["decode", "-o", "-", "--root", &root].into_iter().chain(from);
+            let output = sent.arena.fec(args).output().unwrap();
+            expect(&output, 0);
+            assert!(output.stdout == bytes, "{len}");
+        }
+    }
+    sent.arena.write("in", &sent.bytes);
+    drop(before);
+}
+
+#[test]
+fn places_that_fail_are_told_and_made_up_for_later() {
+    let arena = Arena::new();
+    let bytes = payload(8, LEN);
+    arena.write("in", &bytes);
+    // A folder below one that is not there: a disk that is not mounted.
+    let to = |last: &'static str| ["p0", "p1", "p2", "p3", last];
+    let send = |places: [&str; 5], options: &[&str]| {
+        let to = places.iter().flat_map(|place| ["--to", place]);
+        let shape = ["encode", "in", "-k", "6", "-m", "4", "--retries", "0"];
+        arena.fec(shape.into_iter().chain(to).chain(options.iter().copied())).output().expect("fec starts")
+    };
+    let output = send(to("disk/p4"), &["--json"]);
+    expect(&output, 1);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((report["missing"].as_array().unwrap().len(), &report["weakest"]), (3, &8.into()));
+    let root = report["root"].as_str().unwrap().to_owned();
+    let sent = Sent { arena, bytes, root };
+    sent.comes_back();
+    fs::create_dir(sent.arena.path("disk")).unwrap();
+    let from = ["p0", "p1", "p2", "p3", "disk/p4"];
+    expect(&sent.fec_at("repair", &from, &[]), 0);
+    expect(&sent.fec_at("verify", &from, &["--deep"]), 0);
+    // Two of five are too many: nothing is promised, and no root is given out.
+    fs::write(sent.arena.path("file"), b"").unwrap();
+    sent.arena.write("in", &payload(9, LEN));
+    let to = ["p0", "p1", "p2", "file/p3", "nowhere/p4"].into_iter().flat_map(|place| ["--to", place]);
+    let output =
+        sent.arena.fec(["encode", "in", "-k", "6", "-m", "4"].into_iter().chain(to)).output().unwrap();
+    expect(&output, 4);
+    assert!(output.stdout.is_empty(), "a root went out");
+}
+
+#[test]
+fn no_domain_holds_more_than_may_be_lost() {
+    let arena = Arena::new();
+    arena.write("in", &payload(8, 1000));
+    let crowded = ["encode", "in", "-k", "6", "-m", "2", "--to", "p0", "--to", "p1"];
+    let said = arena.refuses(crowded, 2);
+    assert!(said.contains("4 domains are needed") && said.contains("--crowded"), "{said}");
+    assert!(!arena.path("p0").exists());
+    let one = [
+        "encode",
+        "in",
+        "-k",
+        "6",
+        "-m",
+        "4",
+        "--to",
+        "p0,domain=x",
+        "--to",
+        "p1,domain=x",
+        "--to",
+        "p2,domain=x",
+    ];
+    arena.refuses(one, 2);
+    let said = text(&arena.expect([&crowded[..], &["--crowded"]].concat(), 0).stderr);
+    assert!(said.contains("any 2 shards, but no whole domain"), "{said}");
+    arena.write("list", b"# places\np0,domain=a\n\np1,domain=b\np2,domain=c\n");
+    let said = text(&arena.expect(["encode", "in", "-k", "3", "-m", "3", "--to", "@list"], 0).stderr);
+    assert!(said.contains("any 1 of 3 domains, plus 1 shard"), "{said}");
+}
+
+/// Whoever holds a store may put there what they like: it costs time, and never a wrong byte.
+#[test]
+fn liars_cost_nothing_but_time() {
+    let sent = Sent::new(&[]);
+    // Another payload, well encoded, under the keys of this one; and its manifest.
+    let other = Sent::new(&["--segment-size", "300K", "--set-size", "64K"]);
+    for place in ["p0", "p1"] {
+        for (ours, theirs) in sent.shards(place).iter().zip(other.shards(place)) {
+            fs::copy(theirs, ours).unwrap();
+        }
+        fs::copy(other.manifest(place), sent.manifest(place)).unwrap();
+    }
+    sent.comes_back();
+    expect(&sent.fec("verify", &[]), 1);
+    expect(&sent.fec("repair", &["--now"]), 0);
+    expect(&sent.fec("verify", &["--deep"]), 0);
+    // Replays of other shards of the same segment, lengths of all kinds, holes, folders, links that lead nowhere.
+    let shards = sent.shards("p2");
+    fs::copy(&sent.shards("p3")[0], &shards[0]).unwrap();
+    fs::write(&shards[1], b"").unwrap();
+    fs::write(&shards[2], [fs::read(&shards[2]).unwrap(), vec![7; 100_000]].concat()).unwrap();
+    fs::remove_file(&shards[3]).unwrap();
+    std::os::unix::fs::symlink("/nowhere", &shards[3]).unwrap();
+    fs::File::options().write(true).open(&shards[4]).unwrap().set_len(1 << 40).unwrap();
+    let len = fs::metadata(&shards[5]).unwrap().len();
+    fs::File::create(&shards[5]).unwrap().set_len(len).unwrap();
+    fs::remove_file(&shards[6]).unwrap();
+    fs::create_dir(&shards[6]).unwrap();
+    fs::remove_file(sent.manifest("p2")).unwrap();
+    fs::File::create(sent.manifest("p2")).unwrap().set_len(1 << 40).unwrap();
+    sent.comes_back();
+    expect(&sent.fec("verify", &["--deep"]), 1);
+}
+
+#[test]
+fn damage_deep_inside_is_found_by_deep_and_mended() {
+    let sent = Sent::new(&[]);
+    let before = sent.arena.state();
+    for place in ["p0", "p3"] {
+        let shards = sent.shards(place);
+        let middle = fs::metadata(&shards[1]).unwrap().len() as usize / 2;
+        flip(&shards[1], middle);
+    }
+    expect(&sent.fec("verify", &[]), 0);
+    let report = sent.json("verify", &["--deep"], 1);
+    let damaged: usize =
+        report["segments"].as_array().unwrap().iter().map(|s| s["damaged"].as_array().unwrap().len()).sum();
+    assert_eq!(damaged, 2);
+    sent.comes_back();
+    assert!(text(&sent.fec("repair", &["--now"]).stderr).contains("nothing is missing"));
+    let told = text(&sent.fec("repair", &["--now", "--deep", "-n"]).stderr);
+    assert!(told.contains("2 shards would be made anew"), "{told}");
+    expect(&sent.fec("repair", &["--now", "--deep"]), 0);
+    fs::remove_file(sent.arena.path("out")).unwrap();
+    expect(&sent.fec("verify", &["--deep"]), 0);
+    // A shard that is made anew may stand at another place: all of them are there, and balanced.
+    drop(before);
+    sent.comes_back();
+}
+
+#[test]
+fn shards_move_from_a_place_that_goes_away() {
+    let sent = Sent::new(&[]);
+    let to = ["--to", "p0", "--to", "p1", "--to", "p2", "--to", "p3", "--to", "new"];
+    // One shard of four that may be lost can wait; two cannot.
+    fs::remove_file(&sent.shards("p1")[0]).unwrap();
+    let output = sent.fec("repair", &[]);
+    expect(&output, 1);
+    assert!(text(&output.stderr).contains("--now"), "{}", text(&output.stderr));
+    expect(&sent.fec("repair", &to), 0);
+    fs::remove_dir_all(sent.arena.path("p4")).unwrap();
+    let places = ["p0", "p1", "p2", "p3", "new"];
+    expect(&sent.fec_at("verify", &places, &["--deep"]), 0);
+    let output = sent.fec_at("decode", &["new", "p0", "p1"], &["-o", "out"]);
+    expect(&output, 0);
+    assert!(sent.arena.read("out") == sent.bytes);
+}
+
+/// Only what a part of the payload touches is fetched.
+#[test]
+fn parts_of_the_payload_cost_their_records() {
+    let sent = Sent::new(&["--set-size", "32K"]);
+    let record = (32 << 10) / 6 + 64;
+    for (from, to) in [(0, 1), (307_000, 307_500), (999_000, 1_000_000), (5, 5), (100_000, 900_000)] {
+        let range = format!("{from}..{to}");
+        let report = sent.json("decode", &["--range", &range, "-o", "part", "-f"], 0);
+        assert!(sent.arena.read("part") == sent.bytes[from..to], "{range}");
+        let fetched = report["fetched_bytes"].as_u64().unwrap() as usize;
+        // The manifest may come from all five places.
+        let manifest = 5 * fs::metadata(sent.manifest("p0")).unwrap().len() as usize;
+        assert!(to - from > 1000 || fetched <= manifest + 2 * (record + 500), "{range}: {fetched}");
+        let piped = sent.fec("decode", &["--range", &range, "-o", "-"]);
+        assert!(piped.stdout == sent.bytes[from..to]);
+    }
+    expect(&sent.fec("decode", &["--range", "5..2000000", "-o", "never"]), 2);
+    // The record that is wanted is damaged, or gone: others restore it.
+    for place in ["p0", "p1"] {
+        for shard in sent.shards(place) {
+            let middle = fs::metadata(&shard).unwrap().len() as usize / 2;
+            flip(&shard, middle);
+        }
+        fs::rename(&sent.shards(place)[0], sent.arena.path("gone")).unwrap();
+    }
+    for (from, to) in [(0, 400_000), (600_000, 1_000_000)] {
+        let output = sent.fec("decode", &["--range", &format!("{from}..{to}"), "-o", "-"]);
+        expect(&output, 0);
+        assert!(output.stdout == sent.bytes[from..to]);
+    }
+    ["p2", "p3", "p4"].iter().for_each(|place| fs::remove_dir_all(sent.arena.path(place)).unwrap());
+    expect(&sent.fec("decode", &["--range", "0..1000000", "-o", "never"]), 4);
+    assert!(!sent.arena.path("never").exists());
+}
+
+/// The root of a segment serves where there is no manifest.
+#[test]
+fn a_segment_is_found_by_its_own_root() {
+    let mut sent = Sent::new(&["--segment-size", "2M"]);
+    let segment = listing(&sent.arena.path("p0")).into_iter().find(|root| *root != sent.root).unwrap();
+    for place in PLACES {
+        fs::remove_file(sent.manifest(place)).unwrap();
+    }
+    sent.is_refused(3);
+    sent.root = segment;
+    sent.comes_back();
+    expect(&sent.fec("verify", &["--deep"]), 0);
+    sent.root = "00".repeat(32);
+    sent.is_refused(3);
+}
+
+#[test]
+fn a_killed_run_is_gone_on_with() {
+    let arena = Arena::new();
+    let bytes = payload(8, 20_000_000);
+    arena.write("in", &bytes);
+    fs::create_dir(arena.path("spool")).unwrap();
+    let to = PLACES.iter().flat_map(|place| ["--to", place]);
+    let args: Vec<&str> =
+        ["encode", "in", "-k", "6", "-m", "4", "--segment-size", "1M", "--spool", "spool", "--json"]
+            .into_iter()
+            .chain(to)
+            .collect();
+    for milliseconds in [5, 20, 40, 80, 120] {
+        let mut child = arena.spawn(args.iter().copied());
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = arena.expect(args.iter().copied(), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (sent, kept) = (report["sent"].as_u64().unwrap(), report["kept"].as_u64().unwrap());
+    assert_eq!(sent + kept, 20 * 10 + 5);
+    assert!(kept > 0, "nothing was kept of what the killed runs sent");
+    let sent = Sent { root: report["root"].as_str().unwrap().to_owned(), arena, bytes };
+    sent.comes_back();
+    // What killed runs left in their places counts for nothing, and theirs is all there is.
+    expect(&sent.fec("verify", &["--deep"]), 0);
+    assert!(listing(&sent.arena.path("spool")).iter().all(|name| name.starts_with(".fec-")));
+}
+
+#[test]
+fn wrong_use_is_told_and_secrets_are_not() {
+    let arena = Arena::new();
+    arena.write("in", b"bytes");
+    let root = "00".repeat(32);
+    for (args, said) in [
+        (&["encode", "in", "--to", "ftp://host/x"][..], "ftp:// is not known"),
+        (&["encode", "in", "--to", "s3://me:hunter2@bucket/x"], "credentials come from the environment"),
+        (&["encode", "in", "--to", "https://host/x?token=hunter2"], "a query does not belong"),
+        (&["encode", "in", "--to", "https://host/x", "-k", "1", "-m", "1"], ""),
+        (&["encode", "in", "--to", "p0", "--to", "p0/", "-k", "1", "-m", "1"], "named twice"),
+        (&["encode", "in", "--to", "p0", "-o", "x"], "cannot be used with"),
+        (&["encode", "in", "--segment-size", "1M"], "--to"),
+        (&["decode", "--from", "p0"], "--root"),
+        (&["decode", "--root", &root, "--from", "p0", "--partial"], "--partial"),
+        (&["verify", "--root", &root, "--from", "@nothing"], ""),
+        (&["repair", "--root", &root, "--from", "https://host/x"], "can be written to"),
+        (&["repair", "--root", &root, "--from", "p0", "-o", "x"], "not for stores"),
+    ] {
+        let output = arena.fec(args.iter().copied()).output().unwrap();
+        assert!(matches!(output.status.code(), Some(2 | 4)), "{args:?}: {output:?}");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(said), "{args:?}: {stderr}");
+        assert!(!stderr.contains("hunter2"), "{args:?}: {stderr}");
+    }
+    assert_eq!(listing(&arena.path(".")), ["in"]);
+}
