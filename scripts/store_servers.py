@@ -241,7 +241,7 @@ def default_tools():
 
 def environment(servers):
     """What a program needs to use these servers."""
-    out = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "FEC_TEST_BUCKET": BUCKET}
+    out = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "FEC_TEST_BUCKET": BUCKET, "NO_PROXY": "127.0.0.1"}
     for name, server in servers.items():
         out[name.upper().replace("+", "_").replace("#", "_") + "_ENDPOINT"] = server.endpoint
         if server.certificate:

@@ -174,7 +174,7 @@ fn azure(target: &Target) -> Result<Service, StoreError> {
     .into_iter()
     .any(is_set);
     let mut unsigned = None;
-    if !has_credentials && !machine_is("Microsoft Corporation") {
+    if !has_credentials && !machine_is("7783-7084-3265-9085-8269-3286-77") {
         builder = builder.with_skip_signature(true);
         unsigned = Some(FOR_AZURE);
     }
@@ -205,10 +205,10 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether this machine is one of that maker's cloud. Only there a service near it may tell credentials; elsewhere nothing
+/// Whether this machine is one of that maker's cloud. (Azure has a number for that; the maker's name stands in laptops too.) Only there a service near it may tell credentials; elsewhere nothing
 /// answers to that, which takes long to see.
 fn machine_is(maker: &str) -> bool {
-    ["sys_vendor", "board_vendor"].into_iter().any(|file| {
+    ["sys_vendor", "board_vendor", "chassis_asset_tag"].into_iter().any(|file| {
         fs::read_to_string(Path::new("/sys/class/dmi/id").join(file)).is_ok_and(|text| text.trim() == maker)
     })
 }

@@ -3,7 +3,9 @@
 //!
 //! Credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY and what
 //! else the services know), for S3 also from the files of AWS, and on machines of these clouds from the service there. Where
-//! there are none, requests go unsigned, which is enough to read public buckets.
+//! there are none, requests go unsigned, which is enough to read public buckets. Proxies are those of HTTPS_PROXY and NO_PROXY.
+//!
+//! A call does its work on the thread that makes it, which must not be one of a runtime of tokio.
 
 mod connect;
 mod listing;
@@ -239,12 +241,9 @@ impl ObjectStore for CloudStore {
                 let Some(key) = key.filter(|key| key.starts_with(prefix)) else { continue };
                 if out.len() == MAX_OBJECTS {
                     watch.fail(StoreError::Failed(format!(
-                        "it has more than {MAX_OBJECTS} objects below {prefix}"
+                        "more than {MAX_OBJECTS} objects are below {prefix:?}"
                     )));
-                    return Err(object_store::Error::NotImplemented {
-                        operation: String::new(),
-                        implementer: String::new(),
-                    });
+                    return Err(object_store::Error::Generic { store: "", source: "too many".into() });
                 }
                 out.push(ObjectInfo { key: key.to_owned(), size: object.size, etag: object.e_tag });
             }
@@ -282,10 +281,9 @@ impl ObjectStore for CloudStore {
             if found.range.end < range.end {
                 return Err(too_short(&range));
             }
-            let mut skip = watch.skip.load(Ordering::Relaxed);
             // The object from its start: what follows the range is no mistake.
-            let is_whole =
-                found.meta.size > range.end && (skip > 0 || range.start == 0) && watch.status() == 200;
+            let is_whole = watch.is_whole.load(Ordering::Relaxed);
+            let mut skip = if is_whole { range.start } else { 0 };
             let mut left = range.end - range.start;
             let mut chunks = found.into_stream();
             while let Some(chunk) = chunks.next().await {

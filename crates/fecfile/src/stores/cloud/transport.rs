@@ -17,7 +17,9 @@ use rustls::crypto::ring;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -84,19 +86,20 @@ struct Service(reqwest::Client);
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let watch = Watch::current();
-        let done =
-            async {
-                watch.begin()?;
-                let is_metadata = request.uri().host().is_some_and(|host| {
-                    host.starts_with("169.254.") || host == "metadata" || host.starts_with("metadata.google.")
-                });
-                match is_metadata {
-                    false => self.send(request, &watch).await,
-                    true => tokio::time::timeout(METADATA, self.send(request, &watch)).await.unwrap_or_else(
-                        |_| Err(StoreError::Denied("no credentials from this machine's cloud".into())),
-                    ),
-                }
-            };
+        let done = async {
+            watch.begin()?;
+            let is_metadata = request.uri().host().is_some_and(|host| {
+                host.starts_with("169.254.") || host == "metadata" || host.starts_with("metadata.google.")
+            });
+            if !is_metadata {
+                return self.send(request, &watch).await;
+            }
+            // Whatever it says is about credentials, and not about objects.
+            match tokio::time::timeout(METADATA, self.send(request, &watch)).await {
+                Ok(Ok(answer)) if answer.status().is_success() => Ok(answer),
+                _ => Err(StoreError::Denied("this machine's cloud gives it no credentials".into())),
+            }
+        };
         done.await.map_err(|trouble: StoreError| {
             watch.fail(trouble.clone());
             HttpError::new(HttpErrorKind::Unknown, trouble)
@@ -129,7 +132,8 @@ impl Service {
         let (mut head, body): (_, reqwest::Body) = http::Response::from(answer).into_parts();
         if !head.status.is_success() {
             let body = read(body, MAX_ERROR, true).await.unwrap_or_default();
-            watch.answer(head.status.as_u16(), Some(refusal(head.status, &body)));
+            let region = head.headers.get("x-amz-bucket-region").and_then(|region| region.to_str().ok());
+            watch.answer(head.status.as_u16(), Some(refusal(head.status, &body, region)));
             return Ok(HttpResponse::from_parts(head, body.into()));
         }
         watch.answer(head.status.as_u16(), None);
@@ -163,11 +167,7 @@ fn is_list(query: &str) -> bool {
 
 /// An answer of 200 to a request for a range. Some services (`rclone serve s3`) send the range, and say so; others send the
 /// object from its start.
-fn set_range_right(
-    headers: &mut HeaderMap,
-    range: &std::ops::Range<u64>,
-    watch: &Watch,
-) -> Result<(), StoreError> {
+fn set_range_right(headers: &mut HeaderMap, range: &Range<u64>, watch: &Watch) -> Result<(), StoreError> {
     if headers.contains_key(CONTENT_RANGE) {
         return Ok(());
     }
@@ -182,7 +182,7 @@ fn set_range_right(
     let claim = format!("bytes {}-{}/{}", range.start, range.end - 1, whole.unwrap_or(range.end));
     let claim = HeaderValue::try_from(claim).map_err(|e| StoreError::Failed(e.to_string()))?;
     headers.insert(CONTENT_RANGE, claim);
-    watch.skip.store(range.start, std::sync::atomic::Ordering::Relaxed);
+    watch.is_whole.store(true, Ordering::Relaxed);
     Ok(())
 }
 
@@ -205,12 +205,15 @@ async fn read(mut body: reqwest::Body, most: usize, cut: bool) -> Result<Bytes, 
 }
 
 /// What an answer means that is no success.
-fn refusal(status: StatusCode, body: &[u8]) -> StoreError {
+fn refusal(status: StatusCode, body: &[u8], region: Option<&str>) -> StoreError {
     let said = words_of(body);
-    let text = match said.as_str() {
+    let mut text = match said.as_str() {
         "" => format!("HTTP status {status}"),
         said => format!("HTTP status {}: {said}", status.as_u16()),
     };
+    if let (Some(region), 301 | 307 | 400) = (region, status.as_u16()) {
+        text += &one_line(&format!("; the bucket is in region={region}"));
+    }
     match status.as_u16() {
         404 => StoreError::NotFound,
         401 | 403 => StoreError::Denied(text),
@@ -391,7 +394,7 @@ mod tests {
         assert_eq!(said("<html>"), "");
         assert_eq!(one_line("see https://h/x?X-Amz-Signature=abc for\u{7} more"), "see https://h/x for more");
         assert!(one_line(&"word ".repeat(1000)).len() <= MAX_WORDS);
-        assert!(refusal(StatusCode::SERVICE_UNAVAILABLE, b"").is_worth_retrying());
-        assert!(!refusal(StatusCode::NOT_IMPLEMENTED, b"").is_worth_retrying());
+        assert!(refusal(StatusCode::SERVICE_UNAVAILABLE, b"", None).is_worth_retrying());
+        assert!(!refusal(StatusCode::NOT_IMPLEMENTED, b"", None).is_worth_retrying());
     }
 }

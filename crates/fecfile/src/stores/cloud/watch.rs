@@ -38,8 +38,8 @@ pub(super) struct Watch {
     pub(super) range: Option<Range<u64>>,
     /// The object must not be there when a multipart upload is completed.
     pub(super) create: bool,
-    /// So many bytes of the answer come before those that were asked for.
-    pub(super) skip: AtomicU64,
+    /// The answer is the object from its start, not the range.
+    pub(super) is_whole: AtomicBool,
     trouble: Mutex<Option<StoreError>>,
     answered: AtomicBool,
     status: AtomicU64,
@@ -63,7 +63,7 @@ impl Default for Watch {
             requests: AtomicU64::new(0),
             range: None,
             create: false,
-            skip: AtomicU64::new(0),
+            is_whole: AtomicBool::new(false),
             trouble: Mutex::default(),
             answered: AtomicBool::new(false),
             status: AtomicU64::new(0),
