@@ -199,7 +199,8 @@ impl CloudStore {
                 match self.ask(&watch, call, parts.complete_multipart(path, upload, sent.clone())) {
                     Err(StoreError::Failed(_)) if watch.status() == 412 => return Ok(Put::Existed),
                     Err(StoreError::Failed(_)) if create && watch.status() == 501 => create = false,
-                    Err(StoreError::Failed(text)) if watch.status() == 409 => {
+                    // S3 may say 200 before it knows, and tell of an error then.
+                    Err(StoreError::Failed(text)) if matches!(watch.status(), 200 | 409) => {
                         return Err(StoreError::Unavailable(text));
                     }
                     // The attempt before may have done it, and its answer was lost.
