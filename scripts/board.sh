@@ -73,7 +73,7 @@ if [ -z "$binary" ]; then
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=${CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER:-aarch64-linux-gnu-gcc}
     fi
     export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/static"
-    (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet -p fec-cli --target "$target")
+    (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet -p fec-cli --no-default-features --target "$target")
     binary=$CARGO_TARGET_DIR/$target/release/fec
 fi
 mkdir -p "$boards"

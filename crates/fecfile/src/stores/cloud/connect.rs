@@ -1,0 +1,214 @@
+//! From a target and the environment to a service of the crate `object_store`.
+
+use super::profile;
+use super::transport::{Connector, one_line, root_of};
+use crate::stores::error::StoreError;
+use crate::stores::target::{Scheme, Target};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::multipart::MultipartStore;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs};
+
+/// A service, and what has to be known about it.
+pub(super) struct Service {
+    pub(super) objects: Arc<dyn ObjectStore>,
+    /// What takes objects in parts; `None` where nothing can be put.
+    pub(super) parts: Option<Arc<dyn MultipartStore>>,
+    /// What to set for credentials, where none were found and requests go unsigned.
+    pub(super) unsigned: Option<&'static str>,
+    /// It speaks S3 and is not Amazon's: what it does with conditions is not known.
+    pub(super) is_like_s3: bool,
+}
+
+const FOR_S3: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
+const FOR_GOOGLE: &str = "set GOOGLE_APPLICATION_CREDENTIALS";
+const FOR_AZURE: &str = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN";
+
+/// Finds credentials and opens the service. Nothing is sent yet.
+pub(super) fn connect(target: &Target) -> Result<Service, StoreError> {
+    match target.scheme {
+        Scheme::S3 => amazon(target),
+        Scheme::Google => google(target),
+        Scheme::Azure => azure(target),
+        Scheme::Http => http(target),
+        Scheme::Folder(_) => Err(StoreError::Unsupported("be reached by a network")),
+    }
+}
+
+/// Whoever calls retries: `object_store` would do it behind their back, and ask for ranges that run backwards.
+fn no_retries() -> RetryConfig {
+    RetryConfig { backoff: BackoffConfig::default(), max_retries: 0, retry_timeout: Duration::ZERO }
+}
+
+/// Bytes go unencrypted only where the user wrote it.
+fn client_options(url: Option<&str>) -> ClientOptions {
+    let allow_http = url.is_some_and(|url| url.get(..7).is_some_and(|s| s.eq_ignore_ascii_case("http://")));
+    ClientOptions::new().with_allow_http(allow_http)
+}
+
+fn amazon(target: &Target) -> Result<Service, StoreError> {
+    // A profile that the user named comes before the environment, anything else behind it.
+    let of_environment = target.profile.is_none() && is_set("AWS_ACCESS_KEY_ID");
+    let profile = match of_environment {
+        true => profile::read(None).unwrap_or_default(),
+        false => profile::read(target.profile.as_deref())?,
+    };
+    let endpoint = target.endpoint.clone();
+    let endpoint = endpoint
+        .or_else(|| value_of("AWS_ENDPOINT_URL_S3"))
+        .or_else(|| value_of("AWS_ENDPOINT_URL"))
+        .or(profile.endpoint);
+    let region = target.region.clone();
+    let region = region
+        .or_else(|| value_of("AWS_REGION"))
+        .or_else(|| value_of("AWS_DEFAULT_REGION"))
+        .or(profile.region)
+        .unwrap_or_else(|| "us-east-1".into());
+    let mut unsigned = None;
+    let mut builder = match (profile.key_id, profile.secret) {
+        // Nothing of the environment with it: a token there belongs to another key.
+        (Some(key_id), Some(secret)) if !of_environment => {
+            let builder =
+                AmazonS3Builder::new().with_access_key_id(key_id).with_secret_access_key(secret.as_str());
+            match profile.token {
+                Some(token) => builder.with_token(token.as_str()),
+                None => builder,
+            }
+        }
+        _ if of_environment || has_amazon_credentials() => AmazonS3Builder::from_env(),
+        _ => {
+            unsigned = Some(FOR_S3);
+            AmazonS3Builder::from_env().with_skip_signature(true)
+        }
+    };
+    builder = builder
+        .with_bucket_name(target.bucket_and_prefix().0)
+        .with_region(region)
+        .with_virtual_hosted_style_request(false)
+        .with_disable_bulk_delete(true)
+        .with_client_options(client_options(endpoint.as_deref()))
+        .with_retry(no_retries())
+        .with_http_connector(Connector { redirects: false });
+    let is_like_s3 = endpoint.is_some();
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
+    }
+    let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);
+    Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3 })
+}
+
+/// Whether a service nearby tells credentials.
+fn has_amazon_credentials() -> bool {
+    let variables = [
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_METADATA_ENDPOINT",
+    ];
+    variables.into_iter().any(is_set) || machine_is("Amazon EC2")
+}
+
+fn google(target: &Target) -> Result<Service, StoreError> {
+    let mut builder = GoogleCloudStorageBuilder::from_env()
+        .with_bucket_name(target.bucket_and_prefix().0)
+        .with_client_options(client_options(target.endpoint.as_deref()))
+        .with_retry(no_retries())
+        .with_http_connector(Connector { redirects: false });
+    if let Some(endpoint) = &target.endpoint {
+        builder = builder.with_config(GoogleConfigKey::BaseUrl, endpoint);
+    }
+    let has_credentials = [
+        "SERVICE_ACCOUNT",
+        "GOOGLE_SERVICE_ACCOUNT",
+        "GOOGLE_SERVICE_ACCOUNT_PATH",
+        "GOOGLE_SERVICE_ACCOUNT_KEY",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_BEARER_TOKEN",
+    ]
+    .into_iter()
+    .any(is_set);
+    let of_gcloud = env::home_dir()
+        .is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").exists());
+    let mut unsigned = None;
+    if !has_credentials && !of_gcloud && !machine_is("Google") {
+        builder = builder.with_skip_signature(true);
+        unsigned = Some(FOR_GOOGLE);
+    }
+    let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);
+    Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3: false })
+}
+
+fn azure(target: &Target) -> Result<Service, StoreError> {
+    if !is_set("AZURE_STORAGE_ACCOUNT_NAME") {
+        return Err(StoreError::Denied(format!("set AZURE_STORAGE_ACCOUNT_NAME; {FOR_AZURE}")));
+    }
+    let endpoint = target.endpoint.clone().or_else(|| value_of("AZURE_STORAGE_ENDPOINT"));
+    let mut builder = MicrosoftAzureBuilder::from_env()
+        .with_container_name(target.bucket_and_prefix().0)
+        .with_client_options(client_options(endpoint.as_deref()))
+        .with_retry(no_retries())
+        .with_http_connector(Connector { redirects: false });
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_endpoint(endpoint);
+    }
+    let has_credentials = [
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "AZURE_STORAGE_ACCESS_KEY",
+        "AZURE_STORAGE_MASTER_KEY",
+        "AZURE_STORAGE_SAS_KEY",
+        "AZURE_STORAGE_SAS_TOKEN",
+        "AZURE_STORAGE_TOKEN",
+        "AZURE_STORAGE_CLIENT_SECRET",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "AZURE_STORAGE_USE_EMULATOR",
+        "AZURE_USE_AZURE_CLI",
+        "IDENTITY_ENDPOINT",
+    ]
+    .into_iter()
+    .any(is_set);
+    let mut unsigned = None;
+    if !has_credentials && !machine_is("7783-7084-3265-9085-8269-3286-77") {
+        builder = builder.with_skip_signature(true);
+        unsigned = Some(FOR_AZURE);
+    }
+    let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);
+    Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3: false })
+}
+
+fn http(target: &Target) -> Result<Service, StoreError> {
+    let service = HttpBuilder::new()
+        .with_url(&target.url)
+        .with_client_options(client_options(Some(&target.url)))
+        .with_retry(no_retries())
+        .with_http_connector(Connector { redirects: true })
+        .build()
+        .map_err(|e| cannot_open(&e))?;
+    Ok(Service { objects: Arc::new(service), parts: None, unsigned: None, is_like_s3: false })
+}
+
+fn cannot_open(error: &object_store::Error) -> StoreError {
+    StoreError::Denied(one_line(&format!("it cannot be opened: {}", root_of(error))))
+}
+
+fn value_of(variable: &str) -> Option<String> {
+    env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// Whether this machine is one of that maker's cloud. (Azure has a number for that; the maker's name stands in laptops too.) Only there a service near it may tell credentials; elsewhere nothing
+/// answers to that, which takes long to see.
+fn machine_is(maker: &str) -> bool {
+    ["sys_vendor", "board_vendor", "chassis_asset_tag"].into_iter().any(|file| {
+        fs::read_to_string(Path::new("/sys/class/dmi/id").join(file)).is_ok_and(|text| text.trim() == maker)
+    })
+}
