@@ -1,5 +1,6 @@
 //! Progress: a bar on a terminal, lines of JSON where asked for, or nothing.
 
+use fec_core::executor::lock;
 use fecfile::context::Meter;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub(crate) struct Count {
     total: Option<u64>,
     done: AtomicU64,
     started: Instant,
+    /// How far each part is.
+    parts: Mutex<String>,
     show: Show,
 }
 
@@ -54,9 +57,11 @@ enum Show {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct Line<'a> {
     event: &'static str,
     action: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    parts: &'a str,
     bytes: u64,
     total: Option<u64>,
     seconds: f64,
@@ -72,15 +77,24 @@ impl Count {
             Mode::Auto if !quiet && std::io::stderr().is_terminal() => Show::Bar(bar(action, total)),
             _ => Show::Nothing,
         };
-        Count { action, total, done: AtomicU64::new(0), started: Instant::now(), show }
+        Count {
+            action,
+            total,
+            done: AtomicU64::new(0),
+            started: Instant::now(),
+            parts: Mutex::default(),
+            show,
+        }
     }
 
     fn line(&self, event: &'static str) {
         let (bytes, seconds) = (self.done.load(Ordering::Relaxed), self.started.elapsed().as_secs_f64());
         let bytes_per_second = bytes as f64 / seconds.max(1e-9);
         let seconds_left = self.total.map(|t| t.saturating_sub(bytes) as f64 / bytes_per_second.max(1.0));
-        let action = self.action;
-        let line = Line { event, action, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
+        let (action, parts) = (self.action, lock(&self.parts));
+        let parts = parts.as_str();
+        let line =
+            Line { event, action, parts, bytes, total: self.total, seconds, bytes_per_second, seconds_left };
         say_json(&line);
     }
 }
@@ -99,6 +113,14 @@ impl Meter for Count {
                     self.line("progress");
                 }
             }
+        }
+    }
+
+    fn tell(&self, parts: &str) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => bar.set_message(format!("{} ({parts})", self.action)),
+            Show::Json(_) => parts.clone_into(&mut lock(&self.parts)),
         }
     }
 

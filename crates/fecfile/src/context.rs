@@ -86,6 +86,8 @@ pub trait Progress: Sync {
 pub trait Meter: Sync + Send {
     /// `bytes` more are done.
     fn add(&self, bytes: u64);
+    /// More than bytes is known: in a few words, how far each part is.
+    fn tell(&self, _parts: &str) {}
     /// All is done.
     fn finish(&self) {}
 }

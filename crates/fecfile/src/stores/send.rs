@@ -52,6 +52,9 @@ pub struct SendOptions {
     pub crowded: bool,
 }
 
+/// Characters of a domain's name that progress shows.
+const NAME: usize = 12;
+
 /// What became of a payload that was sent.
 #[derive(Debug)]
 pub struct Sent {
@@ -118,7 +121,9 @@ pub fn send(
         cancel: places.cancel.child(),
         created: AtomicU64::new(0),
         kept: AtomicU64::new(0),
+        sent_bytes: AtomicU64::new(0),
         missing: Mutex::default(),
+        landed: Mutex::new(vec![0; places.len()]),
         meter: meter.as_ref(),
     };
     let (coded, to_send) = sync_channel(0);
@@ -152,7 +157,7 @@ pub fn send(
         manifest,
         created: sending.created.into_inner(),
         kept: sending.kept.into_inner(),
-        sent_bytes: places.moved(),
+        sent_bytes: sending.sent_bytes.into_inner(),
         missing,
         weakest,
         survival: placement.survival(),
@@ -350,7 +355,10 @@ struct Sending<'a> {
     cancel: Cancel,
     created: AtomicU64,
     kept: AtomicU64,
+    sent_bytes: AtomicU64,
     missing: Mutex<Vec<Missing>>,
+    /// Objects that are there, by place.
+    landed: Mutex<Vec<u64>>,
     meter: &'a dyn Meter,
 }
 
@@ -368,7 +376,6 @@ impl Sending<'_> {
                 return Err(Error::new("encode", few));
             }
             weakest = weakest.min(landed);
-            self.meter.add(segment.encoding.geometry.payload_len());
             segments.push(segment.encoding);
         }
         Ok((segments, weakest))
@@ -447,9 +454,11 @@ impl Sending<'_> {
         let sent = sent();
         // The room is for the next ones.
         let _ = fs::remove_file(&path);
+        let (payload, n) = (segment.encoding.geometry.payload_len(), self.options.encode.code.n() as u64);
+        let share = |shards: u32| (u128::from(payload) * u128::from(shards) / u128::from(n)) as u64;
+        self.meter.add(share(index + 1) - share(index));
         match sent {
-            Ok(Put::Created) => drop(self.created.fetch_add(1, Ordering::Relaxed)),
-            Ok(Put::Existed) => drop(self.kept.fetch_add(1, Ordering::Relaxed)),
+            Ok(put) => self.landed(place, put, len),
             Err(StoreError::Sink(cause)) => {
                 return Err(Error::io("read", Place::Temporary, std::io::Error::other(cause)));
             }
@@ -459,6 +468,29 @@ impl Sending<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Counts an object that is where it belongs.
+    fn landed(&self, place: usize, put: Put, len: u64) {
+        if put == Put::Created {
+            self.created.fetch_add(1, Ordering::Relaxed);
+            self.sent_bytes.fetch_add(len, Ordering::Relaxed);
+        } else {
+            self.kept.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut landed = lock(&self.landed);
+        landed[place] += 1;
+        let parts = landed.iter().enumerate().map(|(place, count)| {
+            // The end of a long name tells more than its beginning.
+            let name = &self.places.get(place).target.domain;
+            let skip = name.chars().count().saturating_sub(NAME);
+            format!(
+                "{}{} {count}",
+                if skip > 0 { "…" } else { "" },
+                name.chars().skip(skip).collect::<String>()
+            )
+        });
+        self.meter.tell(&parts.collect::<Vec<_>>().join(", "));
     }
 
     /// Sends the manifest to every place; returns its root.
