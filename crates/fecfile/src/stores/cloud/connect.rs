@@ -111,7 +111,9 @@ fn has_amazon_credentials() -> bool {
         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
         "AWS_METADATA_ENDPOINT",
     ];
-    variables.into_iter().any(is_set) || machine_is("Amazon EC2")
+    let disabled =
+        value_of("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    variables.into_iter().any(is_set) || !disabled && machine_is("Amazon EC2")
 }
 
 fn google(target: &Target) -> Result<Service, StoreError> {
