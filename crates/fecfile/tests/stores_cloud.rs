@@ -422,6 +422,9 @@ fn doors_that_are_closed() {
 /// These need no service.
 #[test]
 fn nobody_is_there() {
+    if is_amazon() {
+        return;
+    }
     if ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
         .into_iter()
         .any(|name| std::env::var_os(name).is_some())
@@ -506,4 +509,144 @@ fn certificates_that_nobody_vouches_for() {
     let error = place.head("object");
     assert!(matches!(&error, Err(StoreError::Failed(text)) if text.starts_with("TLS")), "{error:?}");
     println!("{}", error.expect_err("an error"));
+}
+
+/// On a machine of Amazon's without credentials, those of the machine are asked for first.
+fn is_amazon() -> bool {
+    let maker = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    let is_amazon = maker.trim() == "Amazon EC2" && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();
+    if is_amazon {
+        println!("skipped: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to anything");
+    }
+    is_amazon
+}
+
+/// A service that answers what a function says to a request's head, and then closes.
+fn service(answer: impl Fn(&str) -> String + Send + 'static) -> Place {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("http://{}", listener.local_addr().expect("its address"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            let body = |head: &str| -> usize {
+                let head = head.to_lowercase();
+                let length = head
+                    .split("content-length:")
+                    .nth(1)
+                    .and_then(|rest| rest.lines().next()?.trim().parse().ok());
+                length.unwrap_or(0)
+            };
+            let head = loop {
+                let Ok(more @ 1..) = stream.read(&mut buffer) else { break None };
+                request.extend_from_slice(&buffer[..more]);
+                let text = String::from_utf8_lossy(&request);
+                if let Some((head, rest)) = text.split_once("\r\n\r\n")
+                    && rest.len() >= body(head)
+                {
+                    break Some(head.to_owned());
+                }
+            };
+            if let Some(head) = head {
+                let _ = stream.write_all(answer(&head).as_bytes());
+            }
+        }
+    });
+    Place::new(&format!("s3://bucket/x,endpoint={endpoint}"))
+}
+
+fn says(status: &str, headers: &str, body: &str) -> String {
+    let len = body.len();
+    format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Length: {len}\r\n\r\n{body}")
+}
+
+#[test]
+fn services_that_know_no_conditions() {
+    if is_amazon() {
+        return;
+    }
+    let place = service(|head| match head {
+        _ if head.starts_with("HEAD") => says("404 Not Found", "", ""),
+        _ if head.to_lowercase().contains("if-none-match") => says("501 Not Implemented", "", ""),
+        _ => says("200 OK", "ETag: \"1\"\r\n", ""),
+    });
+    assert_eq!(place.put("a", b"a"), Ok(Put::Created));
+    assert_eq!(place.put("b", b"b"), Ok(Put::Created));
+}
+
+#[test]
+fn conflicts_are_looked_into() {
+    if is_amazon() {
+        return;
+    }
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let heads = AtomicUsize::new(0);
+    let place = service(move |head| match head {
+        // It appears while it is put.
+        _ if head.starts_with("HEAD") && heads.fetch_add(1, Ordering::Relaxed) & 1 == 0 => {
+            says("404 Not Found", "", "")
+        }
+        _ if head.starts_with("HEAD /bucket/x/there") => says("200 OK", "", "1"),
+        _ if head.starts_with("HEAD") => says("404 Not Found", "", ""),
+        _ => says("409 Conflict", "", "<Error><Code>ConditionalRequestConflict</Code></Error>"),
+    });
+    assert_eq!(place.put("there", b"a"), Ok(Put::Existed));
+    let error = place.put("gone", b"a");
+    assert!(
+        matches!(error, Err(StoreError::Unavailable(_))),
+        "not there, so it has to be tried again: {error:?}"
+    );
+}
+
+#[test]
+fn lists_that_lie() {
+    if is_amazon() {
+        return;
+    }
+    let place = service(|_| {
+        let key = |key: &str| {
+            format!(
+                "<Contents><Key>{key}</Key><Size>1</Size><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>"
+            )
+        };
+        let keys: String = ["x/a", "y/b", "xx/c", "x/../d", "x/e&#0;", "x"].into_iter().map(key).collect();
+        says("200 OK", "", &format!("<ListBucketResult>{keys}</ListBucketResult>"))
+    });
+    assert_eq!(place.keys(""), ["a"]);
+    let place = service(|_| {
+        says(
+            "200 OK",
+            "",
+            "<ListBucketResult><NextContinuationToken>on</NextContinuationToken></ListBucketResult>",
+        )
+    });
+    let error = place.store.list("", &place.call());
+    assert_eq!(error, Err(StoreError::Failed("it does not come to an end".into())));
+}
+
+#[test]
+fn answers_that_are_not_what_was_asked_for() {
+    if is_amazon() {
+        return;
+    }
+    let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n5\r\nfghij\r\n0\r\n\r\n";
+    let place = service(move |_| chunks.to_owned());
+    assert_eq!(place.get("a", 3..7).as_deref(), Ok(&b"defg"[..]), "all of it, of a length that nobody says");
+    assert!(matches!(place.get("a", 8..12), Err(StoreError::WrongRange(_))));
+    let place = service(|_| says("206 Partial Content", "", "abc"));
+    assert!(matches!(place.get("a", 0..3), Err(StoreError::WrongRange(_))), "a part, and not which");
+    let place = service(|_| says("200 OK", "", "abc"));
+    assert!(
+        matches!(place.get("a", 5..8), Err(StoreError::WrongRange(_))),
+        "the range perhaps, and perhaps all there is"
+    );
+    let place = service(|_| "SSH-2.0-OpenSSH\r\n".to_owned());
+    assert!(matches!(place.get("a", 5..8), Err(StoreError::Unavailable(_))));
+    let place = service(|_| says("301 Moved Permanently", "x-amz-bucket-region: eu-north-1\r\n", ""));
+    let error = place.get("a", 0..1);
+    assert!(
+        matches!(&error, Err(StoreError::Failed(text)) if text.contains("region=eu-north-1")),
+        "{error:?}"
+    );
 }

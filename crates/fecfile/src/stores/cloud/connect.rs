@@ -6,10 +6,10 @@ use crate::stores::error::StoreError;
 use crate::stores::target::{Scheme, Target};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::multipart::MultipartStore;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +111,9 @@ fn has_amazon_credentials() -> bool {
         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
         "AWS_METADATA_ENDPOINT",
     ];
-    variables.into_iter().any(is_set) || machine_is("Amazon EC2")
+    let disabled =
+        value_of("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    variables.into_iter().any(is_set) || !disabled && machine_is("Amazon EC2")
 }
 
 fn google(target: &Target) -> Result<Service, StoreError> {
@@ -137,7 +139,9 @@ fn google(target: &Target) -> Result<Service, StoreError> {
         .is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").exists());
     let mut unsigned = None;
     if !has_credentials && !of_gcloud && !machine_is("Google") {
-        builder = builder.with_skip_signature(true);
+        // Uploads are signed all the same, so there have to be credentials that nobody is asked for.
+        let nothing = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
+        builder = builder.with_skip_signature(true).with_credentials(Arc::new(nothing));
         unsigned = Some(FOR_GOOGLE);
     }
     let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);

@@ -30,6 +30,10 @@ const MAX_ANSWER: u64 = 64 << 20;
 const MAX_ERROR: usize = 64 << 10;
 /// The service that tells a machine of a cloud its credentials is near, if it is there at all.
 const METADATA: Duration = Duration::from_secs(2);
+/// How long it takes at most until a connection stands; calls that wait for less end sooner.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Connections are kept for so long: firewalls forget them without a word.
+const IDLE: Duration = Duration::from_secs(30);
 /// Most bytes of what a service says that a message repeats.
 const MAX_WORDS: usize = 200;
 
@@ -53,6 +57,9 @@ impl HttpConnector for Connector {
                 .https_only(!allow_http)
                 .redirect(redirects)
                 .http1_only()
+                // Shared by the addresses of a name, so that one that is dead does not take all the time.
+                .connect_timeout(CONNECT)
+                .pool_idle_timeout(IDLE)
                 .user_agent(concat!("fec/", env!("CARGO_PKG_VERSION")))
                 .build()
                 .map_err(|e| root_of(&e))

@@ -20,7 +20,7 @@ const NOTICE: Duration = Duration::from_millis(50);
 /// Bytes of a body that go up at a time.
 pub(super) const PIECE: usize = 64 << 10;
 /// Requests of one call: a list that never ends does.
-const MAX_REQUESTS: u64 = 20_000;
+const MAX_REQUESTS: u64 = 5_000;
 
 tokio::task_local! {
     /// The call that the running task works for.
