@@ -8,7 +8,7 @@ use super::keys;
 use super::places::Places;
 use super::room::Room;
 use crate::context::Meter;
-use crate::error::Result;
+use crate::error::{Error, Place, Result};
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -74,6 +74,7 @@ impl<'a> Fetch<'a> {
         meter: &'a dyn Meter,
     ) -> Result<Fetch<'a>> {
         let room = Room::new(spool)?;
+        fs::create_dir(room.shards()).map_err(|e| Error::io("create", Place::Temporary, e))?;
         Ok(Fetch {
             places,
             encoding,
@@ -92,12 +93,12 @@ impl<'a> Fetch<'a> {
 
     /// Where a shard file is, or would be.
     pub(super) fn path(&self, index: u32) -> PathBuf {
-        self.room.file(&format!("{index:03}.shard"))
+        self.room.shards().join(format!("{index:03}.shard"))
     }
 
     /// The folder of shard files that have come.
-    pub(super) fn folder(&self) -> &Path {
-        self.room.path()
+    pub(super) fn folder(&self) -> PathBuf {
+        self.room.shards()
     }
 
     /// The places that shard files have come from.

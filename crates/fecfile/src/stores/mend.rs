@@ -155,7 +155,7 @@ impl Stored<'_> {
         };
         self.segment(segment as usize, &mut fetch, &mut made, context)?;
         repaired.trouble.extend(fetch.causes());
-        let files = shard_files(fetch.folder(), encoding)?;
+        let files = shard_files(&fetch.folder(), encoding)?;
         for index in lacking {
             let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
             let file = File::open(path).map_err(|e| Error::io("read", Place::Temporary, e))?;

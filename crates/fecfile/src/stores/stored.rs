@@ -218,7 +218,7 @@ impl<'a> Stored<'a> {
             let there = fetch.count();
             let mut is_damaged = true;
             if there > 0 || fetch.has_damaged() {
-                let input = Input::of_paths(&[fetch.folder().to_path_buf()])?;
+                let input = Input::of_paths(&[fetch.folder()])?;
                 match Archive::open(&input, Some(encoding.root), &context) {
                     Ok(archive) => {
                         if work(&archive)? {

@@ -211,9 +211,11 @@ impl<'a> Stored<'a> {
         let most = encoding.layout().file_len;
         for place in 0..self.places.len() {
             let room = Room::new(self.spool.as_deref())?;
+            let folder = room.shards();
+            std::fs::create_dir(&folder).map_err(|e| Error::io("create", Place::Temporary, e))?;
             let mut there = Vec::new();
             for candidate in located.iter().filter(|candidate| candidate.place == place) {
-                let path = room.file(&format!("{:03}.shard", candidate.index));
+                let path = folder.join(format!("{:03}.shard", candidate.index));
                 let file = File::create_new(&path).map_err(|e| Error::io("write", Place::Temporary, e))?;
                 let key = keys::shard(&encoding.root, candidate.index);
                 // One that is too long is damaged however it goes on.
@@ -241,7 +243,7 @@ impl<'a> Stored<'a> {
             if there.is_empty() {
                 continue;
             }
-            let input = Input::of_paths(&[room.path().to_path_buf()])?;
+            let input = Input::of_paths(&[folder])?;
             let states = match Archive::open(&input, Some(encoding.root), &context.silent()) {
                 Ok(archive) => archive.examine(&context.silent()).shards,
                 Err(Error { kind: ErrorKind::NothingFound(_), .. }) => Vec::new(),
