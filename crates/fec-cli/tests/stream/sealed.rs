@@ -90,6 +90,13 @@ fn a_key_or_passphrase_on_both_sides() {
     let output = with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]);
     expect(&output, 2);
     assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+    let latin = std::os::unix::ffi::OsStringExt::from_vec(b"na\xEFve passphrase".to_vec());
+    let with_latin = |passphrase: std::ffi::OsString, args: &[&str]| {
+        common::fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
+    };
+    let output = with_latin(latin, &["decode", "--passphrase", "sealed", "-o", "-"]);
+    expect(&output, 2);
+    assert!(text(&output.stderr).contains("FEC_PASSPHRASE is not UTF-8"), "{}", text(&output.stderr));
 }
 
 #[test]
