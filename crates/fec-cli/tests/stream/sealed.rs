@@ -125,6 +125,32 @@ fn who_has_not_the_key_is_told() {
     }
 }
 
+/// Without a key and --stream nobody can know what it is, but say what it looks like.
+#[test]
+fn a_sealed_stream_in_a_file_is_told() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let bytes = payload(6, 50_000);
+    for cipher in ["aes-256-gcm", "chacha20-poly1305"] {
+        let sealed = send(&arena, &["--key-file", "key", "--cipher", cipher], &bytes);
+        arena.write("sealed", &sealed);
+        let root = "0".repeat(64);
+        for command in [&["decode"][..], &["decode", "--partial"], &["decode", "--root", &root], &["verify"]]
+        {
+            let said = arena.refuses(command.iter().chain(&["sealed"]), 2);
+            let piped = arena.pipe(command.iter().chain(&["-"]), &sealed);
+            expect(&piped, 2);
+            for said in [said, text(&piped.stderr)] {
+                assert!(said.contains("a sealed live stream"), "{command:?}: {said}");
+                assert!(said.contains("--key-file") && said.contains("--passphrase"), "{command:?}: {said}");
+            }
+        }
+        let output = arena.run(["decode", "--stream", "sealed", "-o", "-"]);
+        expect(&output, 6);
+        assert!(text(&output.stderr).contains("a sealed live stream"), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn wrong_use_is_refused() {
     let arena = Arena::new();
