@@ -209,6 +209,34 @@ fn recordings_are_refused() {
     assert!(output.stdout == [&bytes[..], &bytes[..9000]].concat());
 }
 
+/// That a stream is refused from some moment on is told then, and not only at the end.
+#[test]
+fn a_stream_that_is_refused_later_is_told() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let recording = recorded(&arena, &["--key-file", "key", "--mbps", "50"], &payload(7, 60_000));
+    let options = ["--key-file", "key", "--max-age", "3", "--idle-ms", "7000", "--json"];
+    let receiver = Listening::start(
+        &arena,
+        "udp://127.0.0.1:0",
+        &[&options[..], &["--stats", "json", "-o", "out"]].concat(),
+    );
+    let to = address_of(&receiver);
+    play(&recording[..20], to);
+    sleep(4200 * MS);
+    for packet in &recording[20..60] {
+        play(std::slice::from_ref(packet), to);
+        sleep(60 * MS);
+    }
+    let output = receiver.end();
+    expect(&output, 3);
+    let said = text(&output.stderr);
+    let notice = said.find("nothing is accepted any more: the packets that came were sealed").expect(&said);
+    assert!(said[notice..].contains("still waiting") && said[notice..].contains("--max-age"), "{said}");
+    assert!(said[notice..].contains("\"event\":\"statistics\""), "before the end: {said}");
+    assert_eq!(said.matches("still waiting").count(), 1, "{said}");
+}
+
 /// Somebody stands in the way: sees all packets, and sends many for each one. (Through a pipe, where none is lost.)
 #[test]
 fn forged_replayed_mixed_and_cut_packets_change_nothing() {
