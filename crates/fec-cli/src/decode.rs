@@ -10,7 +10,8 @@ use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::params::Form;
-use fecfile::archive::{Archive, check_only_stream, starts_like_stream};
+use fecfile::archive::{self, Archive, check_only_stream};
+use fecfile::forms::Beginning;
 use fecfile::io::output::{self, Policy, is_special};
 use fecfile::live::address::Address;
 use fecfile::live::detect;
@@ -54,8 +55,8 @@ impl Decoding<'_> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
-        let is_live = starts_like_stream(input)?;
-        if is_live && !self.wants_proofs() {
+        let beginning = archive::beginning(input)?;
+        if beginning == Beginning::Stream && !self.wants_proofs() {
             check_only_stream(input, &context)?;
             let target = self.container_target(path)?;
             return stream::receive_bytes(
@@ -72,7 +73,7 @@ impl Decoding<'_> {
         if let Some(range) = self.args.range {
             return self.range(range, input, path, early, &context);
         }
-        let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
+        let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
         check_not_piped_shard(path, &archive)?;
         let target = match early {
             Some(target) => target,
@@ -131,8 +132,8 @@ impl Decoding<'_> {
     }
 
     fn pipe(&self, path: &Path, mut file: File) -> Result<Exit> {
-        let (head, is_live) = detect::pipe(&mut file).map_err(|e| Failure::io("read", path, e))?;
-        if is_live && !self.wants_proofs() {
+        let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io("read", path, e))?;
+        if beginning == Beginning::Stream && !self.wants_proofs() {
             let target = self.container_target(path)?;
             return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
         }
@@ -151,7 +152,7 @@ impl Decoding<'_> {
                 return self.range(range, &input, path, Some(target), &context);
             }
             let archive =
-                Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, is_live))?;
+                Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
             let restored = match &target {
                 Target::File(path) => archive.restore_to_file(path, self.policy, self.wish(), &context),
                 _ => {
@@ -161,7 +162,7 @@ impl Decoding<'_> {
             };
             return self.finish(&target, &restored?);
         }
-        let pipe = Pipe { input, place: path, is_live, wanted: self.args.root };
+        let pipe = Pipe { input, place: path, beginning, wanted: self.args.root };
         let restored = match &target {
             Target::File(path) => pipe::to_file(pipe, path, self.policy, &context),
             _ => {

@@ -1,6 +1,7 @@
 //! What goes wrong, in the words and with the exit code that a user gets.
 
 use fecfile::error::{Class, Place};
+use fecfile::forms::Beginning;
 use fecfile::names::show;
 use fecfile::sidecar::SidecarError;
 use fecfile::{Error, ErrorKind};
@@ -193,8 +194,11 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::DigestsOfPipe => "save the pipe to a file first, or leave --payload-digest out",
         ErrorKind::ManyGroups(_) => "a larger --set-size makes fewer groups",
         ErrorKind::TooManyEncodings(_) => "give --root, or split the input",
-        ErrorKind::NothingFound(found) if found.is_live() => {
+        ErrorKind::NothingFound(found) if found.live() == Beginning::Stream => {
             "fec decode restores it, without --root, --partial and --early"
+        }
+        ErrorKind::NothingFound(found) if found.live() == Beginning::Sealed => {
+            "fec decode restores it: give its key with --key-file, or --passphrase"
         }
         ErrorKind::NothingFound(found) if found.wanted.is_some() => {
             "is it the right root, and are these the right files?"

@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::target::{is_dash, open_input};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
+use fecfile::forms::Beginning;
 use fecfile::{Error, ErrorKind, Input};
 use std::fs::File;
 use std::io::Seek;
@@ -53,9 +54,9 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
 }
 
 /// Marks an input in which nothing was found as a live stream, if it starts like one.
-pub(crate) fn live_error(mut error: Error, is_live: bool) -> Failure {
+pub(crate) fn live_error(mut error: Error, beginning: Beginning) -> Failure {
     if let ErrorKind::NothingFound(found) = &mut error.kind {
-        found.leftovers.is_live = is_live;
+        found.leftovers.beginning = beginning;
     }
     error.into()
 }

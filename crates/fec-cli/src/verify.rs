@@ -8,7 +8,7 @@ use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
-use fecfile::archive::{Archive, starts_like_stream};
+use fecfile::archive::{self, Archive};
 use fecfile::error::Class;
 use fecfile::live::detect;
 use fecfile::names::show;
@@ -65,24 +65,24 @@ fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archi
     let root = args.root;
     match inputs(&args.inputs).map_err(other)? {
         Inputs::Objects(input) => {
-            let is_live = starts_like_stream(&input).map_err(|e| other(e.into()))?;
+            let beginning = archive::beginning(&input).map_err(|e| other(e.into()))?;
             let archive = Archive::open(&input, root, context).map_err(|e| {
                 let is_one_shard = matches!(&input, Input::One(_))
                     && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
-                Unopened { failure: live_error(e, is_live), is_one_shard }
+                Unopened { failure: live_error(e, beginning), is_one_shard }
             })?;
             check_not_piped_shard(&args.inputs[0], &archive).map_err(other)?;
             Ok(archive)
         }
         Inputs::Pipe(path, mut file) => {
-            let (head, is_live) =
+            let (head, beginning) =
                 detect::pipe(&mut file).map_err(|e| other(Failure::io("read", &path, e)))?;
             let input = io::Cursor::new(head).chain(file);
             if args.deep {
                 let input = Input::spooled(&path, input).map_err(|e| other(e.into()))?;
-                return Archive::open(&input, root, context).map_err(|e| other(live_error(e, is_live)));
+                return Archive::open(&input, root, context).map_err(|e| other(live_error(e, beginning)));
             }
-            Archive::in_pipe(input, &path, is_live, root, context).map_err(|e| other(e.into()))
+            Archive::in_pipe(input, &path, beginning, root, context).map_err(|e| other(e.into()))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::forms::form::{Candidate, Found, Seen};
 use crate::forms::repair::RepairJob;
 use crate::forms::{FORMS, container};
 use crate::input::{Content, Input};
-use crate::leftovers::Leftovers;
+use crate::leftovers::{Beginning, Leftovers};
 use crate::live;
 use crate::report::{Examination, Outcome, Restored};
 use crate::sets::{Nobody, SetWalk, untrue};
@@ -70,11 +70,11 @@ impl Archive {
     pub fn in_pipe(
         pipe: impl io::Read,
         place: &Path,
-        is_live: bool,
+        beginning: Beginning,
         wanted: Option<Digest>,
         context: &Context<'_>,
     ) -> Result<Archive> {
-        let found = container::in_pipe(pipe, place, is_live, wanted, context)?;
+        let found = container::in_pipe(pipe, place, beginning, wanted, context)?;
         Archive::chosen(vec![found], &Seen::default(), wanted, false, context)
     }
 
@@ -180,13 +180,13 @@ impl Archive {
     }
 }
 
-/// Whether an input starts with a whole valid packet of a live stream.
+/// Whether an input starts like a live stream.
 ///
 /// # Errors
 /// Those of the input.
-pub fn starts_like_stream(input: &Input) -> Result<bool> {
-    let Input::One(object) = input else { return Ok(false) };
-    let Content::Bytes(bytes, _) = &object.content else { return Ok(false) };
+pub fn beginning(input: &Input) -> Result<Beginning> {
+    let Input::One(object) = input else { return Ok(Beginning::Other) };
+    let Content::Bytes(bytes, _) = &object.content else { return Ok(Beginning::Other) };
     live::detect::object(bytes.as_ref()).map_err(|e| Error::io("read", object.place.as_path(), e))
 }
 

@@ -1,7 +1,7 @@
 //! Errors: what was being done, where, and why it stopped. Each is a value, so that callers choose words and exit codes
 //! of their own.
 
-use crate::leftovers::{Leftovers, show_root};
+use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live::LiveError;
 use crate::names::show;
 use crate::ranges::RangeList;
@@ -263,8 +263,15 @@ pub struct NothingFound {
 
 impl fmt::Display for NothingFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_live() {
-            return f.write_str("the input is a live stream: it has no root, and nothing in it is proved");
+        match self.live() {
+            Beginning::Other => {}
+            Beginning::Stream => {
+                return f
+                    .write_str("the input is a live stream: it has no root, and nothing in it is proved");
+            }
+            Beginning::Sealed => {
+                return f.write_str("the input is a sealed live stream, which its key opens");
+            }
         }
         let mut listed: String =
             self.others.iter().map(|root| format!("\n  found: root {}", show_root(Some(*root)))).collect();
@@ -282,9 +289,9 @@ impl fmt::Display for NothingFound {
 }
 
 impl NothingFound {
-    /// Whether the input is a live stream, which holds no encodings.
-    pub fn is_live(&self) -> bool {
-        self.leftovers.is_live && self.others.is_empty()
+    /// Whether the input is a live stream, which holds no encodings, and of which form.
+    pub fn live(&self) -> Beginning {
+        if self.others.is_empty() { self.leftovers.beginning } else { Beginning::Other }
     }
 }
 
@@ -328,7 +335,7 @@ impl Error {
             | ErrorKind::FewLeft { .. }
             | ErrorKind::ManyGroups(_)
             | ErrorKind::Format(_) => Class::Refused,
-            ErrorKind::NothingFound(found) if found.is_live() => Class::Usage,
+            ErrorKind::NothingFound(found) if found.live() != Beginning::Other => Class::Usage,
             ErrorKind::NothingFound(found) if found.others.is_empty() => found.leftovers.class(),
             ErrorKind::NothingFound(found) => found.leftovers.class().max(Class::Untrue),
             ErrorKind::NoneWhole { leftovers, .. }

@@ -12,6 +12,18 @@ pub fn show_root(root: Option<Digest>) -> String {
     root.map_or_else(|| "a root that is not known".to_owned(), |root| hex(&root))
 }
 
+/// What the beginning of an input tells of live streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beginning {
+    /// Nothing: it is no packet of one.
+    #[default]
+    Other,
+    /// A whole valid packet.
+    Stream,
+    /// What looks like a sealed packet: only who has the key can tell.
+    Sealed,
+}
+
 /// Everything that was found and does not take part: for the report, and for the class of the error when the payload
 /// cannot be restored without it.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +34,8 @@ pub struct Leftovers {
     pub unreadable: Vec<String>,
     /// Objects that break a rule: where, and which; a thousand at most, the others are only counted.
     pub rejected: Vec<(String, FormatError)>,
-    /// The input starts like a live stream, which holds no encodings.
-    pub is_live: bool,
+    /// Whether the input starts like a live stream, which holds no encodings.
+    pub beginning: Beginning,
     /// Roots of encodings that were left aside because another was asked for, up to 16.
     pub others: Vec<Digest>,
     /// The root that was asked for is there, and too little else.

@@ -17,7 +17,7 @@ use crate::forms::encoded::{Load, Records};
 use crate::groups::Groups;
 use crate::io::output::{FileOut, Policy};
 use crate::io::spool::Spool;
-use crate::leftovers::Leftovers;
+use crate::leftovers::{Beginning, Leftovers};
 use crate::names::hex;
 use crate::report::{Outcome, Restored};
 use crate::restore::{PayloadOut, put_in_memory};
@@ -42,8 +42,8 @@ pub struct Pipe<'a, R> {
     pub input: R,
     /// What to call it.
     pub place: &'a Path,
-    /// It starts like a live stream, which holds no encodings.
-    pub is_live: bool,
+    /// Whether it starts like a live stream, which holds no encodings.
+    pub beginning: Beginning,
     /// The root that is asked for. Whether it is there is known only at the end: what went out until then may be another's.
     pub wanted: Option<Digest>,
 }
@@ -277,7 +277,7 @@ impl<'a> Receiver<'a> {
         context: &'a Context<'a>,
     ) -> Receiver<'a> {
         let mut leftovers = Leftovers::default();
-        leftovers.is_live = pipe.is_live;
+        leftovers.beginning = pipe.beginning;
         Receiver {
             place: pipe.place,
             wanted: pipe.wanted,

@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::io::folder::Folder;
 use crate::io::output::Policy;
 use crate::io::source::SourceFile;
+use crate::leftovers::Beginning;
 use crate::payload::{Options, Source};
 use crate::pipe::{self, Pipe};
 use crate::report::{Restored, Verified, Written};
@@ -75,7 +76,7 @@ pub fn decode_reader(
     root: Option<Digest>,
     context: &Context<'_>,
 ) -> Result<Restored> {
-    let pipe = Pipe { input, place: Path::new("-"), is_live: false, wanted: root };
+    let pipe = Pipe { input, place: Path::new("-"), beginning: Beginning::Other, wanted: root };
     pipe::to_writer(pipe, output, &Place::Output, context)
 }
 
@@ -92,7 +93,7 @@ pub fn verify_path(path: &Path, root: Option<Digest>, context: &Context<'_>) -> 
 /// # Errors
 /// As [`verify_path`].
 pub fn verify_reader(input: impl Read, root: Option<Digest>, context: &Context<'_>) -> Result<Verified> {
-    Archive::in_pipe(input, Path::new("-"), false, root, context)?.verify(false, context)
+    Archive::in_pipe(input, Path::new("-"), Beginning::Other, root, context)?.verify(false, context)
 }
 
 fn policy(context: &Context<'_>) -> Policy {

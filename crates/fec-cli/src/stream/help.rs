@@ -41,7 +41,7 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
             return Some(format!("{foreign} packets of other streams came: see --stream-id"));
         }
         LiveError::NothingAccepted(Refusal::Packet(PacketError::Authentication(1 | 2))) => {
-            "it is encrypted: give its key with --key-file, or --passphrase"
+            "it is a sealed live stream: give its key with --key-file, or --passphrase"
         }
         LiveError::NothingOpened { forged: 0, .. } => {
             "they are not sealed: leave out --key-file to take what anybody can have sent"

@@ -2,6 +2,8 @@
 
 use crate::failure::{Exit, Failure, Result};
 use fecfile::live::key::StreamKey;
+use std::env::VarError;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -18,8 +20,14 @@ pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<Str
 }
 
 fn passphrase() -> Result<Zeroizing<String>> {
-    if let Ok(passphrase) = std::env::var(VARIABLE) {
-        return Ok(Zeroizing::new(passphrase));
+    match std::env::var(VARIABLE) {
+        Ok(passphrase) => return Ok(Zeroizing::new(passphrase)),
+        Err(VarError::NotPresent) => {}
+        Err(VarError::NotUnicode(passphrase)) => {
+            drop(Zeroizing::new(passphrase.into_vec()));
+            return Err(Failure::usage(format!("read the passphrase: {VARIABLE} is not UTF-8"))
+                .help("both ends have to give the same characters as UTF-8; or use --key-file"));
+        }
     }
     // Asks at the terminal: standard input and output may be the payload.
     rpassword::prompt_password("passphrase of the stream: ").map(Zeroizing::new).map_err(|e| {

@@ -243,10 +243,10 @@ impl ReceptionWatcher for Printer<'_> {
         }
     }
 
-    fn not_accepted(&mut self, received: &Received) {
-        let why = received.why_not_accepted();
-        let help = help::help(&why).map_or_else(String::new, |help| format!("\n     {help}"));
-        say(&format!("fec: decode {}: {why}; still waiting{help}", self.input));
+    fn not_accepted(&mut self, received: &Received, why: &LiveError) {
+        let since = if received.arrived > 0 { "nothing is accepted any more: " } else { "" };
+        let help = help::help(why).map_or_else(String::new, |help| format!("\n     {help}"));
+        say(&format!("fec: decode {}: {since}{why}; still waiting{help}", self.input));
     }
 
     fn so_far(&mut self, received: &Received) {

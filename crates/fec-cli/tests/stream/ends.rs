@@ -67,6 +67,35 @@ fn a_signal_ends_the_stream() {
     assert!(back.stdout == bytes);
 }
 
+/// However slow the pace: what was sent until then is whole, and nobody waits for the rest of what was read.
+#[test]
+fn a_signal_ends_a_slow_stream_at_once() {
+    let arena = Arena::new();
+    let bytes = payload(2, 500_000);
+    for (end, mbps, rate) in
+        [(Signal::INT, "0.1", "1/6"), (Signal::TERM, "0.02", "2/1"), (Signal::INT, "1", "1/6")]
+    {
+        let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &[]);
+        let mut child = sender(&arena, &receiver.address, &["--mbps", mbps, "--rate", rate], &bytes);
+        sleep(1200 * MS);
+        let ended = Instant::now();
+        signal(&child, end);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let sender_took = ended.elapsed();
+        let output = receiver.end();
+        // Half of it would do on a machine that is not busy.
+        assert!(
+            sender_took < 600 * MS && ended.elapsed() < 1200 * MS,
+            "{sender_took:?}, {:?}",
+            ended.elapsed()
+        );
+        expect(&output, 0);
+        assert!(
+            !output.stdout.is_empty() && output.stdout.len() < 300_000 && bytes.starts_with(&output.stdout)
+        );
+    }
+}
+
 /// Marks of an end that is none: what comes after them comes out, and somebody is told.
 #[test]
 fn a_forged_end_cuts_nothing_silently() {

@@ -90,6 +90,13 @@ fn a_key_or_passphrase_on_both_sides() {
     let output = with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]);
     expect(&output, 2);
     assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+    let latin = std::os::unix::ffi::OsStringExt::from_vec(b"na\xEFve passphrase".to_vec());
+    let with_latin = |passphrase: std::ffi::OsString, args: &[&str]| {
+        common::fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
+    };
+    let output = with_latin(latin, &["decode", "--passphrase", "sealed", "-o", "-"]);
+    expect(&output, 2);
+    assert!(text(&output.stderr).contains("FEC_PASSPHRASE is not UTF-8"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -115,6 +122,32 @@ fn who_has_not_the_key_is_told() {
         let output = arena.pipe(["decode", "--stream"].iter().chain(receives), &sealed);
         expect(&output, exit);
         assert!(output.stdout.is_empty() && text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}
+
+/// Without a key and --stream nobody can know what it is, but say what it looks like.
+#[test]
+fn a_sealed_stream_in_a_file_is_told() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let bytes = payload(6, 50_000);
+    for cipher in ["aes-256-gcm", "chacha20-poly1305"] {
+        let sealed = send(&arena, &["--key-file", "key", "--cipher", cipher], &bytes);
+        arena.write("sealed", &sealed);
+        let root = "0".repeat(64);
+        for command in [&["decode"][..], &["decode", "--partial"], &["decode", "--root", &root], &["verify"]]
+        {
+            let said = arena.refuses(command.iter().chain(&["sealed"]), 2);
+            let piped = arena.pipe(command.iter().chain(&["-"]), &sealed);
+            expect(&piped, 2);
+            for said in [said, text(&piped.stderr)] {
+                assert!(said.contains("a sealed live stream"), "{command:?}: {said}");
+                assert!(said.contains("--key-file") && said.contains("--passphrase"), "{command:?}: {said}");
+            }
+        }
+        let output = arena.run(["decode", "--stream", "sealed", "-o", "-"]);
+        expect(&output, 6);
+        assert!(text(&output.stderr).contains("a sealed live stream"), "{}", text(&output.stderr));
     }
 }
 
@@ -174,6 +207,34 @@ fn recordings_are_refused() {
     expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
     assert_eq!(output.stdout.len(), bytes.len() + 9000);
     assert!(output.stdout == [&bytes[..], &bytes[..9000]].concat());
+}
+
+/// That a stream is refused from some moment on is told then, and not only at the end.
+#[test]
+fn a_stream_that_is_refused_later_is_told() {
+    let arena = Arena::new();
+    keygen(&arena, "key");
+    let recording = recorded(&arena, &["--key-file", "key", "--mbps", "50"], &payload(7, 60_000));
+    let options = ["--key-file", "key", "--max-age", "3", "--idle-ms", "7000", "--json"];
+    let receiver = Listening::start(
+        &arena,
+        "udp://127.0.0.1:0",
+        &[&options[..], &["--stats", "json", "-o", "out"]].concat(),
+    );
+    let to = address_of(&receiver);
+    play(&recording[..20], to);
+    sleep(4200 * MS);
+    for packet in &recording[20..60] {
+        play(std::slice::from_ref(packet), to);
+        sleep(60 * MS);
+    }
+    let output = receiver.end();
+    expect(&output, 3);
+    let said = text(&output.stderr);
+    let notice = said.find("nothing is accepted any more: the packets that came were sealed").expect(&said);
+    assert!(said[notice..].contains("still waiting") && said[notice..].contains("--max-age"), "{said}");
+    assert!(said[notice..].contains("\"event\":\"statistics\""), "before the end: {said}");
+    assert_eq!(said.matches("still waiting").count(), 1, "{said}");
 }
 
 /// Somebody stands in the way: sees all packets, and sends many for each one. (Through a pipe, where none is lost.)

@@ -34,17 +34,31 @@ pub(super) enum RowFate {
 pub struct Prospect {
     /// Packets of a window, as rows cover them.
     pub window: u32,
+    /// For so many packets, from itself on, rows cover each one: windows move by whole blocks.
+    pub covered: u32,
     /// Rows for each source packet that were sent so far.
     pub rows_per_packet: f64,
     /// Rows that lost packets still wait for.
     pub lacking: u32,
+    /// So many more lost packets have a place in the equations.
+    pub room: u32,
 }
 
+/// Rows that may tell nothing new, or that the next packets have had before their turn.
+const SPARE_ROWS: f64 = 4.0;
+
 impl Prospect {
-    /// The longest burst of source packets that rows can mend while it is in the window, if nothing else is lost.
+    /// A burst of source packets that rows mend while it is in the window, if nothing else is lost: nearly the longest one, and
+    /// no longer.
     pub fn burst(&self) -> u64 {
-        let rows = f64::from(self.window) * self.rows_per_packet - f64::from(self.lacking);
-        (rows.max(0.0) / (1.0 + self.rows_per_packet)) as u64
+        // Rows come when the burst is over, until its first packet leaves the window.
+        let burst = self.rows(f64::from(self.covered)) / (1.0 + self.rows_per_packet);
+        (burst as u64).min(self.room.into())
+    }
+
+    /// So many lost packets are mended by the rows that come with the next `packets`.
+    pub fn rows(&self, packets: f64) -> f64 {
+        (packets * self.rows_per_packet - f64::from(self.lacking) - SPARE_ROWS).max(0.0)
     }
 }
 
@@ -116,6 +130,10 @@ pub(super) struct Reception {
     is_behind: bool,
     /// As far as rows tell.
     pub(super) prospect: Option<Prospect>,
+    /// The newest row.
+    newest_row: Option<RowHeader>,
+    /// How many packets, from itself on, the last packet was covered for that left the window.
+    covered: Option<u64>,
 }
 
 enum Solver {
@@ -172,6 +190,8 @@ impl Reception {
             hopeless: base,
             is_behind: false,
             prospect: None,
+            newest_row: None,
+            covered: None,
         }
     }
 
@@ -179,6 +199,7 @@ impl Reception {
     pub(super) fn rebase(&mut self, base: u64) {
         (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
         (self.hopeless, self.is_behind) = (base, false);
+        (self.newest_row, self.covered) = (None, None);
         if let Solver::Rows(rows) = &mut self.solver {
             rows.system.clear();
             rows.columns_end = base;
@@ -315,15 +336,41 @@ impl Reception {
         if header.first == 0 { unit } else { unit.min(u64::from(header.count) + block) }
     }
 
+    /// For how many packets, from itself on, each one is covered, at least.
+    fn covered(&mut self, header: &RowHeader) -> u64 {
+        let block = u64::from(self.parameters.block);
+        let last = self.newest_row.filter(|last| last.row < header.row);
+        if let Some(last) = last
+            && last.row + 1 == header.row
+            && last.first < header.first
+        {
+            // What left the window after the row before.
+            self.covered = Some((last.first + u64::from(last.count) + 1).saturating_sub(header.first));
+        }
+        if last.is_some() || self.newest_row.is_none() {
+            self.newest_row = Some(*header);
+        }
+        let whole = u64::from(self.reach.unit) - block;
+        match self.covered {
+            Some(covered) if covered + block > whole => covered.min(whole),
+            // The sender lets go of packets, and not of each at the same age.
+            Some(covered) => covered.saturating_sub(block),
+            None => u64::from(header.count).saturating_sub(block),
+        }
+    }
+
     fn foresee(&mut self, header: &RowHeader) {
+        let covered = self.covered(header) as u32;
         if let Solver::Rows(rows) = &self.solver
             && self.reach.slides
         {
             let end = header.first + u64::from(header.count);
             self.prospect = Some(Prospect {
                 window: self.window_of(header) as u32,
+                covered,
                 rows_per_packet: (header.row + 1) as f64 / end as f64,
                 lacking: rows.system.lacking() as u32,
+                room: rows.system.room() as u32,
             });
         }
     }

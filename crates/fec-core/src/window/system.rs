@@ -88,6 +88,11 @@ impl System {
         self.open
     }
 
+    /// How many more columns there may be.
+    pub(super) fn room(&self) -> usize {
+        self.most - self.open
+    }
+
     /// How many equations are lacking before all columns can be known.
     pub(super) fn lacking(&self) -> usize {
         let used = self.rows.len() - self.free.len();

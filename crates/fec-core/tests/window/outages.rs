@@ -2,7 +2,7 @@
 
 use super::common::*;
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Event, Limits, Profile};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
 
 /// Bytes of the largest payload.
 const MOST: u16 = 400;
@@ -82,6 +82,59 @@ fn an_outage_that_can_be_mended_is() {
         assert!(outcome.lost <= len && outcome.longest(0) < len + 100, "{} of {len}", outcome.longest(0));
     }
     assert_eq!(receive_live(true, 30_000, 0, |_, nth| some(nth)).lost, 0);
+}
+
+/// Where a burst begins in its block, how windows are, and at which ratio: what a receiver promises is mended, and not much more.
+#[test]
+fn a_burst_that_is_said_to_be_mended_is() {
+    for (window, block, ratio, latency) in [
+        (6000, 240, (1, 6), None),
+        (6000, 48, (1, 6), None),
+        (2000, 240, (1, 3), None),
+        (500, 240, (1, 2), None),
+        (4001, 201, (2, 7), None),
+        (6000, 240, (1, 6), Some(1000)),
+        (6000, 240, (1, 6), Some(3000)),
+        (6000, 240, (1, 4), Some(5800)),
+    ] {
+        let ratio = Ratio::new(ratio.0, ratio.1).unwrap();
+        let settings = StreamSettings { block, ratio, ..settings(Profile::Bounded, window, MOST) };
+        let count = 3 * u64::from(window) + 500;
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        let mut packets = Vec::new();
+        for seq in 0..count {
+            if let Some(latency) = latency {
+                encoder.acknowledge(seq.saturating_sub(latency));
+            }
+            let payload = payload(seq, MOST);
+            encoder.push(&payload, &mut |p: &[u8]| packets.push((seq, p.to_vec()))).unwrap();
+        }
+        let stride = usize::from(block) / 4 + 1;
+        for from in (u64::from(window)..).step_by(stride).take(4) {
+            let mut decoder = Decoder::new(Limits { prompt: true, ..Limits::default() }, Backend::best());
+            let mut packets = packets.iter().peekable();
+            while let Some((_, packet)) = packets.next_if(|(seq, _)| *seq < from) {
+                decoder.receive(packet);
+                while decoder.next().is_some() {}
+            }
+            let margin = decoder.prospect().unwrap().burst();
+            let ideal =
+                |window: u64| window * u64::from(ratio.repair()) / u64::from(ratio.repair() + ratio.source());
+            let blocks = if latency.is_some() { 2 } else { 1 };
+            let least = ideal(latency.unwrap_or(window.into()) - blocks * u64::from(block));
+            assert!(margin + 6 >= least, "{settings:?} at {from}: only {margin}, of {least}");
+            let mut lost = 0;
+            for (_, packet) in packets.filter(|(seq, _)| *seq >= from + margin) {
+                decoder.receive(packet);
+                while let Some(event) = decoder.next() {
+                    if let Event::Gap { count, .. } = event {
+                        lost += count;
+                    }
+                }
+            }
+            assert_eq!(lost, 0, "{settings:?}, {latency:?} at {from}: of {margin}");
+        }
+    }
 }
 
 #[test]

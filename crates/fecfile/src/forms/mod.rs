@@ -13,7 +13,7 @@ pub(crate) mod repair;
 pub(crate) mod shards;
 
 pub use crate::groups::{GroupEntry, Groups};
-pub use crate::leftovers::{Leftovers, show_root};
+pub use crate::leftovers::{Beginning, Leftovers, show_root};
 pub use encoded::{Encoded, Load, Records};
 
 use form::Form;

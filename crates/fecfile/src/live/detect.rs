@@ -1,25 +1,33 @@
 //! Tells a framed byte stream from everything else: by a whole valid packet at its very start (docs/FORMAT.md,
-//! sections 9.3 and 16). A magic alone says nothing: payloads and damaged containers hold them too.
+//! sections 9.3 and 16). A magic alone says nothing: payloads and damaged containers hold them too. A sealed packet cannot be
+//! checked without its key: what looks like one only helps to say why nothing else was found.
 
 use super::frame::first_packet;
+use super::seal::Cipher;
 use crate::io::ReadAt;
 use crate::io::bad_blocks::is_bad_place;
-use fec_core::format::packet;
+use crate::leftovers::Beginning;
+use fec_core::format::{packet, sealed_packet};
 use std::io::{self, Read};
 
 /// Bytes read at a time: a frame of the usual length, and more.
 const STEP: usize = 4 << 10;
 
-/// Whether bytes that start like `head` are a stream; `None` if that cannot be told yet.
-fn is_stream(head: &[u8], at_end: bool) -> Option<bool> {
+/// What bytes that start like `head` are; `None` if that cannot be told yet.
+fn told(head: &[u8], at_end: bool) -> Option<Beginning> {
     match first_packet(head) {
-        Ok(packet) => Some(packet::parse(&packet).is_ok()),
-        Err(may_follow) => (at_end || !may_follow).then_some(false),
+        Ok(packet) if packet::parse(&packet).is_ok() => Some(Beginning::Stream),
+        Ok(packet) => {
+            let is_sealed = sealed_packet::parse(&packet)
+                .is_ok_and(|sealed| Cipher::from_number(sealed.authentication).is_some());
+            Some(if is_sealed { Beginning::Sealed } else { Beginning::Other })
+        }
+        Err(may_follow) => (at_end || !may_follow).then_some(Beginning::Other),
     }
 }
 
-/// Reads the beginning of an input, as little as it takes, and tells whether it is a stream.
-fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<(Vec<u8>, bool)> {
+/// Reads the beginning of an input, as little as it takes, and tells what it is.
+fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<(Vec<u8>, Beginning)> {
     let mut head = Vec::new();
     loop {
         let filled = head.len();
@@ -31,7 +39,7 @@ fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::R
             }
         };
         head.truncate(filled + count);
-        if let Some(told) = is_stream(&head, count == 0) {
+        if let Some(told) = told(&head, count == 0) {
             return Ok((head, told));
         }
     }
@@ -41,10 +49,10 @@ fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::R
 ///
 /// # Errors
 /// Those of the object.
-pub fn object(object: &dyn ReadAt) -> io::Result<bool> {
+pub fn object(object: &dyn ReadAt) -> io::Result<Beginning> {
     match beginning(|out, at| object.read_at(at, out)) {
-        Ok((_, is_stream)) => Ok(is_stream),
-        Err(e) if is_bad_place(&e) => Ok(false),
+        Ok((_, beginning)) => Ok(beginning),
+        Err(e) if is_bad_place(&e) => Ok(Beginning::Other),
         Err(e) => Err(e),
     }
 }
@@ -53,7 +61,7 @@ pub fn object(object: &dyn ReadAt) -> io::Result<bool> {
 ///
 /// # Errors
 /// Those of the pipe.
-pub fn pipe(input: &mut impl Read) -> io::Result<(Vec<u8>, bool)> {
+pub fn pipe(input: &mut impl Read) -> io::Result<(Vec<u8>, Beginning)> {
     beginning(|out, _| input.read(out))
 }
 
@@ -79,22 +87,27 @@ mod tests {
         };
         let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
         encoder.push(&[0xFE, 0xFD, 7, 0xFE], &mut |packet| Framer::new().frame(packet, &mut stream)).unwrap();
-        assert_eq!(is_stream(&stream, false), Some(true));
-        assert_eq!(is_stream(&[&stream[..], b"whatever follows"].concat(), false), Some(true));
+        assert_eq!(told(&stream, false), Some(Beginning::Stream));
+        assert_eq!(told(&[&stream[..], b"whatever follows"].concat(), false), Some(Beginning::Stream));
         for len in 0..stream.len() {
-            assert_eq!(is_stream(&stream[..len], false), None, "{len}");
-            assert_eq!(is_stream(&stream[..len], true), Some(false), "{len}");
+            assert_eq!(told(&stream[..len], false), None, "{len}");
+            assert_eq!(told(&stream[..len], true), Some(Beginning::Other), "{len}");
         }
         for bit in 0..8 * stream.len() {
             let mut damaged = stream.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             // (Of the last delimiter's bits each makes the frame longer: nothing can be told yet.)
-            assert_ne!(is_stream(&damaged, false), Some(true), "{bit}");
-            assert_eq!(is_stream(&damaged, true), Some(false), "{bit}");
+            assert_ne!(told(&damaged, false), Some(Beginning::Stream), "{bit}");
+            // (It is too short to be a sealed one.)
+            assert_eq!(told(&damaged, true), Some(Beginning::Other), "{bit}");
         }
-        assert_eq!(is_stream(&[b"x", &stream[..]].concat(), false), Some(false), "not at the very start");
-        assert_eq!(is_stream(&[0xFE; 70_000], false), Some(false));
+        assert_eq!(
+            told(&[b"x", &stream[..]].concat(), false),
+            Some(Beginning::Other),
+            "not at the very start"
+        );
+        assert_eq!(told(&[0xFE; 70_000], false), Some(Beginning::Other));
         let endless = [&DELIMITER[..], &[1; 70_000]].concat();
-        assert_eq!(is_stream(&endless, false), Some(false), "no frame is so long");
+        assert_eq!(told(&endless, false), Some(Beginning::Other), "no frame is so long");
     }
 }

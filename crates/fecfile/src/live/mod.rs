@@ -48,6 +48,7 @@ pub mod quality;
 mod reader_thread;
 pub mod receive;
 pub mod received;
+mod refusals;
 mod replay;
 pub mod seal;
 pub mod send;

@@ -8,6 +8,7 @@ use super::key::StreamKey;
 use super::output::Output;
 use super::reader_thread::{Next, ReaderThread};
 use super::received::Received;
+use super::refusals::RefusalWatch;
 use super::seal::Opener;
 pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
@@ -26,8 +27,6 @@ use std::time::{Duration, Instant};
 const MOST_ZEROS: u64 = 1 << 20;
 /// How long a receiver that follows a sender takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// So many packets that are not accepted are told of.
-const MANY: u64 = 8;
 /// So much silence is a good sign that a network stream has ended.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
 
@@ -115,8 +114,9 @@ pub trait ReceptionWatcher {
     /// Datagrams are received at this address from now on.
     fn listening(&mut self, _address: SocketAddr) {}
 
-    /// Packets come that are not accepted, and none that are: see [`Received::why_nothing`].
-    fn not_accepted(&mut self, _received: &Received) {}
+    /// Packets come that are not accepted, and why; none that are came until now, or for a second or so (then
+    /// [`Received::arrived`] is not 0).
+    fn not_accepted(&mut self, _received: &Received, _why: &LiveError) {}
 
     /// So much was received until now.
     fn so_far(&mut self, _received: &Received) {}
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
         let mut silence = silence_from(self.started);
         let mut telling = Every::new(self.options.tell_every, self.started);
         let mut written = 0;
-        let mut is_told = false;
+        let mut refusals = RefusalWatch::default();
         loop {
             let silent_at = silence.deadline(self.end());
             let over_at = self.follow.deadline(silence.last_packet(), self.decoder.has_ended());
@@ -282,10 +282,10 @@ impl<'a> Session<'a> {
                         silence.ends(now);
                     }
                     reader.give_back(chunk);
-                    let is_deaf = self.received.not_accepted() >= MANY && self.received.arrived == 0;
-                    if is_deaf && !is_told && self.is_network() {
-                        is_told = true;
-                        watcher.not_accepted(&self.received);
+                    if self.is_network()
+                        && let Some(why) = refusals.notice(&self.received, now)
+                    {
+                        watcher.not_accepted(&self.received, &why);
                     }
                 }
                 Next::Nothing => {}
@@ -317,7 +317,7 @@ impl<'a> Session<'a> {
             }
             if is_over || is_replaced {
                 self.next_stream(watcher)?;
-                is_told = false;
+                refusals = RefusalWatch::default();
                 silence = Silence::new(self.options.idle, self.options.wait, true, now);
                 if self.received.arrived > 0 {
                     silence.ends(now);

@@ -12,6 +12,21 @@ use std::time::{Duration, Instant};
 /// Gaps are listed up to this number, and counted beyond.
 pub const MOST_GAPS: usize = 1000;
 
+/// Packets that were intact, and of no use here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refusals {
+    refused: u64,
+    stale: u64,
+    forged: u64,
+    unsealed: u64,
+}
+
+impl Refusals {
+    pub(super) fn count(&self) -> u64 {
+        self.refused + self.stale + self.forged + self.unsealed
+    }
+}
+
 /// What was received of a stream, until now or in all.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
@@ -118,15 +133,19 @@ impl Received {
 
     /// Why none of the packets that came was accepted.
     pub fn why_not_accepted(&self) -> LiveError {
+        let damaged = self.damaged + self.broken_frames;
+        let nothing = LiveError::NothingCame { foreign: self.foreign, damaged };
+        self.why_refused(&Refusals::default()).unwrap_or(nothing)
+    }
+
+    /// Why packets were refused since there were these; `None`: none was.
+    pub(super) fn why_refused(&self, before: &Refusals) -> Option<LiveError> {
+        let (forged, unsealed) = (self.forged - before.forged, self.unsealed - before.unsealed);
         match self.refusal {
-            Some(refusal) => LiveError::NothingAccepted(refusal),
-            None if self.stale > 0 => LiveError::Stale(self.stale_by),
-            None if self.forged + self.unsealed > 0 => {
-                LiveError::NothingOpened { forged: self.forged, unsealed: self.unsealed }
-            }
-            None => {
-                LiveError::NothingCame { foreign: self.foreign, damaged: self.damaged + self.broken_frames }
-            }
+            Some(refusal) if self.refused > before.refused => Some(LiveError::NothingAccepted(refusal)),
+            _ if self.stale > before.stale => Some(LiveError::Stale(self.stale_by)),
+            _ if forged + unsealed > 0 => Some(LiveError::NothingOpened { forged, unsealed }),
+            _ => None,
         }
     }
 
@@ -155,8 +174,9 @@ impl Received {
     }
 
     /// Packets that were intact, and of no use here.
-    pub(super) fn not_accepted(&self) -> u64 {
-        self.forged + self.unsealed + self.stale + self.refused
+    pub(super) fn refusals(&self) -> Refusals {
+        let &Received { refused, stale, forged, unsealed, .. } = self;
+        Refusals { refused, stale, forged, unsealed }
     }
 
     fn refuse(&mut self, why: Refusal) {

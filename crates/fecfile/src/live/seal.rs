@@ -52,7 +52,8 @@ impl Cipher {
         }
     }
 
-    fn from_number(number: u8) -> Option<Cipher> {
+    /// That of a number in a packet.
+    pub(super) fn from_number(number: u8) -> Option<Cipher> {
         [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305].into_iter().find(|cipher| cipher.number() == number)
     }
 

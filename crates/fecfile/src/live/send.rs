@@ -9,6 +9,7 @@ use super::output::Output;
 use super::paths::{Way, Ways};
 use super::reader_thread::{Next, ReaderThread};
 use super::seal::{Cipher, Sealer};
+pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM, Replies};
 use crate::context::{Context, Settings, Silent};
@@ -154,19 +155,6 @@ pub struct Sent {
     pub replies: Replies,
 }
 
-/// Told what happens while a stream is sent.
-pub trait SendWatcher {
-    /// Whether sending is to end: what was read is sent, and the end.
-    fn is_stopped(&self) -> bool {
-        false
-    }
-
-    /// The network says for the first time that nobody receives what is sent, or that there is no way to them. The stream goes on.
-    fn not_received(&mut self, _replies: &Replies) {}
-}
-
-impl SendWatcher for Silent {}
-
 /// Sends all of `input`, which errors call `place`, as it comes.
 ///
 /// # Errors
@@ -222,8 +210,7 @@ impl StreamSender {
         Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
     }
 
-    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so: what was read until
-    /// then is sent, and the end.
+    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so, and then the end.
     ///
     /// # Errors
     /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`](super::udp::PacketSender) for a network;
@@ -239,12 +226,12 @@ impl StreamSender {
         let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
-        let transmitter = Transmitter::new(sealer, channel, mbps, link);
+        let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
         let fail = |e| Error::io("read", place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter("encode", None);
         let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
-        let (mut stopped, mut is_told) = (false, false);
+        let mut stopped = false;
         while !stopped {
             let next = match reader.try_next() {
                 // Before waiting, what there is goes out.
@@ -254,12 +241,8 @@ impl StreamSender {
                 }
                 ready => ready,
             };
-            stopped = watcher.is_stopped();
-            let replies = packets.transmitter.replies();
-            if !is_told && replies.refused + replies.unreachable > 0 {
-                is_told = true;
-                watcher.not_received(&replies);
-            }
+            stopped = packets.transmitter.is_stopped();
+            packets.transmitter.tell();
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -347,10 +330,14 @@ impl<'a> Packetizer<'a> {
         }
     }
 
+    /// Sends what was read; when sending is to end, no more of it.
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
         self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
             while !bytes.is_empty() {
+                if self.transmitter.is_stopped() {
+                    return Ok(());
+                }
                 let room = self.payload - self.partial.len();
                 let (piece, rest) = bytes.split_at(room.min(bytes.len()));
                 bytes = rest;

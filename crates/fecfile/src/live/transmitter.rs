@@ -7,8 +7,27 @@ use super::pace::Pace;
 use super::paths::Ways;
 use super::seal::{Cipher, Sealer};
 use super::udp::Replies;
+use crate::context::Silent;
 use crate::error::{Error, Result};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a sender that waits for its pace takes to notice that it is to stop.
+const NOTICE: Duration = Duration::from_millis(20);
+/// For so long a sender that is to stop keeps its pace. Then its end goes out at once, without the repair packets in front of it.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// Told what happens while a stream is sent.
+pub trait SendWatcher {
+    /// Whether sending is to end: what was sent until then is the stream, and its end follows. Asked between packets.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    /// The network says for the first time that nobody receives what is sent, or that there is no way to them. The stream goes on.
+    fn not_received(&mut self, _replies: &Replies) {}
+}
+
+impl SendWatcher for Silent {}
 
 /// Packets that went out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +45,11 @@ pub(super) struct Transmitter<'a> {
     channel: Option<Channel>,
     pace: Option<Pace>,
     link: Link<'a>,
+    watcher: &'a mut dyn SendWatcher,
+    /// The watcher knows that packets are not received.
+    is_told: bool,
+    /// When a pause of the pace ended because sending is to end.
+    hurried_since: Option<Instant>,
     sent: SentPackets,
     /// The first failure; after it nothing is sent.
     failed: Option<Error>,
@@ -36,17 +60,68 @@ pub(super) struct Transmitter<'a> {
 }
 
 impl<'a> Transmitter<'a> {
-    /// Sends over `link`, sealed, through what loses packets on purpose and at `mbps` million bits a second.
+    /// Sends over `link`, sealed, through what loses packets on purpose and at `mbps` million bits a second, as long as `watcher`
+    /// does not say that it is to end.
     pub(super) fn new(
         sealer: Option<Sealer>,
         channel: Option<Channel>,
         mbps: Option<f64>,
         link: Link<'a>,
+        watcher: &'a mut dyn SendWatcher,
     ) -> Transmitter<'a> {
         let now = Instant::now();
         let pace = mbps.map(|mbps| Pace::new(mbps, now));
-        let sent = SentPackets::default();
-        Transmitter { sealer, channel, pace, link, sent, failed: None, busy: false, last_sent: now }
+        Transmitter {
+            sealer,
+            channel,
+            pace,
+            link,
+            watcher,
+            is_told: false,
+            hurried_since: None,
+            sent: SentPackets::default(),
+            failed: None,
+            busy: false,
+            last_sent: now,
+        }
+    }
+
+    /// Whether sending is to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.watcher.is_stopped()
+    }
+
+    /// Tells the watcher, once, that packets are not received.
+    pub(super) fn tell(&mut self) {
+        let replies = self.replies();
+        if !self.is_told && replies.refused + replies.unreachable > 0 {
+            self.is_told = true;
+            self.watcher.not_received(&replies);
+        }
+    }
+
+    /// Whether there is no time for anything but the end.
+    fn is_hurried(&self) -> bool {
+        self.hurried_since.is_some_and(|since| since.elapsed() >= GRACE)
+    }
+
+    /// Waits for the pace, unless sending is to end.
+    fn wait(&mut self, wait: Duration) {
+        let until = Instant::now() + wait;
+        loop {
+            let now = Instant::now();
+            let until = match self.hurried_since {
+                Some(since) => until.min(since + GRACE),
+                None => until,
+            };
+            if now >= until {
+                return;
+            }
+            std::thread::sleep(NOTICE.min(until - now));
+            if self.hurried_since.is_none() && self.is_stopped() {
+                self.hurried_since = Some(Instant::now());
+            }
+        }
     }
 
     /// Sends a packet. A failure is kept for [`Transmitter::result`].
@@ -56,6 +131,7 @@ impl<'a> Transmitter<'a> {
         }
         // The type of a packet is its sixth byte.
         match packet.get(5) {
+            Some(1) if self.is_hurried() => return,
             Some(0) => self.sent.source += 1,
             Some(1) => self.sent.repair += 1,
             _ => self.sent.marks += 1,
@@ -80,7 +156,7 @@ impl<'a> Transmitter<'a> {
             if let Err(e) = self.link.flush() {
                 self.failed.get_or_insert(e);
             }
-            std::thread::sleep(wait);
+            self.wait(wait);
         }
     }
 

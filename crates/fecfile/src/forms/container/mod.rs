@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::io::ReadAt;
-use crate::leftovers::{Leftovers, show_root};
+use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::report::{Examination, ShardReport, ShardState};
 use census::{Census, Chain, Links};
 use fec_core::digest::Digest;
@@ -81,14 +81,14 @@ pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> 
 pub(crate) fn in_pipe(
     pipe: impl io::Read,
     place: &Path,
-    is_live: bool,
+    beginning: Beginning,
     wanted: Option<Digest>,
     context: &Context<'_>,
 ) -> Result<Box<dyn Found>> {
     let meter = context.meter("verify", None);
     let mut census = Census::take(Piped(pipe), None, place, wanted, meter.as_ref())?;
     meter.finish();
-    census.leftovers.is_live = is_live;
+    census.leftovers.beginning = beginning;
     Ok(Box::new(FoundChains::new(census, None)))
 }
 
