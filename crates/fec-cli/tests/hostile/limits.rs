@@ -4,7 +4,7 @@ use super::*;
 
 /// What an input that is not worth it may take.
 const TIME: Duration = Duration::from_secs(5);
-const MEMORY: u64 = 150 << 20;
+const MEMORY: u64 = 160 << 20;
 
 /// Runs `fec` within [`TIME`] and [`MEMORY`], and expects an exit code.
 #[track_caller]

@@ -330,12 +330,12 @@ impl<'a> Packetizer<'a> {
         }
     }
 
-    /// Sends what was read; when sending is to end, no more of it.
+    /// Sends what was read; when sending is to end and would have to wait for its pace, no more of it.
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
         self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
             while !bytes.is_empty() {
-                if self.transmitter.is_stopped() {
+                if self.transmitter.is_cut_short() {
                     return Ok(());
                 }
                 let room = self.payload - self.partial.len();

@@ -18,7 +18,8 @@ const GRACE: Duration = Duration::from_millis(50);
 
 /// Told what happens while a stream is sent.
 pub trait SendWatcher {
-    /// Whether sending is to end: what was sent until then is the stream, and its end follows. Asked between packets.
+    /// Whether sending is to end: what was read is sent, as far as the pace does not hold it up, and the end. Asked between chunks, and
+    /// where the pace waits.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -98,6 +99,11 @@ impl<'a> Transmitter<'a> {
             self.is_told = true;
             self.watcher.not_received(&replies);
         }
+    }
+
+    /// Whether sending is to end, and waited for its pace then: there is no time for all that was read.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.hurried_since.is_some()
     }
 
     /// Whether there is no time for anything but the end.
