@@ -11,7 +11,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long a pause takes to notice that it is to end.
-const NOTICE: Duration = Duration::from_millis(50);
+const NOTICE: Duration = Duration::from_millis(10);
 
 /// What calls are held to.
 #[derive(Clone, Debug)]

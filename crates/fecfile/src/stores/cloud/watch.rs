@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 /// How long a call takes to notice that it is to end.
-const NOTICE: Duration = Duration::from_millis(50);
+const NOTICE: Duration = Duration::from_millis(10);
 /// Bytes of a body that go up at a time.
 pub(super) const PIECE: usize = 64 << 10;
 /// Requests of one call: a list that never ends does.
