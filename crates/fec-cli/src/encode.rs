@@ -30,6 +30,9 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     if let Some(list) = &args.files_from {
         return list::run(list, args, settings);
     }
+    if args.null {
+        return Err(Failure::usage("encode: -0 is for --files-from"));
+    }
     let started = Instant::now();
     let options = options(args)?;
     let task =

@@ -44,7 +44,7 @@ pub enum Fate {
 }
 
 /// How often what others do to the output at the same time is looked at again.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 8;
 
 /// Sees to it that `output` holds the encoding of `payload`: keeps what is there if it is intact, makes anew what is missing
 /// or damaged of it, and encodes where nothing is. What processes that were killed left beside it is removed. Takes the time of

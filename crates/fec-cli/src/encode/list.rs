@@ -75,9 +75,14 @@ pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Resu
 
 fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<Report> {
     let started = Instant::now();
+    let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
+    // A pipe is not opened, since that could wait for ever.
+    if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return no_file();
+    }
     let input = task.open()?;
     if matches!(input, Input::Pipe(_)) {
-        return Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
+        return no_file();
     }
     let target = task.target(&input);
     task.check_outputs(&input, &target)?;
