@@ -28,6 +28,13 @@ Exit codes:
   6    refused: a limit, or a version, flag or critical field that this build does not know
   130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
 
+const ENCODE_EXAMPLES: &str = "\
+Examples:
+  fec encode FILE                      100 shard files in FILE.shards/, of which any 33 restore FILE
+  fec encode FILE -o FILE.fec --keep   a container; run again, it is checked and kept
+  find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec' --keep --json
+                                       a container for each file, and a line of JSON for each";
+
 /// Protects files and pipes against loss, corruption and tampering.
 ///
 /// A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte
@@ -119,7 +126,7 @@ impl Command {
     pub(crate) fn stdout_is_data(&self) -> bool {
         let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
         match self {
-            Command::Encode(args) if !args.stores.to.is_empty() => false,
+            Command::Encode(args) if !args.stores.to.is_empty() || args.files_from.is_some() => false,
             Command::Decode(args) if !args.stores.from.is_empty() => {
                 args.output.as_ref().is_some_and(is_stdout)
             }
@@ -139,10 +146,18 @@ impl Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = ENCODE_EXAMPLES)]
 pub(crate) struct Encode {
     /// The file to protect; `-` is standard input [default with --stream: standard input]
-    #[arg(value_name = "FILE", default_value = "-", required_unless_present = "stream")]
+    #[arg(value_name = "FILE", default_value = "-", required_unless_present_any = ["stream", "files_from"])]
     pub(crate) input: PathBuf,
+    /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does not stop
+    /// the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its last component
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["input", "stream", "to", "root_file"])]
+    pub(crate) files_from: Option<PathBuf>,
+    /// With --files-from: paths end with zero bytes, not with lines
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
     /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time [default:
     /// FILE.shards/ for a file, standard output for a pipe and a stream]
@@ -174,6 +189,10 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
+    /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing
+    /// or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
+    #[arg(long, conflicts_with_all = ["stream", "to"])]
+    pub(crate) keep: bool,
     /// Replace what exists
     #[arg(short, long)]
     pub(crate) force: bool,

@@ -9,8 +9,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The exit codes; README and the manual page list them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The exit codes, each graver than those before; README and the manual page list them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// All that was asked is true.
     Done,
@@ -217,6 +217,11 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
             "nothing was restored: no choice of shards can give what the root stands for"
         }
         ErrorKind::ShardFileAlone => "name the shard files",
+        ErrorKind::MetaLost | ErrorKind::HoldsAnother | ErrorKind::OtherEncoding(_)
+            if error.action == "keep" =>
+        {
+            "nothing was changed; choose another name with -o, or replace all of it with -f"
+        }
         ErrorKind::MetaLost => "fec decode restores the payload, to be encoded again",
         ErrorKind::OtherRoot => "nothing was changed; fec decode restores the payload, to be encoded again",
         ErrorKind::NameNotPlain => "fec decode -o restores the payload, to be encoded again",

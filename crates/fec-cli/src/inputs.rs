@@ -6,8 +6,10 @@ use fec_core::params::Form;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::{Error, ErrorKind, Input};
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::Seek;
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +45,16 @@ pub(crate) fn inputs(paths: &[PathBuf]) -> Result<Inputs> {
     }
     let object = fecfile::input::Object::new(path, Arc::new(file)).map_err(fail)?;
     Ok(Inputs::Objects(Input::One(object)))
+}
+
+/// The paths in a file: a line each, or with a zero byte behind each, which is so if `is_null` or there is one.
+pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
+    let mut bytes = Vec::new();
+    let read = open_input(list)?.read_to_end(&mut bytes);
+    read.map_err(|e| Failure::io("read", list, e))?;
+    let separator = if is_null || bytes.contains(&0) { 0 } else { b'\n' };
+    let paths = bytes.split(|b| *b == separator).filter(|path| !path.is_empty());
+    Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
 /// Refuses a shard file on standard input, which has no name and no neighbours.

@@ -15,7 +15,7 @@ use fec_core::format::meta::Meta;
 use fec_core::params::{
     BOUNDED_GROUP_BYTES, ContainerLayout, FileGeometry, Form, GroupGeometry, MAX_COUNT, Shape,
 };
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Encodes a payload to n shard files in a store. Their names are made of `name`, which they record.
@@ -64,6 +64,35 @@ pub fn to_file(
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit(written.output_bytes)?;
     Ok(written)
+}
+
+/// What [`to_store`] would write: root, geometry and bytes, without writing anything. All the work but that is done.
+///
+/// # Errors
+/// As [`to_store`], but for those of the store.
+pub fn root_of_shards(
+    payload: &dyn Payload,
+    name: &[u8],
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
+    shards::writer::root(payload, name, options, context)
+}
+
+/// What [`to_file`] would write, as [`root_of_shards`] tells it.
+///
+/// # Errors
+/// As [`to_file`], but for those of the output.
+pub fn root_of_container(payload: &dyn Payload, options: &Options, context: &Context<'_>) -> Result<Written> {
+    let source = Source::Payload(payload);
+    let plan = Plan::new(&source, options, context)?;
+    let Some(geometry) = plan.whole else {
+        let fail = |e| Error::io("encode", payload.place(), e);
+        return container::writer::write(source, &mut io::sink(), &fail, &plan.layout, &plan.meta, context);
+    };
+    let front = container::writer::front(&plan.layout, &plan.meta);
+    let (root, output_bytes) = container::placed::root(payload, &geometry, (&plan.meta, &front), context)?;
+    Ok(Written { geometry: FileGeometry::of_only(&geometry), root, output_bytes })
 }
 
 /// Encodes to a container that goes to a writer, named `place` in errors.

@@ -210,6 +210,9 @@ pub enum ErrorKind {
     /// A file that would be replaced holds something of another encoding.
     #[error("it also holds another encoding")]
     HoldsAnother,
+    /// An output that is to be kept holds another encoding.
+    #[error("it holds another encoding than this payload has with these options{0}")]
+    OtherEncoding(Box<OtherEncoding>),
     /// A range that does not lie in the payload.
     #[error("the range does not lie in the payload, which has {0} bytes")]
     OutOfPayload(u64),
@@ -295,6 +298,42 @@ impl NothingFound {
     }
 }
 
+/// What an output holds in place of the encoding that is asked for.
+#[derive(Debug)]
+pub struct OtherEncoding {
+    /// The roots that something there leads to.
+    pub roots: Vec<Digest>,
+    /// The root that is asked for.
+    pub wanted: Digest,
+    /// The parameters in which what is there differs, if it is one encoding. If there are none, it is of other bytes.
+    pub differences: Option<Vec<Difference>>,
+}
+
+/// A parameter that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Which.
+    pub what: &'static str,
+    /// What it is there.
+    pub is: String,
+    /// What it would be.
+    pub would_be: String,
+}
+
+impl fmt::Display for OtherEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.roots.iter().try_for_each(|root| write!(f, "\n  there:  root {}", show_root(Some(*root))))?;
+        write!(f, "\n  wanted: root {}", show_root(Some(self.wanted)))?;
+        match self.differences.as_deref() {
+            None => Ok(()),
+            Some([]) => f.write_str("\n  the parameters are the same, so it is of other bytes"),
+            Some(differences) => differences.iter().try_for_each(|Difference { what, is, would_be }| {
+                write!(f, "\n  {what}: {is} there, {would_be} wanted")
+            }),
+        }
+    }
+}
+
 struct Roots<'a>(&'a [Option<Digest>]);
 
 impl fmt::Display for Roots<'_> {
@@ -361,6 +400,7 @@ impl Error {
             | ErrorKind::OutOfPayload(_)
             | ErrorKind::NameNotPlain
             | ErrorKind::HoldsAnother
+            | ErrorKind::OtherEncoding(_)
             | ErrorKind::OneShardDeep
             | ErrorKind::ShardFileAlone => Class::Usage,
         }

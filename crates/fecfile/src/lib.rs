@@ -23,6 +23,7 @@
 //! |---|---|
 //! | encode to a store of shards, to a container file, to a writer | [`encode`], with [`Options`](payload::Options) |
 //! | find what an input holds, restore it, verify it | [`Archive`] |
+//! | encode again, and keep what is there and intact | [`keep`] |
 //! | make damaged and missing files anew | [`Archive::repair`] |
 //! | decode a container from a pipe as it comes | [`pipe`] |
 //! | keep shards somewhere else than in folders | [`io::Store`] |
@@ -45,6 +46,7 @@ mod groups;
 pub mod input;
 pub mod interrupt;
 pub mod io;
+pub mod keep;
 mod leftovers;
 pub mod live;
 mod losses;

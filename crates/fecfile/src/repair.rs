@@ -3,11 +3,13 @@
 use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
+use crate::forms::encode_job::{PayloadSets, SetSource};
 use crate::forms::encoded::Records;
 use crate::forms::repair::RepairJob;
 use crate::groups::GroupEntry;
 use crate::io::output::Policy;
-use crate::report::Outcome;
+use crate::payload::Payload;
+use crate::report::{Examination, Outcome};
 use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
 use crate::stages::Observed;
 use crate::threads::Threads;
@@ -73,10 +75,30 @@ impl Archive {
                 let set = SetEntry { group: *group, set };
                 decode(records, &set, rows, (self.plans(), &spare), inner)
             };
-        let job = RepairJob { out, policy, dry_run, decode: &decode, context };
+        let job = RepairJob { out, policy, dry_run, decode: &decode, payload: None, context };
         let files = self.repair_form(&found, &job)?;
         let of = if self.form() == Form::Shards { code.n() } else { 1 };
         Ok(Repaired { form: self.form(), root, written: !dry_run && !files.is_empty(), files, of })
+    }
+
+    /// Makes anew, in place, what `found` says is not intact, from the payload: it does not matter how much is left. Returns
+    /// the files.
+    ///
+    /// # Errors
+    /// As [`Archive::repair`]; [`Changed`](ErrorKind::Changed) when the payload is not that of the root.
+    pub(crate) fn complete(
+        &self,
+        payload: &dyn Payload,
+        found: &Examination,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<Vec<PathBuf>> {
+        let fill = |_: &dyn Records, group: &GroupEntry, set: u32, rows: &mut ShardBuf, inner: Threads| {
+            PayloadSets { payload, group: group.geometry, start: group.start }.fill(set, rows, inner)
+        };
+        let job =
+            RepairJob { out: None, policy, dry_run: false, decode: &fill, payload: Some(payload), context };
+        self.repair_form(found, &job)
     }
 }
 

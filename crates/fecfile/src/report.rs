@@ -152,6 +152,13 @@ pub struct Examination {
     pub gaps: Vec<ByteRange>,
 }
 
+impl Examination {
+    /// Whether every byte is as it was written.
+    pub fn is_intact(&self) -> bool {
+        self.damage.is_empty() && self.shards.iter().all(|s| s.state == ShardState::Intact)
+    }
+}
+
 /// What decoding every set found, if that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deep {
@@ -191,7 +198,7 @@ pub struct Verified {
 impl Verified {
     /// Whether every byte is as it was written.
     pub fn is_intact(&self) -> bool {
-        self.found.damage.is_empty() && self.found.shards.iter().all(|s| s.state == ShardState::Intact)
+        self.found.is_intact()
     }
 
     /// Shards that may still be lost, wherever: the least over all sets.

@@ -4,6 +4,7 @@ use super::report::count;
 use super::{ENDING, beside};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
+use crate::inputs::listed;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use fecfile::Context;
 use fecfile::names::{hex, show, show_bytes};
@@ -11,9 +12,6 @@ use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
 use serde::Serialize;
-use std::ffi::OsString;
-use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -21,7 +19,7 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let mut paths = args.paths.clone();
     if let Some(list) = &args.files_from {
-        paths.extend(listed(list)?);
+        paths.extend(listed(list, false)?);
     }
     if let [path] = &paths[..]
         && path.extension().is_some_and(|ending| ending == ENDING)
@@ -73,16 +71,6 @@ fn output(args: &args::Protect, paths: &[PathBuf]) -> Result<PathBuf> {
     }
     beside(path)
         .ok_or_else(|| Failure::usage("protect /: nothing lies beside it").help("name the sidecar with -o"))
-}
-
-/// The paths in a file: a line each, or with a zero byte behind each.
-fn listed(list: &Path) -> Result<Vec<PathBuf>> {
-    let mut bytes = Vec::new();
-    let read = crate::target::open_input(list)?.read_to_end(&mut bytes);
-    read.map_err(|e| Failure::io("read", list, e))?;
-    let separator = if bytes.contains(&0) { 0 } else { b'\n' };
-    let paths = bytes.split(|b| *b == separator).filter(|path| !path.is_empty());
-    Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
 /// What `protect` says at the end, as text and JSON.

@@ -32,10 +32,11 @@ pub(crate) trait SetSource: Sync {
     fn fill(&self, set: u32, rows: &mut ShardBuf, inner: Threads) -> Result<u64>;
 }
 
-/// The sets of a group whose payload this is.
+/// The sets of a group, whose piece of the payload begins at `start`.
 pub(crate) struct PayloadSets<'a> {
     pub(crate) payload: &'a dyn Payload,
     pub(crate) group: GroupGeometry,
+    pub(crate) start: u64,
 }
 
 impl SetSource for PayloadSets<'_> {
@@ -45,7 +46,7 @@ impl SetSource for PayloadSets<'_> {
             let (bytes, padding) = row.split_at_mut(self.group.shard_payload(set, i));
             let _stage = stages::enter(Stage::Read, bytes.len() as u64);
             if !bytes.is_empty() {
-                self.payload.read_at(self.group.shard_offset(set, i), bytes)?;
+                self.payload.read_at(self.start + self.group.shard_offset(set, i), bytes)?;
             }
             padding.fill(0);
             payload += bytes.len() as u64;
@@ -61,6 +62,15 @@ pub(crate) trait SetSink: Sync {
     /// # Errors
     /// Whatever must end the work.
     fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()>;
+}
+
+/// A sink for shards of which only the root is wanted.
+pub(crate) struct Nowhere;
+
+impl SetSink for Nowhere {
+    fn write(&self, _first: u32, _sets: &[ShardsOfSet]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A set and its shards.

@@ -9,8 +9,10 @@ use crate::forms::annexes;
 use crate::groups::GroupEntry;
 use crate::io::output::{FileOut, Policy};
 use crate::io::{NewObjects, ReadAt};
+use crate::payload::Payload;
 use crate::threads::Threads;
 use fec_core::block::ShardBuf;
+use fec_core::digest::Digest;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,26 +25,45 @@ pub(crate) struct RepairJob<'a> {
     /// Nothing is written.
     pub(crate) dry_run: bool,
     pub(crate) decode: &'a DecodeSet<'a>,
+    /// The payload, if `decode` takes the sets from it and not from the shards that are left.
+    pub(crate) payload: Option<&'a dyn Payload>,
     pub(crate) context: &'a Context<'a>,
 }
 
 impl<'a> RepairJob<'a> {
-    /// Refuses sets that do not fit the memory allowed twice: a set is decoded, and encoded again.
+    /// Refuses sets that do not fit the memory allowed: twice, where a set is decoded and encoded again.
     ///
     /// # Errors
     /// [`SetMemory`](ErrorKind::SetMemory).
     pub(crate) fn check_memory(&self, set_bytes: u64) -> Result<()> {
-        let (need, most) = (set_bytes.saturating_mul(2), self.context.settings.max_memory);
+        let rooms = if self.payload.is_some() { 1 } else { 2 };
+        let (need, most) = (set_bytes.saturating_mul(rooms), self.context.settings.max_memory);
         if need > most {
             return Err(Error::new("repair", ErrorKind::SetMemory { need, most }));
         }
         Ok(())
     }
 
-    /// The context of the encoder, which leaves half of the memory to decoders.
-    pub(crate) fn half(&self) -> Context<'a> {
+    /// The context of the encoder, which leaves half of the memory to decoders, if there are any.
+    pub(crate) fn of_encoder(&self) -> Context<'a> {
         let settings = self.context.settings;
-        Context { settings: Settings { max_memory: settings.max_memory / 2, ..settings }, ..*self.context }
+        let max_memory = if self.payload.is_some() { settings.max_memory } else { settings.max_memory / 2 };
+        Context { settings: Settings { max_memory, ..settings }, ..*self.context }
+    }
+
+    /// Fails, before anything takes its place, when what was encoded has another root than `wanted`.
+    ///
+    /// # Errors
+    /// [`OtherRoot`](ErrorKind::OtherRoot); of a payload, [`Changed`](ErrorKind::Changed).
+    pub(crate) fn check_root(&self, root: Digest, wanted: Digest) -> Result<()> {
+        match self.payload {
+            Some(payload) => {
+                payload.check_unchanged()?;
+                let changed = || Error::at("read", payload.place(), ErrorKind::Changed);
+                (root == wanted).then_some(()).ok_or_else(changed)
+            }
+            None => (root == wanted).then_some(()).ok_or_else(|| Error::new("repair", ErrorKind::OtherRoot)),
+        }
     }
 }
 

@@ -170,6 +170,14 @@ fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
     }
 }
 
+/// Puts a file or folder that is there already on the disk.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync(path: &Path) -> Result<()> {
+    sync_folder(path, Policy { force: false, sync: true })
+}
+
 /// A folder of files that appears under its name only when all of them are whole.
 #[derive(Debug)]
 pub struct FolderOut {
@@ -177,6 +185,8 @@ pub struct FolderOut {
     policy: Policy,
     temporary: Temporary,
     files: Vec<File>,
+    /// The folder itself, locked: others see that somebody is at it.
+    _lock: Option<File>,
 }
 
 impl FolderOut {
@@ -185,13 +195,18 @@ impl FolderOut {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io("create", target, e);
         let (temporary, ()) = Temporary::beside(target, |path| fs::create_dir(path)).map_err(fail)?;
+        // A file system may be without locks.
+        let lock = File::open(temporary.path()).ok();
+        if let Some(folder) = &lock {
+            let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
+        }
         let mut files = Vec::with_capacity(names.len());
         for name in names {
             let open =
                 OpenOptions::new().read(true).write(true).create_new(true).open(temporary.path().join(name));
             files.push(open.map_err(fail)?);
         }
-        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files })
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, _lock: lock })
     }
 
     /// Fails when `target` exists and may not be replaced: without `force` anything but an empty folder; with it
@@ -216,7 +231,7 @@ impl FolderOut {
 
     /// Puts all files on the disk and gives the folder its name.
     fn commit(self) -> Result<()> {
-        let FolderOut { target, policy, temporary, files } = self;
+        let FolderOut { target, policy, temporary, files, _lock } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         if policy.sync {
             let first_error = Mutex::new(None);

@@ -4,6 +4,7 @@
 
 use fec_core::executor::lock;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::Pid;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -28,6 +29,13 @@ impl Pending {
             Pending::Path(path) => remove(path),
             // As with a path: the operation's own error is the one to show.
             Pending::Length(file, len) => drop(file.set_len(*len)),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Pending::Path(path) => Some(path),
+            Pending::Length(..) => None,
         }
     }
 
@@ -162,29 +170,69 @@ impl Drop for Appended {
 /// Removes the temporary files of processes that were killed from a folder: those that nobody has locked, and whose process is
 /// gone. What cannot be removed stays, and hurts nobody.
 pub fn remove_stale(folder: &Path) {
+    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    remove_unlocked(folder, is_file, is_of_the_dead);
+}
+
+/// [`remove_stale`], and folders of shard files that were not finished; also what an earlier process left that had the number
+/// of this one, as the processes of containers often have.
+pub fn remove_stale_outputs(folder: &Path) {
+    let names: Vec<_> =
+        pending().iter().filter_map(|pending| pending.path()?.file_name().map(ToOwned::to_owned)).collect();
+    let is_earlier = |name: &[u8]| {
+        pid_of(name) == Some(rustix::process::getpid()) && names.iter().all(|own| own.as_bytes() != name)
+    };
+    let is_output = |entry: &fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => is_shards_only(&entry.path()),
+        kind => kind.is_ok_and(|kind| kind.is_file()),
+    };
+    remove_unlocked(folder, is_output, |name| is_of_the_dead(name) || is_earlier(name));
+}
+
+fn remove_unlocked(
+    folder: &Path,
+    is_meant: impl Fn(&fs::DirEntry) -> bool,
+    is_stale: impl Fn(&[u8]) -> bool,
+) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
-        let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_of_the_dead(entry.file_name().as_bytes())
-            && is_file()
+        if is_stale(entry.file_name().as_bytes())
+            && is_meant(&entry)
             && let Ok(file) = File::open(&path)
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            let _ = fs::remove_file(&path);
+            remove(&path);
         }
     }
 }
 
+/// Whether there is nothing in a folder but files with the names of shard files.
+fn is_shards_only(folder: &Path) -> bool {
+    let is_shard = |entry: fs::DirEntry| {
+        entry.file_name().as_bytes().ends_with(b".shard")
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_shard)))
+}
+
+/// Whether a name is that of a temporary file or folder.
+pub fn is_temporary(name: &[u8]) -> bool {
+    pid_of(name).is_some()
+}
+
 /// Whether a name is that of a temporary file or folder of a process that is gone.
 pub fn is_of_the_dead(name: &[u8]) -> bool {
-    let name = std::str::from_utf8(name).ok();
-    let parts = name.and_then(|name| name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-'));
-    let Some((pid, attempt)) = parts else { return false };
+    pid_of(name).is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+}
+
+/// The process that made a temporary file or folder, by its name.
+fn pid_of(name: &[u8]) -> Option<Pid> {
+    let name = std::str::from_utf8(name).ok()?;
+    let (pid, attempt) = name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let pid = is_number(pid).then(|| pid.parse().ok()).flatten().and_then(rustix::process::Pid::from_raw);
-    is_number(attempt)
-        && pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+    let pid = if is_number(pid) && is_number(attempt) { pid.parse().ok()? } else { return None };
+    Pid::from_raw(pid)
 }
 
 /// The folder that holds `path`.

@@ -212,8 +212,7 @@ impl Found for FoundChains {
 
     fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
         let chain = &self.chains[nth];
-        let is_intact = found.shards.iter().all(|shard| shard.state == ShardState::Intact);
-        let (Some((place, bytes)), false) = (&self.object, is_intact && found.damage.is_empty()) else {
+        let (Some((place, bytes)), false) = (&self.object, found.is_intact()) else {
             return Ok(Vec::new());
         };
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);

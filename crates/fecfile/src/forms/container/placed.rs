@@ -5,7 +5,9 @@
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
-use crate::forms::encode_job::{EncodeJob, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms};
+use crate::forms::encode_job::{
+    EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms,
+};
 use crate::io::NewObjects;
 use crate::payload::Payload;
 use crate::stages::{self, Stage};
@@ -107,7 +109,7 @@ pub(crate) fn write(
 ) -> Result<(Digest, u64)> {
     let meter = context.meter("encode", Some(payload.size()));
     let id = GroupId { geometry: *geometry, root: [0; 32], before: geometry.shape().hash.digest(meta) };
-    let source = PayloadSets { payload, group: *geometry };
+    let source = PayloadSets { payload, group: *geometry, start: 0 };
     let (id, tree) =
         group((&source, &SpareRooms::default()), id, out, front.len() as u64, meter.as_ref(), context)?;
     payload.check_unchanged()?;
@@ -117,6 +119,26 @@ pub(crate) fn write(
     payload.check_unchanged()?;
     meter.finish();
     Ok((id.root, len))
+}
+
+/// The root and the bytes of what [`write`] would write, without writing it.
+pub(crate) fn root(
+    payload: &dyn Payload,
+    geometry: &GroupGeometry,
+    (meta, front): (&[u8], &[u8]),
+    context: &Context<'_>,
+) -> Result<(Digest, u64)> {
+    let meter = context.meter("encode", Some(payload.size()));
+    let before = geometry.shape().hash.digest(meta);
+    let source = PayloadSets { payload, group: *geometry, start: 0 };
+    let spare = SpareRooms::default();
+    let tree = EncodeJob::new((&source, &spare), geometry, &Nowhere, meter.as_ref(), context).run()?;
+    payload.check_unchanged()?;
+    meter.finish();
+    let index = Index::new(FileGeometry::of_only(geometry), vec![tree.root()], meta);
+    let id = GroupId { geometry: *geometry, root: index.header.root, before };
+    let len = front.len() as u64 + id.group_len() + index.to_bytes(meta).len() as u64;
+    Ok((index.header.root, len))
 }
 
 /// Writes the records of a group, the first of which stands at `start`, and of which all but the root is known; returns

@@ -43,15 +43,14 @@ pub(super) fn repair(
         let records = encoded.records.as_ref();
         let source = DecodedSets { records, group, decode: job.decode };
         let id = GroupId { geometry: group.geometry, root: [0; 32], before };
-        let (id, tree) = placed::group((&source, &spare), id, out.as_ref(), at, meter.as_ref(), &job.half())?;
+        let (id, tree) =
+            placed::group((&source, &spare), id, out.as_ref(), at, meter.as_ref(), &job.of_encoder())?;
         before = id.root;
         at += id.group_len();
         trees.push(tree);
     }
     meter.finish();
-    if chain.root != Some(before) {
-        return Err(Error::new("repair", ErrorKind::OtherRoot));
-    }
+    job.check_root(before, chain.root.unwrap_or_default())?;
     let len = placed::ends(geometry, trees, (&meta, &front), out.as_ref(), at)?;
     out.keep_annexes(&files, len)?;
     out.commit()?;

@@ -45,11 +45,9 @@ pub(super) fn repair(
     let source =
         DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
     let shards = NewShards { out: out.as_ref(), indices: &indices };
-    let encoding = shards.write(&source, &geometry, &meta, meter.as_ref(), &job.half())?;
+    let encoding = shards.write(&source, &geometry, &meta, meter.as_ref(), &job.of_encoder())?;
     meter.finish();
-    if encoding.root != set.encoding.root {
-        return Err(Error::new("repair", ErrorKind::OtherRoot));
-    }
+    job.check_root(encoding.root, set.encoding.root)?;
     out.keep_annexes(&files, set.encoding.layout().file_len)?;
     out.commit()?;
     Ok(paths)
@@ -66,6 +64,20 @@ fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     })
 }
 
+/// Whether a file is there with nothing but zeros in it, as a crash may leave one.
+fn holds_nothing(path: &Path) -> bool {
+    const PIECE: usize = 64 << 10;
+    let Ok(Some(file)) = open_file(path) else { return false };
+    let (mut at, mut piece) = (0, vec![0; PIECE]);
+    loop {
+        match file.read_at(at, &mut piece) {
+            Ok(0) => return true,
+            Ok(len) if piece[..len].iter().all(|byte| *byte == 0) => at += len as u64,
+            _ => return false,
+        }
+    }
+}
+
 /// The files that take the place of those that claim a shard and are damaged; or the file of one that is missing.
 fn new_files(
     set: &ShardSet,
@@ -79,13 +91,15 @@ fn new_files(
         let name =
             set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.name.as_deref();
         let name = name.unwrap_or(b"payload");
-        if !is_plain(name) {
+        // Of a payload it is the name that its own file has.
+        if job.payload.is_none() && !is_plain(name) {
             return Err(Error::new("repair", ErrorKind::NameNotPlain));
         }
         let beside = set.members.iter().flatten().next().and_then(|member| member.file.place.parent());
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
         let path = folder.join(file_name(name, shard.index as usize));
-        let replaces = job.policy.force || is_rest_of(&path, set, shard.index);
+        let is_empty = || job.payload.is_some() && holds_nothing(&path);
+        let replaces = job.policy.force || is_rest_of(&path, set, shard.index) || is_empty();
         return Ok(vec![NewFile { path, replaces, old: None }]);
     }
     let is_damaged = |place: &Path| shard.damage.iter().any(|damage| damage.file == show(place));

@@ -7,7 +7,7 @@
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::forms::encode_job::{
-    EncodeJob, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
+    EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
 };
 use crate::io::{NewObjects, Store};
 use crate::payload::{Options, Payload};
@@ -39,23 +39,14 @@ pub(crate) fn write(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Options { code, hash, .. } = *options;
-    let settings = &context.settings;
-    let refused = |e| Error::at("encode", payload.place(), crate::ErrorKind::Format(e));
-    let set_size = options.set_size(Some(payload.size()));
-    let geometry =
-        GroupGeometry::whole(Form::Shards, hash, code, set_size, payload.size()).map_err(refused)?;
-    let meta = options.meta(payload, Meta::with_name(name).map_err(refused)?, context)?.to_bytes();
-    let shape = *geometry.shape();
-    check_memory(&shape, &payload.place(), settings)?;
-    let layout = Layout::new(&geometry, meta.len() as u32);
-    let names: Vec<OsString> = (0..code.n()).map(|i| file_name(name, i)).collect();
-    let output_bytes = layout.file_len * code.n() as u64;
+    let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
+    let n = options.code.n();
+    let names: Vec<OsString> = (0..n).map(|i| file_name(name, i)).collect();
     let out = store.create(&names, output_bytes)?;
     let meter = context.meter("encode", Some(payload.size()));
-    let indices: Vec<usize> = (0..code.n()).collect();
+    let indices: Vec<usize> = (0..n).collect();
     let files = NewShards { out: out.as_ref(), indices: &indices };
-    let source = PayloadSets { payload, group: geometry };
+    let source = PayloadSets { payload, group: geometry, start: 0 };
     let encoding = files.write(&source, &geometry, &meta, meter.as_ref(), context)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
@@ -63,6 +54,49 @@ pub(crate) fn write(
     out.commit()?;
     meter.finish();
     Ok(Written { geometry: FileGeometry::of_only(&geometry), root: encoding.root, output_bytes })
+}
+
+/// What [`write`] would write, without writing it.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn root(
+    payload: &dyn Payload,
+    name: &[u8],
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
+    let meter = context.meter("encode", Some(payload.size()));
+    let source = PayloadSets { payload, group: geometry, start: 0 };
+    let spare = SpareRooms::default();
+    let tree = EncodeJob::new((&source, &spare), &geometry, &Nowhere, meter.as_ref(), context).run()?;
+    payload.check_unchanged()?;
+    meter.finish();
+    let root = Encoding::new(geometry, tree.root(), &meta).root;
+    Ok(Written { geometry: FileGeometry::of_only(&geometry), root, output_bytes })
+}
+
+/// What is known of shard files before the work.
+struct Plan {
+    geometry: GroupGeometry,
+    meta: Vec<u8>,
+    /// Bytes of all of them.
+    output_bytes: u64,
+}
+
+impl Plan {
+    fn new(payload: &dyn Payload, name: &[u8], options: &Options, context: &Context<'_>) -> Result<Plan> {
+        let Options { code, hash, .. } = *options;
+        let refused = |e| Error::at("encode", payload.place(), crate::ErrorKind::Format(e));
+        let set_size = options.set_size(Some(payload.size()));
+        let geometry =
+            GroupGeometry::whole(Form::Shards, hash, code, set_size, payload.size()).map_err(refused)?;
+        let meta = options.meta(payload, Meta::with_name(name).map_err(refused)?, context)?.to_bytes();
+        check_memory(geometry.shape(), &payload.place(), &context.settings)?;
+        let output_bytes = Layout::new(&geometry, meta.len() as u32).file_len * code.n() as u64;
+        Ok(Plan { geometry, meta, output_bytes })
+    }
 }
 
 /// NAME.017.shard, with the name cut where a file name would be too long.

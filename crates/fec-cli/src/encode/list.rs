@@ -1,0 +1,197 @@
+//! `fec encode --files-from`: one file after the other, each with a line of its own.
+
+use super::report::Report;
+use super::task::{Input, Task, options};
+use crate::args;
+use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::inputs::listed;
+use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::target::{Target, is_dash};
+use fecfile::io::temporary::parent;
+use fecfile::names::show;
+use fecfile::payload::Options;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A file that could not be encoded.
+#[derive(Serialize)]
+struct Failed<'a> {
+    schema_version: u32,
+    command: &'static str,
+    input: String,
+    error: &'a str,
+    help: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// Encodes every file of a list; one that fails does not stop the others. The gravest exit code of them is the result.
+pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let options = options(args)?;
+    let output = args.outputs.first();
+    if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
+        return Err(misuse("write", output, "the files of a list need an output each").help(
+            "write {} for the path of each, or {/} for its last component: -o 'safe/{/}.fec', or -o '{}.shards/'",
+        ));
+    }
+    let files = listed(list, args.null)?;
+    let mut outputs = Outputs::new(&files);
+    let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
+    for file in &files {
+        // Standard input is no file of a list.
+        let input = if is_dash(file) { Path::new("./-") } else { file };
+        let output = output.map(|output| filled_in(output, input));
+        let task = Task { input, output: output.as_deref(), args, settings };
+        match encode(&task, &options, &mut outputs) {
+            Ok(report) => {
+                kept += usize::from(report.kept);
+                settings.report(&report, report.describe().trim_end_matches("; keep the root:"), false)?;
+                if !settings.json {
+                    print_line(&format!("{}  {}", report.root, report.input))?;
+                }
+            }
+            Err(failure) => {
+                failed += 1;
+                worst = worst.max(failure.exit);
+                say(&failure.to_string());
+                if settings.json {
+                    tell(input, &failure)?;
+                }
+            }
+        }
+    }
+    if !settings.quiet && !settings.json {
+        let made = files.len() - kept - failed;
+        let seconds = started.elapsed().as_secs_f64();
+        say(&format!("{} files: {made} encoded, {kept} kept, {failed} failed; {seconds:.2} s", files.len()));
+    }
+    Ok(worst)
+}
+
+fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<Report> {
+    let started = Instant::now();
+    let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
+    // A pipe is not opened, since that could wait for ever.
+    if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return no_file();
+    }
+    let input = task.open()?;
+    if matches!(input, Input::Pipe(_)) {
+        return no_file();
+    }
+    let target = task.target(&input);
+    task.check_outputs(&input, &target)?;
+    outputs.take(&target)?;
+    let (written, fate) = task.encode(input, &target, options)?;
+    Ok(Report::new(task, &target, options, (&written, &fate), started))
+}
+
+/// A line for a file that failed.
+fn tell(input: &Path, failure: &Failure) -> Result<()> {
+    let failed = Failed {
+        schema_version: SCHEMA_VERSION,
+        command: "encode",
+        input: show(input),
+        error: &failure.message,
+        help: failure.help.as_deref(),
+        exit_code: failure.exit.code(),
+    };
+    let line = serde_json::to_string(&failed)
+        .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
+    print_line(&line)
+}
+
+/// What must not be written over: inputs of the list, and outputs that it had before.
+struct Outputs {
+    /// Inputs, and the folders that hold them.
+    inputs: HashSet<(u64, u64)>,
+    folders: HashSet<(u64, u64)>,
+    taken: HashSet<PathBuf>,
+}
+
+/// What is at a path, whatever names lead to it.
+fn place(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+impl Outputs {
+    fn new(files: &[PathBuf]) -> Outputs {
+        Outputs {
+            inputs: files.iter().filter_map(|file| place(file)).collect(),
+            folders: files.iter().filter_map(|file| place(parent(file))).collect(),
+            taken: HashSet::new(),
+        }
+    }
+
+    /// Refuses a target that is, or holds, an input of the list, or that another file had before.
+    fn take(&mut self, target: &Target) -> Result<()> {
+        let Some(path) = target.path() else {
+            return Err(Failure::usage(format!("write {target}: the files of a list need an output each"))
+                .help("name files or folders with -o"));
+        };
+        let holds_input = matches!(target, Target::Folder(_))
+            && place(path).is_some_and(|place| self.folders.contains(&place));
+        if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
+            return Err(misuse("write", path, "it is an input of the list, or holds one")
+                .help("choose another output with -o"));
+        }
+        let folder = std::fs::canonicalize(parent(path)).unwrap_or_else(|_| parent(path).to_path_buf());
+        if !self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
+            return Err(misuse("write", path, "another file of the list has this output")
+                .help("write {} for the whole path of each with -o"));
+        }
+        Ok(())
+    }
+}
+
+fn holds(path: &Path, what: &[u8]) -> bool {
+    path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
+}
+
+/// -o with the path, or its last component, of a file.
+fn filled_in(output: &Path, input: &Path) -> PathBuf {
+    let path = input.as_os_str().as_bytes();
+    let last = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+    let mut out = Vec::new();
+    let mut rest = output.as_os_str().as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = match (rest.strip_prefix(b"{}"), rest.strip_prefix(b"{/}")) {
+            (Some(rest), _) => {
+                out.extend_from_slice(path);
+                rest
+            }
+            (_, Some(rest)) => {
+                out.extend_from_slice(last);
+                rest
+            }
+            _ => {
+                out.push(*first);
+                behind
+            }
+        };
+    }
+    OsString::from_vec(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_have_the_paths_of_their_inputs() {
+        let cases = [
+            ("{}.fec", "a/b", "a/b.fec"),
+            ("safe/{/}.fec", "/a/b c", "safe/b c.fec"),
+            ("{/}/{/}.shards/", "a/{}", "{}/{}.shards/"),
+            ("{{}}", "a", "{a}"),
+        ];
+        for (output, input, expected) in cases {
+            assert_eq!(filled_in(Path::new(output), Path::new(input)), Path::new(expected), "{output}");
+        }
+    }
+}

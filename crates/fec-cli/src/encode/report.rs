@@ -1,0 +1,121 @@
+//! What `encode` says at the end, as text and JSON.
+
+use super::task::Task;
+use crate::settings::SCHEMA_VERSION;
+use crate::target::Target;
+use fecfile::keep::Fate;
+use fecfile::names::{hex, show};
+use fecfile::payload::Options;
+use fecfile::report::Written;
+use serde::Serialize;
+use std::time::Instant;
+
+/// What `encode` did.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema_version: u32,
+    command: &'static str,
+    pub(super) input: String,
+    output: String,
+    form: &'static str,
+    pub(super) root: String,
+    hash: &'static str,
+    k: usize,
+    m: usize,
+    payload_bytes: u64,
+    output_bytes: u64,
+    shard_bytes: usize,
+    sets: u64,
+    groups: u32,
+    /// Bytes of a container that may be lost in one piece, wherever that is.
+    survives_gap_bytes: Option<u64>,
+    /// With --keep: all of it was there already, and nothing was written.
+    pub(super) kept: bool,
+    /// With --keep: the files that were missing or damaged, if the rest was there.
+    pub(super) made_anew: Vec<String>,
+    backend: &'static str,
+    threads: usize,
+    seconds: f64,
+}
+
+impl Report {
+    pub(super) fn new(
+        task: &Task<'_>,
+        target: &Target,
+        options: &Options,
+        (written, fate): (&Written, &Fate),
+        started: Instant,
+    ) -> Report {
+        let (geometry, settings) = (&written.geometry, task.settings);
+        let sets = (0..geometry.groups()).next_back().map_or(0, |last| {
+            u64::from(last) * u64::from(geometry.shape().sets) + u64::from(geometry.group(last).shape().sets)
+        });
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: "encode",
+            input: show(task.input),
+            output: target.to_string(),
+            form: if matches!(target, Target::Folder(_)) { "shards" } else { "container" },
+            root: hex(&written.root),
+            hash: options.hash.name(),
+            k: options.code.k(),
+            m: options.code.m(),
+            payload_bytes: geometry.payload_len(),
+            output_bytes: written.output_bytes,
+            shard_bytes: geometry.shape().shard_len,
+            sets,
+            groups: geometry.groups(),
+            survives_gap_bytes: match target {
+                Target::Folder(_) => None,
+                _ => Some(fecfile::encode::survives_gap(geometry)),
+            },
+            kept: *fate == Fate::Kept,
+            made_anew: match fate {
+                Fate::Completed(files) => files.iter().map(show).collect(),
+                Fate::Kept | Fate::Made => Vec::new(),
+            },
+            backend: settings.library.backend.name(),
+            threads: settings.library.threads,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let what = match self.form {
+            "shards" => format!("{} shard files in {}", self.k + self.m, self.output),
+            _ if self.output == "-" => "a container on standard output".to_owned(),
+            _ => format!("the container {}", self.output),
+        };
+        let stands = match (self.m, self.survives_gap_bytes) {
+            (0, _) => "nothing can be lost".to_owned(),
+            (m, None) => format!("any {m} of {} shards may be lost", self.k + m),
+            (m, Some(gap)) => {
+                format!("any {m} of {} shards may be lost, or {} in one piece", self.k + m, in_units(gap))
+            }
+        };
+        let fate = match (self.kept, &self.made_anew[..]) {
+            (true, _) => "kept: it was there, intact; nothing was written\n".to_owned(),
+            (false, []) => String::new(),
+            (false, _) if self.form == "container" => "it was there, damaged: made anew\n".to_owned(),
+            (false, files) => format!(
+                "kept, but for {} of {} shard files that were missing or damaged: made anew\n",
+                files.len(),
+                self.k + self.m
+            ),
+        };
+        format!(
+            "{}: {} bytes -> {what} ({} bytes): {stands}\n{fate}{:.2} s, {} kernel, {} threads; keep the root:",
+            self.input, self.payload_bytes, self.output_bytes, self.seconds, self.backend, self.threads
+        )
+    }
+}
+
+/// A number of bytes as people say it: never more than it is.
+fn in_units(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

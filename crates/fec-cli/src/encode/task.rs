@@ -1,0 +1,208 @@
+//! One file to encode: where it comes from, where it goes, and the work.
+
+use crate::args;
+use crate::failure::{Failure, Result, misuse};
+use crate::settings::Settings;
+use crate::target::{Target, is_dash, open_input};
+use fec_core::block::Code;
+use fec_core::error::FormatError;
+use fecfile::Context;
+use fecfile::encode;
+use fecfile::error::{Error, ErrorKind, Place};
+use fecfile::io::folder::Folder;
+use fecfile::io::output::{self, is_same};
+use fecfile::io::source::SourceFile;
+use fecfile::keep::{self, Fate, Output};
+use fecfile::names::show;
+use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
+use fecfile::report::Written;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What is encoded.
+pub(super) enum Input {
+    Regular(SourceFile),
+    Pipe(File),
+}
+
+/// One file to encode.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) input: &'a Path,
+    /// -o.
+    pub(super) output: Option<&'a Path>,
+    pub(super) args: &'a args::Encode,
+    pub(super) settings: &'a Settings,
+}
+
+pub(super) fn options(args: &args::Encode) -> Result<Options> {
+    let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
+    let code = Code::new(k.into(), m.into()).map_err(|e| {
+        Failure::usage(format!("-k {k} -m {m}: {e}")).help("k is at least 1 and k + m at most 256")
+    })?;
+    Ok(Options {
+        code,
+        hash: args.hash.into(),
+        set_size: args.set_size,
+        grouping: args.group_size.map_or(Grouping::Auto, Grouping::Sets),
+        payload_digests: PayloadDigests {
+            sha256: args.payload_digest.contains(&args::Hash::Sha256),
+            blake3: args.payload_digest.contains(&args::Hash::Blake3),
+        },
+    })
+}
+
+impl Task<'_> {
+    pub(super) fn open(&self) -> Result<Input> {
+        let path = self.input;
+        if is_dash(path) {
+            return open_input(path).map(Input::Pipe);
+        }
+        let meta = std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?;
+        if meta.is_dir() {
+            let name = show(path);
+            let name = name.trim_end_matches('/');
+            return Err(Failure::usage(format!("read {name}: it is a folder"))
+                .help(format!("pack it first: tar c {name} | fec encode - -o {name}.tar.fec")));
+        }
+        // Files of the system (/proc) say they are empty and are not: their length is not known.
+        let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).is_ok_and(|n| n > 0);
+        if meta.is_file() && (meta.len() > 0 || !has_bytes()) {
+            return Ok(Input::Regular(SourceFile::open(path, self.settings.library.map)?));
+        }
+        open_input(path).map(Input::Pipe)
+    }
+
+    /// -o, or FILE.shards/ for a file and standard output for a pipe.
+    pub(super) fn target(&self, input: &Input) -> Target {
+        match (self.output, input) {
+            (Some(path), _) => Target::of(path),
+            (None, Input::Regular(_)) => {
+                let mut name = self.input.as_os_str().to_owned();
+                name.push(".shards");
+                Target::Folder(name.into())
+            }
+            (None, Input::Pipe(_)) => Target::Stdout,
+        }
+    }
+
+    /// Refuses, before any work, outputs that cannot be made.
+    pub(super) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
+        let policy = self.settings.policy(self.args.force || self.args.keep);
+        if let Some(path) = self.args.root_file.as_deref().filter(|p| !output::is_special(p)) {
+            // With --keep it may be there with this very root.
+            output::check_absent(path, policy)?;
+            output::check_folder(path)?;
+            if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
+                return Err(
+                    misuse("write", path, "it is the input or the output").help("choose another --root-file")
+                );
+            }
+        }
+        // What is not a regular file cannot be replaced by the output.
+        if let Input::Regular(_) = input {
+            target.check_inputs([self.input])?;
+        }
+        Ok(())
+    }
+
+    /// Encodes, and with --keep what is not there.
+    pub(super) fn encode(&self, input: Input, target: &Target, options: &Options) -> Result<(Written, Fate)> {
+        let (args, settings) = (self.args, self.settings);
+        let policy = settings.policy(args.force);
+        let bars = settings.bars("scan");
+        let context = Context { settings: settings.library, progress: &bars };
+        if let Target::Folder(_) = target
+            && args.group_size.is_some()
+        {
+            return Err(Failure::usage("--group-size is for containers: shard files are one group"));
+        }
+        let name = self.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let made = |written| (written, Fate::Made);
+        match (input, target) {
+            (Input::Regular(source), Target::Folder(path) | Target::File(path)) if args.keep => {
+                let output = match target {
+                    Target::Folder(_) => Output::Folder(path, name),
+                    _ => Output::File(path),
+                };
+                keep::encode(&source, output, policy, options, &context).map_err(|e| too_large(e, target))
+            }
+            (Input::Pipe(_), Target::Folder(_)) => {
+                Err(misuse("read", self.input, "its length is not known, shard files need it")
+                    .help("make a container: -o NAME.fec or -o -"))
+            }
+            (Input::Pipe(_), _) if args.keep => {
+                Err(misuse("keep", self.input, "it cannot be read twice, and may have to be")
+                    .help("save it to a file first, or leave --keep out"))
+            }
+            (Input::Regular(_), Target::Stdout | Target::Special(_)) if args.keep => {
+                Err(Failure::usage(format!("keep {target}: it cannot be looked at"))
+                    .help("name a file or a folder with -o, or leave --keep out"))
+            }
+            (Input::Regular(source), Target::Folder(folder)) => {
+                let store = Folder::new(folder, policy);
+                encode::to_store(&source, name, &store, options, &context)
+                    .map(made)
+                    .map_err(|e| too_large(e, target))
+            }
+            (Input::Regular(source), _) => {
+                container(Source::Payload(&source as &dyn Payload), target, policy, options, &context)
+                    .map(made)
+            }
+            (Input::Pipe(mut pipe), _) => {
+                let source = Source::Pipe(&mut pipe, Place::Path(self.input.to_path_buf()));
+                container(source, target, policy, options, &context).map(made)
+            }
+        }
+    }
+
+    /// --root-file; with --keep one with this very root is left as it is.
+    pub(super) fn write_root(&self, path: &Path, text: &str) -> fecfile::Result<()> {
+        let is_there = self.args.keep
+            && !output::is_special(path)
+            && std::fs::read(path).is_ok_and(|there| there == text.as_bytes());
+        if is_there {
+            return Ok(());
+        }
+        output::write_text(path, text, self.settings.policy(self.args.force))
+    }
+}
+
+fn container(
+    source: Source<'_>,
+    target: &Target,
+    policy: output::Policy,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let written = match target {
+        Target::File(path) | Target::Folder(path) => encode::to_file(source, path, policy, options, context),
+        Target::Stdout | Target::Special(_) => {
+            let (out, place) = target.sequential()?;
+            encode::to_writer(source, out, &place, options, context)
+        }
+    };
+    written.map_err(|e| too_large(e, target))
+}
+
+/// Adds what to do when what was asked for breaks a rule of the formats.
+fn too_large(error: Error, target: &Target) -> Failure {
+    let help = match &error.kind {
+        ErrorKind::Format(FormatError::Meta(_)) => None,
+        ErrorKind::Format(FormatError::SmallSet { .. }) => {
+            Some("choose a larger --set-size, or fewer shards")
+        }
+        ErrorKind::Format(_) if matches!(target, Target::Folder(_)) => {
+            Some("a larger --set-size makes fewer sets")
+        }
+        ErrorKind::Format(_) => Some("a smaller --set-size makes smaller sets"),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

@@ -1,0 +1,291 @@
+//! Encoding where an encoding may stand already: what is intact is kept, and only what is not is made anew. So a job can be
+//! run again after whatever ended it.
+//!
+//! An output is kept only if every byte of it leads to the root that the payload has now. That root comes from encoding the
+//! payload to nowhere: names, times and sizes prove nothing, and shards prove no more than that they belong to a root
+//! of their own. What is missing or damaged is made from the payload too, so it does not matter how little is left.
+
+use crate::archive::Archive;
+use crate::context::Context;
+use crate::encode::{root_of_container, root_of_shards, to_file, to_store};
+use crate::error::{Difference, Error, ErrorKind, OtherEncoding, Result};
+use crate::forms::encoded::Encoded;
+use crate::input::{Content, Input};
+use crate::io::folder::Folder;
+use crate::io::output::{FolderOut, Policy, check_absent, sync};
+use crate::io::temporary::{is_temporary, parent, remove_stale_outputs};
+use crate::names::show_bytes;
+use crate::payload::{Options, Payload, Source};
+use crate::report::Written;
+use fec_core::params::Form;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where an encoding is to stand.
+#[derive(Clone, Copy, Debug)]
+pub enum Output<'a> {
+    /// Shard files in a folder, which record a name.
+    Folder(&'a Path, &'a [u8]),
+    /// A container.
+    File(&'a Path),
+}
+
+/// What became of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was intact, and nothing was written.
+    Kept,
+    /// These files of it were missing or damaged, and made anew.
+    Completed(Vec<PathBuf>),
+    /// All of it was written.
+    Made,
+}
+
+/// How often what others do to the output at the same time is looked at again.
+const ATTEMPTS: usize = 8;
+
+/// Sees to it that `output` holds the encoding of `payload`: keeps what is there if it is intact, makes anew what is missing
+/// or damaged of it, and encodes where nothing is. What processes that were killed left beside it is removed. Takes the time of
+/// encoding without writing, and of reading what is there.
+///
+/// # Errors
+/// [`OtherEncoding`](ErrorKind::OtherEncoding), [`HoldsAnother`](ErrorKind::HoldsAnother), and what encoding says of an output
+/// that exists, when something else stands there; with `force` all of that is replaced, if encoding may. Those of payload
+/// and output.
+pub fn encode(
+    payload: &dyn Payload,
+    output: Output<'_>,
+    policy: Policy,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<(Written, Fate)> {
+    remove_stale_outputs(parent(output.path()));
+    let mut wanted = None;
+    for _ in 1..ATTEMPTS {
+        if !output.is_there()? {
+            match output.make(payload, policy, options, context) {
+                // Somebody else was faster.
+                Err(error) if is_in_the_way(&error) && output.is_there()? => continue,
+                made => return Ok((made?, Fate::Made)),
+            }
+        }
+        let written = match wanted {
+            Some(written) => written,
+            None => *wanted.insert(output.root(payload, options, context)?),
+        };
+        match output.complete(payload, &written, policy, context) {
+            Ok(fate) => return Ok((written, fate)),
+            Err(error) if policy.force && is_for_force(&error) => break,
+            // A file that was missing is there now: somebody else is at it.
+            Err(error) if is_in_the_way(&error) && output.was_completed(&written, context) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((output.make(payload, policy, options, context)?, Fate::Made))
+}
+
+/// Whether an output could not be made because something stands there.
+fn is_in_the_way(error: &Error) -> bool {
+    match &error.kind {
+        ErrorKind::Exists | ErrorKind::FolderNotEmpty => true,
+        ErrorKind::Io(e) => {
+            matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
+        }
+        _ => false,
+    }
+}
+
+/// Whether what stands there is not what is asked for, or cannot be completed.
+fn is_for_force(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::OtherEncoding(_)
+            | ErrorKind::HoldsAnother
+            | ErrorKind::Exists
+            | ErrorKind::FolderNotEmpty
+            | ErrorKind::MetaLost
+    )
+}
+
+impl Output<'_> {
+    fn path(&self) -> &Path {
+        match self {
+            Output::Folder(path, _) | Output::File(path) => path,
+        }
+    }
+
+    fn form(&self) -> Form {
+        match self {
+            Output::Folder(..) => Form::Shards,
+            Output::File(_) => Form::Container,
+        }
+    }
+
+    /// Whether anything stands there.
+    ///
+    /// # Errors
+    /// When it is of another kind than what is to stand there, or cannot be looked at.
+    fn is_there(&self) -> Result<bool> {
+        let path = self.path();
+        let fail = |e| Error::io("read", path, e);
+        let meta = match fs::symlink_metadata(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            meta => meta.map_err(fail)?,
+        };
+        match self {
+            Output::File(_) => check_absent(path, Policy { force: true, sync: false }).map(|()| true),
+            Output::Folder(..) if !meta.is_dir() => Err(Error::at("write", path, ErrorKind::NotAFolder)),
+            Output::Folder(..) => {
+                remove_stale_outputs(path);
+                Ok(fs::read_dir(path).map_err(fail)?.next().transpose().map_err(fail)?.is_some())
+            }
+        }
+    }
+
+    fn make(
+        &self,
+        payload: &dyn Payload,
+        policy: Policy,
+        options: &Options,
+        context: &Context<'_>,
+    ) -> Result<Written> {
+        match self {
+            Output::Folder(path, name) => {
+                to_store(payload, name, &Folder::new(*path, policy), options, context)
+            }
+            Output::File(path) => to_file(Source::Payload(payload), path, policy, options, context),
+        }
+    }
+
+    /// What [`make`](Output::make) would write.
+    fn root(&self, payload: &dyn Payload, options: &Options, context: &Context<'_>) -> Result<Written> {
+        match self {
+            Output::Folder(_, name) => root_of_shards(payload, name, options, context),
+            Output::File(_) => root_of_container(payload, options, context),
+        }
+    }
+
+    /// What stands there, but for files that others are making.
+    fn input(&self) -> Result<Input> {
+        let mut input = Input::of_paths(&[self.path().to_path_buf()])?;
+        if let Input::Several(objects) = &mut input {
+            objects
+                .retain(|object| !object.place.file_name().is_some_and(|name| is_temporary(name.as_bytes())));
+            for object in objects {
+                // Whether it is a shard, and which one, cannot be said: that is no reason to make any anew.
+                if let Content::Unreadable(e) = &object.content {
+                    return Err(Error::io(
+                        "read",
+                        object.place.as_path(),
+                        io::Error::new(e.kind(), e.to_string()),
+                    ));
+                }
+            }
+        }
+        Ok(input)
+    }
+
+    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`.
+    fn complete(
+        &self,
+        payload: &dyn Payload,
+        wanted: &Written,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<Fate> {
+        let input = self.input()?;
+        let archive = match Archive::open(&input, Some(wanted.root), context) {
+            Ok(archive) => archive,
+            Err(Error { kind: ErrorKind::NothingFound(found), .. }) => {
+                return Err(self.other(&input, wanted, found.others, context));
+            }
+            Err(error) => return Err(error),
+        };
+        // Without the root nobody could tell which one is meant.
+        if !archive.others().is_empty() || !archive.leftovers().others.is_empty() {
+            return Err(Error::at("keep", self.path(), ErrorKind::HoldsAnother));
+        }
+        let found = archive.examine(context);
+        if !found.is_intact() {
+            let completed = archive.complete(payload, &found, policy, context);
+            return completed.map(Fate::Completed).map_err(|error| match error.kind {
+                ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
+                _ => error,
+            });
+        }
+        if policy.sync {
+            self.sync(&input)?;
+        }
+        payload.check_unchanged()?;
+        Ok(Fate::Kept)
+    }
+
+    /// Whether what stands there is intact by now.
+    fn was_completed(&self, wanted: &Written, context: &Context<'_>) -> bool {
+        let archive = self.input().and_then(|input| Archive::open(&input, Some(wanted.root), context));
+        archive.is_ok_and(|archive| archive.examine(context).is_intact())
+    }
+
+    /// Puts what is kept on the disk: whoever wrote it may not have waited for that.
+    fn sync(&self, input: &Input) -> Result<()> {
+        match input {
+            Input::Several(objects) => {
+                let files = objects.iter().filter(|object| matches!(object.content, Content::Bytes(..)));
+                files.map(|object| object.place.as_path()).try_for_each(sync)?;
+                sync(self.path())?;
+            }
+            Input::One(object) => sync(&object.place)?,
+        }
+        sync(parent(self.path()))
+    }
+
+    /// The error when nothing leads to the root of `wanted`.
+    fn other(
+        &self,
+        input: &Input,
+        wanted: &Written,
+        others: Vec<fec_core::digest::Digest>,
+        context: &Context<'_>,
+    ) -> Error {
+        if others.is_empty() {
+            // No encoding at all, or nothing of it is left.
+            let policy = Policy { force: false, sync: false };
+            let refused = match self {
+                Output::Folder(path, _) => FolderOut::check(path, policy),
+                Output::File(path) => check_absent(path, policy),
+            };
+            return refused.err().unwrap_or_else(|| Error::at("read", self.path(), ErrorKind::Changed));
+        }
+        let archive = Archive::open(input, None, &context.silent());
+        let differences = archive.ok().map(|archive| self.differences(&archive, wanted));
+        let other = OtherEncoding { roots: others, wanted: wanted.root, differences };
+        Error::at("keep", self.path(), ErrorKind::OtherEncoding(Box::new(other)))
+    }
+
+    /// The parameters by which what is there differs.
+    fn differences(&self, archive: &Archive, wanted: &Written) -> Vec<Difference> {
+        let encoded: Encoded<'_> = archive.encoded();
+        let (is, would_be) = (encoded.shape(), wanted.geometry.shape());
+        let number = |number: u64| number.to_string();
+        let mut differences = vec![
+            ("form", archive.form().name().to_owned(), self.form().name().to_owned()),
+            ("k", number(is.code.k() as u64), number(would_be.code.k() as u64)),
+            ("m", number(is.code.m() as u64), number(would_be.code.m() as u64)),
+            ("hash", is.hash.name().to_owned(), would_be.hash.name().to_owned()),
+        ];
+        if let Some(len) = encoded.payload_len {
+            differences.push(("payload bytes", number(len), number(wanted.geometry.payload_len())));
+            if len == wanted.geometry.payload_len() {
+                let bytes = |shard_len: usize| number(shard_len as u64);
+                differences.push(("shard bytes", bytes(is.shard_len), bytes(would_be.shard_len)));
+            }
+        }
+        if let (Output::Folder(_, name), Some(recorded)) = (self, encoded.name()) {
+            differences.push(("name", show_bytes(recorded), show_bytes(name)));
+        }
+        let differing = differences.into_iter().filter(|(_, is, would_be)| is != would_be);
+        differing.map(|(what, is, would_be)| Difference { what, is, would_be }).collect()
+    }
+}
