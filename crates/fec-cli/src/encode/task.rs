@@ -70,7 +70,9 @@ impl Task<'_> {
         // Files of the system (/proc) say they are empty and are not: their length is not known.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).is_ok_and(|n| n > 0);
         if meta.is_file() && (meta.len() > 0 || !has_bytes()) {
-            return Ok(Input::Regular(SourceFile::open(path, self.settings.library.map)?));
+            // What goes to stores is bounded in memory, and the pages of a map count.
+            let map = self.settings.library.map && self.args.stores.to.is_empty();
+            return Ok(Input::Regular(SourceFile::open(path, map)?));
         }
         open_input(path).map(Input::Pipe)
     }

@@ -35,7 +35,7 @@ pub const SEGMENT: u64 = 1 << 30;
 /// Bytes of a pipe that are read at a time.
 const PIECE: usize = 1 << 20;
 /// Bytes for the buffers of sets at most: objects that go up at the same time need some too.
-const CODING_MEMORY: u64 = 64 << 20;
+const CODING_MEMORY: u64 = 40 << 20;
 
 /// How a payload is sent.
 #[derive(Clone, Debug)]
