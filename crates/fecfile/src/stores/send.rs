@@ -10,8 +10,9 @@ use super::places::Places;
 use super::put::{is_ours, put};
 use super::room::Room;
 use crate::context::{Context, Meter};
-use crate::encode::to_store;
 use crate::error::{Class, Error, Place, Result};
+use crate::forms::encode_job::SpareRooms;
+use crate::forms::shards::writer::write_in;
 use crate::io::ReadAt;
 use crate::io::folder::Folder;
 use crate::io::output::{Policy, check_room};
@@ -257,6 +258,7 @@ fn code(
         ..context.settings
     };
     let context = Context { settings, ..context.silent() };
+    let spare = SpareRooms::default();
     let mut pipe = Vec::new();
     for number in 0.. {
         let start = u64::from(number) * options.segment_len;
@@ -266,7 +268,7 @@ fn code(
                 let len = (payload.size() - start).min(options.segment_len);
                 let is_last = start + len == payload.size();
                 let segment = Segment { payload: *payload, start, len };
-                (code_segment(&segment, name, (number, is_last), room, options, &context)?, is_last)
+                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
             }
             Source::Pipe(..) => {
                 let place = source.place();
@@ -276,7 +278,7 @@ fn code(
                 // Open is enough.
                 let _ = fs::remove_file(&path);
                 let segment = Spooled { file, len, place };
-                (code_segment(&segment, name, (number, is_last), room, options, &context)?, is_last)
+                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
             }
         };
         // Whoever sends says why it does not go on.
@@ -328,9 +330,9 @@ fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
 
 fn code_segment(
     segment: &dyn Payload,
-    name: &[u8],
-    (number, is_last): (u32, bool),
+    (name, number, is_last): (&[u8], u32, bool),
     room: Room,
+    spare: &SpareRooms,
     options: &SendOptions,
     context: &Context<'_>,
 ) -> Result<Coded> {
@@ -339,7 +341,7 @@ fn code_segment(
     check_room(room.path(), bytes).map_err(Room::failure)?;
     let store = Folder::new(room.shards(), Policy { force: false, sync: false });
     let name = segment_name(name, number, is_last);
-    to_store(segment, &name, &store, &options.encode, context)?;
+    write_in(spare, segment, &name, &store, &options.encode, context)?;
     let mut header = [0; HEADER_LEN];
     let fail = |e| Error::io("read", Place::Temporary, e);
     File::open(room.shard(&name, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;

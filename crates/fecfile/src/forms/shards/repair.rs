@@ -3,6 +3,7 @@
 use super::gather::ShardSet;
 use super::writer::{NewShards, file_name};
 use crate::error::{Error, ErrorKind, Result};
+use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
 use crate::io::folder::open_file;
 use crate::io::{NewObjects, ReadAt};
@@ -45,7 +46,13 @@ pub(super) fn repair(
     let source =
         DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
     let shards = NewShards { out: out.as_ref(), indices: &indices };
-    let encoding = shards.write(&source, &geometry, &meta, meter.as_ref(), &job.of_encoder())?;
+    let encoding = shards.write(
+        (&source, &SpareRooms::default()),
+        &geometry,
+        &meta,
+        meter.as_ref(),
+        &job.of_encoder(),
+    )?;
     meter.finish();
     job.check_root(encoding.root, set.encoding.root)?;
     out.keep_annexes(&files, set.encoding.layout().file_len)?;

@@ -39,6 +39,18 @@ pub(crate) fn write(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
+    write_in(&SpareRooms::default(), payload, name, store, options, context)
+}
+
+/// The same in rooms that are kept for the next payload.
+pub(crate) fn write_in(
+    spare: &SpareRooms,
+    payload: &dyn Payload,
+    name: &[u8],
+    store: &dyn Store,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
     let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
     let n = options.code.n();
     let names: Vec<OsString> = (0..n).map(|i| file_name(name, i)).collect();
@@ -47,7 +59,7 @@ pub(crate) fn write(
     let indices: Vec<usize> = (0..n).collect();
     let files = NewShards { out: out.as_ref(), indices: &indices };
     let source = PayloadSets { payload, group: geometry, start: 0 };
-    let encoding = files.write(&source, &geometry, &meta, meter.as_ref(), context)?;
+    let encoding = files.write((&source, spare), &geometry, &meta, meter.as_ref(), context)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     let _stage = stages::enter(Stage::Sync, 0);
@@ -123,16 +135,15 @@ impl NewShards<'_> {
     /// Writes them from the sets that `source` gives; returns the encoding.
     pub(super) fn write(
         &self,
-        source: &dyn SetSource,
+        (source, spare): (&dyn SetSource, &SpareRooms),
         geometry: &GroupGeometry,
         meta: &[u8],
         meter: &dyn Meter,
         context: &Context<'_>,
     ) -> Result<Encoding> {
         let layout = Layout::new(geometry, meta.len() as u32);
-        let spare = SpareRooms::default();
         let sink = ShardSink { files: self, layout, shape: *geometry.shape() };
-        let tree = EncodeJob::new((source, &spare), geometry, &sink, meter, context).run()?;
+        let tree = EncodeJob::new((source, spare), geometry, &sink, meter, context).run()?;
         let encoding = Encoding::new(*geometry, tree.root(), meta);
         let _stage = stages::enter(Stage::Write, 0);
         self.finish(&encoding, meta, &tree, Threads(context.settings.threads))?;

@@ -20,20 +20,21 @@ use super::target::Target;
 use crate::io::ReadAt;
 use bytes::Bytes;
 use connect::Service;
+use fec_core::executor::lock;
 use futures_util::StreamExt;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use watch::{PIECE, Watch};
 
 /// Objects up to so many bytes go in one request.
-const WHOLE: u64 = 16 << 20;
+const WHOLE: u64 = PART;
 /// Bytes of a part of larger ones, unless there were too many.
-const PART: u64 = 8 << 20;
+const PART: u64 = 6 << 20;
 /// Services take no more parts.
 const MAX_PARTS: u64 = 10_000;
 /// Most objects that are listed.
@@ -354,10 +355,36 @@ fn part_size(len: u64) -> u64 {
     PART.max(len.div_ceil(MAX_PARTS).next_multiple_of(1 << 20))
 }
 
+/// Buffers of parts that nobody uses: from ever new threads, what goes back to the allocator would add up.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+/// So many of them are kept.
+const MOST_SPARE: usize = 32;
+
+/// A part, whose buffer is used again.
+struct Part(Vec<u8>);
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let buffer = std::mem::take(&mut self.0);
+        let mut spare = lock(&SPARE);
+        if spare.len() < MOST_SPARE && buffer.capacity() as u64 <= PART {
+            spare.push(buffer);
+        }
+    }
+}
+
 fn read(body: &dyn ReadAt, at: u64, len: u64) -> Result<Bytes, StoreError> {
-    let mut bytes = vec![0; len as usize];
-    body.read_exact_at(at, &mut bytes).map_err(|e| StoreError::Sink(e.to_string()))?;
-    Ok(bytes.into())
+    let spare = lock(&SPARE).pop();
+    let mut part = Part(spare.unwrap_or_else(|| Vec::with_capacity(len.max(PART) as usize)));
+    part.0.resize(len as usize, 0);
+    body.read_exact_at(at, &mut part.0).map_err(|e| StoreError::Sink(e.to_string()))?;
+    Ok(Bytes::from_owner(part))
 }
 
 /// In pieces, so that each is seen when it goes.
