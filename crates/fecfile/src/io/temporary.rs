@@ -2,15 +2,17 @@
 //! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
+use fec_core::digest::HashKind;
 use fec_core::executor::lock;
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::Pid;
+use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::Duration;
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
@@ -29,13 +31,6 @@ impl Pending {
             Pending::Path(path) => remove(path),
             // As with a path: the operation's own error is the one to show.
             Pending::Length(file, len) => drop(file.set_len(*len)),
-        }
-    }
-
-    fn path(&self) -> Option<&Path> {
-        match self {
-            Pending::Path(path) => Some(path),
-            Pending::Length(..) => None,
         }
     }
 
@@ -79,9 +74,9 @@ impl Temporary {
     /// locked until the name is in it, so that a signal at any moment finds all that exists.
     pub fn beside<T>(target: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
         let folder = parent(target);
-        let mut attempt = 0u32;
+        let mut attempt = 0;
         loop {
-            let path = folder.join(format!(".fec-{}-{attempt}.tmp", std::process::id()));
+            let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
             let mut list = pending();
             match create(&path) {
                 Ok(made) => {
@@ -171,36 +166,29 @@ impl Drop for Appended {
 /// gone. What cannot be removed stays, and hurts nobody.
 pub fn remove_stale(folder: &Path) {
     let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
-    remove_unlocked(folder, is_file, is_of_the_dead);
+    remove_unlocked(folder, |entry| is_of_the_dead(entry.file_name().as_bytes()) && is_file(entry));
 }
 
-/// [`remove_stale`], and folders of shard files that were not finished; also what an earlier process left that had the number
-/// of this one, as the processes of containers often have.
+/// [`remove_stale`], and folders of shard files that were not finished; also what processes of other machines and containers
+/// left, of which nobody here can tell whether they are alive, when nothing of it was written to for a day.
 pub fn remove_stale_outputs(folder: &Path) {
-    let names: Vec<_> =
-        pending().iter().filter_map(|pending| pending.path()?.file_name().map(ToOwned::to_owned)).collect();
-    let is_earlier = |name: &[u8]| {
-        pid_of(name) == Some(rustix::process::getpid()) && names.iter().all(|own| own.as_bytes() != name)
-    };
+    const LONG: Duration = Duration::from_secs(24 * 60 * 60);
     let is_output = |entry: &fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => is_shards_only(&entry.path()),
         kind => kind.is_ok_and(|kind| kind.is_file()),
     };
-    remove_unlocked(folder, is_output, |name| is_of_the_dead(name) || is_earlier(name));
+    let is_stale = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        is_of_the_dead(name.as_bytes()) || is_temporary(name.as_bytes()) && is_untouched(&entry.path(), LONG)
+    };
+    remove_unlocked(folder, |entry| is_stale(entry) && is_output(entry));
 }
 
-fn remove_unlocked(
-    folder: &Path,
-    is_meant: impl Fn(&fs::DirEntry) -> bool,
-    is_stale: impl Fn(&[u8]) -> bool,
-) {
+fn remove_unlocked(folder: &Path, is_meant: impl Fn(&fs::DirEntry) -> bool) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+    for entry in entries.flatten().filter(is_meant) {
         let path = entry.path();
-        if is_stale(entry.file_name().as_bytes())
-            && is_meant(&entry)
-            && let Ok(file) = File::open(&path)
-            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        if File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
         {
             remove(&path);
         }
@@ -216,23 +204,60 @@ fn is_shards_only(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_shard)))
 }
 
+/// Whether a file, or a folder with all that is in it, was not written to for so long.
+fn is_untouched(path: &Path, time: Duration) -> bool {
+    let is_old = |path: &Path| {
+        let written = fs::symlink_metadata(path).and_then(|meta| meta.modified());
+        written.is_ok_and(|written| written.elapsed().is_ok_and(|elapsed| elapsed > time))
+    };
+    let files = fs::read_dir(path).into_iter().flatten();
+    is_old(path) && files.flatten().all(|entry| is_old(&entry.path()))
+}
+
 /// Whether a name is that of a temporary file or folder.
 pub fn is_temporary(name: &[u8]) -> bool {
-    pid_of(name).is_some()
+    parts_of(name).is_some()
 }
 
-/// Whether a name is that of a temporary file or folder of a process that is gone.
+/// Whether a name is that of a temporary file or folder of a process that is gone. Of one that ran elsewhere that is not known.
 pub fn is_of_the_dead(name: &[u8]) -> bool {
-    pid_of(name).is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+    parts_of(name).is_some_and(|(pid, number)| {
+        // Some are made without a number of their home: below a folder that is made for one sidecar.
+        let is_of_here = number >> 32 == 0 || number >> 32 == home() >> 32;
+        is_of_here && is_gone(pid)
+    })
 }
 
-/// The process that made a temporary file or folder, by its name.
-fn pid_of(name: &[u8]) -> Option<Pid> {
+/// Whether a process is gone; or has ended, and nobody has asked how: in containers often nobody does.
+fn is_gone(pid: Pid) -> bool {
+    let has_ended = || {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name of its program stands in front, in brackets, and may hold anything.
+        let state = stat.rsplitn(2, |byte| *byte == b')').next()?.trim_ascii().first()?;
+        Some(matches!(state, b'Z' | b'X'))
+    };
+    test_kill_process(pid) == Err(rustix::io::Errno::SRCH) || has_ended() == Some(true)
+}
+
+/// The process that made a temporary file or folder, and the number that it gave it, by its name.
+fn parts_of(name: &[u8]) -> Option<(Pid, u64)> {
     let name = std::str::from_utf8(name).ok()?;
-    let (pid, attempt) = name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-')?;
+    let (pid, number) = name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let pid = if is_number(pid) && is_number(attempt) { pid.parse().ok()? } else { return None };
-    Pid::from_raw(pid)
+    let are_numbers = is_number(pid) && is_number(number);
+    Some((Pid::from_raw(pid.parse().ok().filter(|_| are_numbers)?)?, number.parse().ok()?))
+}
+
+/// What the numbers of all temporary names begin with, in the upper half, where process numbers mean the same: until the
+/// machine starts anew, and in the same container.
+fn home() -> u64 {
+    static HOME: OnceLock<u64> = OnceLock::new();
+    *HOME.get_or_init(|| {
+        let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let digest = HashKind::Blake3.digest(&[&boot, namespace.as_os_str().as_bytes()].concat());
+        u64::from_le_bytes([0, 0, 0, 0, digest[0], digest[1], digest[2], digest[3] | 1])
+    })
 }
 
 /// The folder that holds `path`.
@@ -266,6 +291,50 @@ pub fn try_remove_all() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On storage that machines and containers share, a process that is alive elsewhere must not lose what it writes.
+    #[test]
+    fn of_temporary_files_only_those_that_are_surely_stale_go_away() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let dead = (1..).map(|n| 4_000_000 + n).find(|pid| {
+            Pid::from_raw(*pid).is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+        });
+        let (dead, alive) = (dead.expect("a number of no process"), std::process::id());
+        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        let ended = child.id();
+        while !is_gone(Pid::from_child(&child)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let elsewhere = home() ^ 1 << 40;
+        let old = std::time::SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
+        let names = [
+            (format!(".fec-{dead}-{}.tmp", home()), false, false),
+            (format!(".fec-{alive}-{}.tmp", home() + 7), false, true),
+            (format!(".fec-{ended}-{}.tmp", home()), false, false),
+            (format!(".fec-{dead}-{elsewhere}.tmp"), false, true),
+            (format!(".fec-{dead}-{}.tmp", elsewhere + 1), true, false),
+            (format!(".fec-{alive}-{}.tmp", elsewhere + 2), true, false),
+            (".fec-notes.tmp".to_owned(), true, true),
+        ];
+        for (name, is_old, _) in &names {
+            let file = File::create_new(folder.path().join(name)).expect("a file");
+            if *is_old {
+                file.set_modified(old).expect("an old file");
+            }
+        }
+        let locked = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 1));
+        let lock = File::create_new(&locked).expect("a file");
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("a lock");
+        let precious = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 2));
+        fs::create_dir(&precious).expect("a folder");
+        File::create_new(precious.join("letter")).expect("a file");
+        remove_stale_outputs(folder.path());
+        for (name, _, stays) in &names {
+            assert_eq!(folder.path().join(name).exists(), *stays, "{name}");
+        }
+        child.wait().expect("it has ended");
+        assert!(locked.exists() && precious.join("letter").exists());
+    }
 
     /// A name is free again as soon as its file has another: whoever takes it next keeps it.
     #[test]
