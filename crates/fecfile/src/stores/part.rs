@@ -25,9 +25,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// A request is late after so many times what is usual,
-const LATE: u32 = 3;
-/// and after so long at least.
+/// A record is late after as long as it took to have the manifest, which was two requests one after the other; but not before
 const LEAST_LATE: Duration = Duration::from_millis(10);
 
 impl Stored<'_> {
@@ -148,8 +146,13 @@ impl<'a> StoreRecords<'a> {
         if let Some(targets) = targets.filter(|targets| !targets.is_empty()) {
             let placement = Placement::new(&targets, stored.manifest.code);
             for index in 0..stored.manifest.code.n() {
-                let name = targets[placement.target(segment, index)].name();
-                let place = stored.places.iter().position(|place| place.target.name() == name);
+                let target = &targets[placement.target(segment, index)];
+                // The same bucket may be reached by another way: what comes from there is proved.
+                let is = |same: &dyn Fn(&Target) -> bool| {
+                    stored.places.iter().position(|place| same(&place.target))
+                };
+                let place = is(&|other| other.name() == target.name())
+                    .or_else(|| is(&|other| other.url == target.url));
                 known.of.entry(index as u32).or_default().extend(place);
             }
         }
@@ -160,7 +163,7 @@ impl<'a> StoreRecords<'a> {
             places: Mutex::new(known),
             came: Mutex::default(),
             failures: Mutex::default(),
-            late: (stored.usual * LATE).max(LEAST_LATE),
+            late: stored.usual.max(LEAST_LATE),
         }
     }
 
