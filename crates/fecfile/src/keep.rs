@@ -209,6 +209,10 @@ impl Output<'_> {
         }
         let found = archive.examine(context);
         if !found.is_intact() {
+            // What could not be read may be intact: another try tells.
+            if let Some(why) = archive.leftovers().unreadable.first().filter(|_| !policy.force) {
+                return Err(Error::io("read", self.path(), io::Error::other(why.clone())));
+            }
             let completed = archive.complete(payload, &found, policy, context);
             return completed.map(Fate::Completed).map_err(|error| match error.kind {
                 ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
@@ -287,5 +291,77 @@ impl Output<'_> {
         }
         let differing = differences.into_iter().filter(|(_, is, would_be)| is != would_be);
         differing.map(|(what, is, would_be)| Difference { what, is, would_be }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fec_core::block::Code;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Bytes that are others once so many were read, and no stamp tells.
+    struct Changing {
+        bytes: Vec<u8>,
+        read: AtomicU64,
+        until: u64,
+    }
+
+    impl Payload for Changing {
+        fn size(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+            let before = self.read.fetch_add(out.len() as u64, Ordering::Relaxed);
+            out.copy_from_slice(&self.bytes[offset as usize..][..out.len()]);
+            if before >= self.until {
+                out[0] ^= 1;
+            }
+            Ok(())
+        }
+    }
+
+    fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        files.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+
+    /// The root comes from one pass over the payload, what is missing from another: if they differ nothing is written.
+    #[test]
+    fn a_payload_that_changes_between_the_passes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, file) = (scratch.path().join("s"), scratch.path().join("c.fec"));
+        let bytes: Vec<u8> = (0..300_000u32).map(|i| (i >> 3) as u8).collect();
+        let options = Options { set_size: Some(20 << 10), ..Options::new(Code::new(4, 2).unwrap()) };
+        let policy = Policy { force: false, sync: false };
+        let context = Context::default();
+        for output in [Output::Folder(&folder, b"name"), Output::File(&file)] {
+            let run = |payload: &dyn Payload| encode(payload, output, policy, &options, &context);
+            let (made, fate) = run(&bytes).unwrap();
+            assert_eq!(fate, Fate::Made);
+            match output {
+                Output::Folder(..) => fs::remove_file(folder.join("name.001.shard")).unwrap(),
+                Output::File(_) => {
+                    let whole = fs::read(&file).unwrap();
+                    fs::write(&file, &whole[..whole.len() - 9000]).unwrap();
+                }
+            }
+            let at = if matches!(output, Output::File(_)) { scratch.path() } else { &folder };
+            let list = || {
+                if at == scratch.path() { vec![(file.clone(), fs::read(&file).unwrap())] } else { state(at) }
+            };
+            let before = list();
+            let until = bytes.len() as u64;
+            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until };
+            let error = run(&changing).unwrap_err();
+            assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+            assert!(list() == before, "nothing is written");
+            let (completed, fate) = run(&bytes).unwrap();
+            assert!(matches!(fate, Fate::Completed(files) if files.len() == 1));
+            assert_eq!(completed.root, made.root);
+            assert_eq!(run(&bytes).unwrap().1, Fate::Kept);
+        }
     }
 }
