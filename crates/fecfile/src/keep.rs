@@ -48,7 +48,7 @@ const ATTEMPTS: usize = 8;
 
 /// Sees to it that `output` holds the encoding of `payload`: keeps what is there if it is intact, makes anew what is missing
 /// or damaged of it, and encodes where nothing is. What processes that were killed left beside it is removed. Takes the time of
-/// encoding without writing, and of reading what is there.
+/// encoding without writing, and of reading what is there; twice, if anything is made anew.
 ///
 /// # Errors
 /// [`OtherEncoding`](ErrorKind::OtherEncoding), [`HoldsAnother`](ErrorKind::HoldsAnother), and what encoding says of an output
@@ -63,6 +63,7 @@ pub fn encode(
 ) -> Result<(Written, Fate)> {
     remove_stale_outputs(parent(output.path()));
     let mut wanted = None;
+    let mut completed = Vec::new();
     for _ in 1..ATTEMPTS {
         if !output.is_there()? {
             match output.make(payload, policy, options, context) {
@@ -76,7 +77,13 @@ pub fn encode(
             None => *wanted.insert(output.root(payload, options, context)?),
         };
         match output.complete(payload, &written, policy, context) {
-            Ok(fate) => return Ok((written, fate)),
+            Ok(None) if completed.is_empty() => return Ok((written, Fate::Kept)),
+            Ok(None) => return Ok((written, Fate::Completed(completed))),
+            // All of it is looked at once more: a new file may have taken the name of one that held another shard.
+            Ok(Some(files)) => {
+                completed.retain(|file| !files.contains(file));
+                completed.extend(files);
+            }
             Err(error) if policy.force && is_for_force(&error) => break,
             // A file that was missing is there now: somebody else is at it.
             Err(error) if is_in_the_way(&error) && output.was_completed(&written, context) => {}
@@ -187,14 +194,14 @@ impl Output<'_> {
         Ok(input)
     }
 
-    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`.
+    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`; `None` if all does.
     fn complete(
         &self,
         payload: &dyn Payload,
         wanted: &Written,
         policy: Policy,
         context: &Context<'_>,
-    ) -> Result<Fate> {
+    ) -> Result<Option<Vec<PathBuf>>> {
         let input = self.input()?;
         let archive = match Archive::open(&input, Some(wanted.root), context) {
             Ok(archive) => archive,
@@ -214,7 +221,7 @@ impl Output<'_> {
                 return Err(Error::io("read", self.path(), io::Error::other(why.clone())));
             }
             let completed = archive.complete(payload, &found, policy, context);
-            return completed.map(Fate::Completed).map_err(|error| match error.kind {
+            return completed.map(Some).map_err(|error| match error.kind {
                 ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
                 _ => error,
             });
@@ -223,7 +230,7 @@ impl Output<'_> {
             self.sync(&input)?;
         }
         payload.check_unchanged()?;
-        Ok(Fate::Kept)
+        Ok(None)
     }
 
     /// Whether what stands there is intact by now.
