@@ -110,6 +110,25 @@ fn of_shard_files_only_what_is_missing_or_damaged_is_made_anew() {
     arena.unchanged(&before);
 }
 
+/// A shard that is made anew may take the name of a file that holds another one: all is looked at before the end.
+#[test]
+fn shards_under_the_names_of_others() {
+    let (arena, _) = with_input();
+    let shard = |i: usize| format!("s/in.{i:03}.shard");
+    let [three, four] = [3, 4].map(|i| arena.read(shard(i)));
+    arena.write(shard(3), &four);
+    arena.write(shard(4), &three);
+    assert_eq!(report(&encode(&arena, "s/", &["--keep", "--json"]))["kept"], true);
+    // Of shard 3 there is only the header, and what has its name is shard 4.
+    arena.write(shard(4), &three[..300]);
+    let before = arena.state();
+    expect(&encode(&arena, "s/", &["--keep"]), 2);
+    arena.unchanged(&before);
+    assert_eq!(report(&encode(&arena, "s/", &["--keep", "-f", "--json"]))["kept"], false);
+    arena.expect(["verify", "s"], 0);
+    assert!(arena.read(shard(3)) == three && arena.read(shard(4)) == four);
+}
+
 #[test]
 fn a_damaged_container_is_made_anew() {
     for groups in [&[][..], &["--group-size", "2"]] {

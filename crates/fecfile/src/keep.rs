@@ -48,7 +48,7 @@ const ATTEMPTS: usize = 8;
 
 /// Sees to it that `output` holds the encoding of `payload`: keeps what is there if it is intact, makes anew what is missing
 /// or damaged of it, and encodes where nothing is. What processes that were killed left beside it is removed. Takes the time of
-/// encoding without writing, and of reading what is there.
+/// encoding without writing, and of reading what is there; twice, if anything is made anew.
 ///
 /// # Errors
 /// [`OtherEncoding`](ErrorKind::OtherEncoding), [`HoldsAnother`](ErrorKind::HoldsAnother), and what encoding says of an output
@@ -63,6 +63,7 @@ pub fn encode(
 ) -> Result<(Written, Fate)> {
     remove_stale_outputs(parent(output.path()));
     let mut wanted = None;
+    let mut completed = Vec::new();
     for _ in 1..ATTEMPTS {
         if !output.is_there()? {
             match output.make(payload, policy, options, context) {
@@ -76,7 +77,13 @@ pub fn encode(
             None => *wanted.insert(output.root(payload, options, context)?),
         };
         match output.complete(payload, &written, policy, context) {
-            Ok(fate) => return Ok((written, fate)),
+            Ok(None) if completed.is_empty() => return Ok((written, Fate::Kept)),
+            Ok(None) => return Ok((written, Fate::Completed(completed))),
+            // All of it is looked at once more: a new file may have taken the name of one that held another shard.
+            Ok(Some(files)) => {
+                completed.retain(|file| !files.contains(file));
+                completed.extend(files);
+            }
             Err(error) if policy.force && is_for_force(&error) => break,
             // A file that was missing is there now: somebody else is at it.
             Err(error) if is_in_the_way(&error) && output.was_completed(&written, context) => {}
@@ -187,14 +194,14 @@ impl Output<'_> {
         Ok(input)
     }
 
-    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`.
+    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`; `None` if all does.
     fn complete(
         &self,
         payload: &dyn Payload,
         wanted: &Written,
         policy: Policy,
         context: &Context<'_>,
-    ) -> Result<Fate> {
+    ) -> Result<Option<Vec<PathBuf>>> {
         let input = self.input()?;
         let archive = match Archive::open(&input, Some(wanted.root), context) {
             Ok(archive) => archive,
@@ -209,8 +216,12 @@ impl Output<'_> {
         }
         let found = archive.examine(context);
         if !found.is_intact() {
+            // What could not be read may be intact: another try tells.
+            if let Some(why) = archive.leftovers().unreadable.first().filter(|_| !policy.force) {
+                return Err(Error::io("read", self.path(), io::Error::other(why.clone())));
+            }
             let completed = archive.complete(payload, &found, policy, context);
-            return completed.map(Fate::Completed).map_err(|error| match error.kind {
+            return completed.map(Some).map_err(|error| match error.kind {
                 ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
                 _ => error,
             });
@@ -219,7 +230,7 @@ impl Output<'_> {
             self.sync(&input)?;
         }
         payload.check_unchanged()?;
-        Ok(Fate::Kept)
+        Ok(None)
     }
 
     /// Whether what stands there is intact by now.
@@ -287,5 +298,77 @@ impl Output<'_> {
         }
         let differing = differences.into_iter().filter(|(_, is, would_be)| is != would_be);
         differing.map(|(what, is, would_be)| Difference { what, is, would_be }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fec_core::block::Code;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Bytes that are others once so many were read, and no stamp tells.
+    struct Changing {
+        bytes: Vec<u8>,
+        read: AtomicU64,
+        until: u64,
+    }
+
+    impl Payload for Changing {
+        fn size(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+            let before = self.read.fetch_add(out.len() as u64, Ordering::Relaxed);
+            out.copy_from_slice(&self.bytes[offset as usize..][..out.len()]);
+            if before >= self.until {
+                out[0] ^= 1;
+            }
+            Ok(())
+        }
+    }
+
+    fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        files.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+
+    /// The root comes from one pass over the payload, what is missing from another: if they differ nothing is written.
+    #[test]
+    fn a_payload_that_changes_between_the_passes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, file) = (scratch.path().join("s"), scratch.path().join("c.fec"));
+        let bytes: Vec<u8> = (0..300_000u32).map(|i| (i >> 3) as u8).collect();
+        let options = Options { set_size: Some(20 << 10), ..Options::new(Code::new(4, 2).unwrap()) };
+        let policy = Policy { force: false, sync: false };
+        let context = Context::default();
+        for output in [Output::Folder(&folder, b"name"), Output::File(&file)] {
+            let run = |payload: &dyn Payload| encode(payload, output, policy, &options, &context);
+            let (made, fate) = run(&bytes).unwrap();
+            assert_eq!(fate, Fate::Made);
+            match output {
+                Output::Folder(..) => fs::remove_file(folder.join("name.001.shard")).unwrap(),
+                Output::File(_) => {
+                    let whole = fs::read(&file).unwrap();
+                    fs::write(&file, &whole[..whole.len() - 9000]).unwrap();
+                }
+            }
+            let at = if matches!(output, Output::File(_)) { scratch.path() } else { &folder };
+            let list = || {
+                if at == scratch.path() { vec![(file.clone(), fs::read(&file).unwrap())] } else { state(at) }
+            };
+            let before = list();
+            let until = bytes.len() as u64;
+            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until };
+            let error = run(&changing).unwrap_err();
+            assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+            assert!(list() == before, "nothing is written");
+            let (completed, fate) = run(&bytes).unwrap();
+            assert!(matches!(fate, Fate::Completed(files) if files.len() == 1));
+            assert_eq!(completed.root, made.root);
+            assert_eq!(run(&bytes).unwrap().1, Fate::Kept);
+        }
     }
 }

@@ -164,8 +164,15 @@ fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
     }
     let synced = File::open(folder).and_then(|f| f.sync_all());
     match synced {
-        // Some file systems cannot sync a folder; the files in it are safe.
-        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        // Some file systems cannot sync a folder; the files in it are safe. On one that is only for reading all is.
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Ok(())
+        }
         other => other.map_err(|e| Error::io("sync", folder, e)),
     }
 }
