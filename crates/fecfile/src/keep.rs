@@ -76,7 +76,8 @@ pub fn encode(
             Some(written) => written,
             None => *wanted.insert(output.root(payload, options, context)?),
         };
-        match output.complete(payload, &written, policy, context) {
+        let mut intact = 0;
+        match output.complete(payload, &written, policy, &mut intact, context) {
             Ok(None) if completed.is_empty() => return Ok((written, Fate::Kept)),
             Ok(None) => return Ok((written, Fate::Completed(completed))),
             // All of it is looked at once more: a new file may have taken the name of one that held another shard.
@@ -85,8 +86,8 @@ pub fn encode(
                 completed.extend(files);
             }
             Err(error) if policy.force && is_for_force(&error) => break,
-            // A file that was missing is there now: somebody else is at it.
-            Err(error) if is_in_the_way(&error) && output.was_completed(&written, context) => {}
+            // A file that was missing is there now. If more of the output is intact than before, somebody else is at it.
+            Err(error) if is_in_the_way(&error) && output.intact(&written, context) > intact => {}
             Err(error) => return Err(error),
         }
     }
@@ -195,11 +196,13 @@ impl Output<'_> {
     }
 
     /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`; `None` if all does.
+    /// Says how many shards were `intact` before.
     fn complete(
         &self,
         payload: &dyn Payload,
         wanted: &Written,
         policy: Policy,
+        intact: &mut usize,
         context: &Context<'_>,
     ) -> Result<Option<Vec<PathBuf>>> {
         let input = self.input()?;
@@ -215,6 +218,7 @@ impl Output<'_> {
             return Err(Error::at("keep", self.path(), ErrorKind::HoldsAnother));
         }
         let found = archive.examine(context);
+        *intact = found.intact();
         if !found.is_intact() {
             // What could not be read may be intact: another try tells.
             if let Some(why) = archive.leftovers().unreadable.first().filter(|_| !policy.force) {
@@ -233,10 +237,10 @@ impl Output<'_> {
         Ok(None)
     }
 
-    /// Whether what stands there is intact by now.
-    fn was_completed(&self, wanted: &Written, context: &Context<'_>) -> bool {
+    /// How many shards are intact by now.
+    fn intact(&self, wanted: &Written, context: &Context<'_>) -> usize {
         let archive = self.input().and_then(|input| Archive::open(&input, Some(wanted.root), context));
-        archive.is_ok_and(|archive| archive.examine(context).is_intact())
+        archive.map_or(0, |archive| archive.examine(context).intact())
     }
 
     /// Puts what is kept on the disk: whoever wrote it may not have waited for that.

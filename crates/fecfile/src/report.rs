@@ -155,7 +155,12 @@ pub struct Examination {
 impl Examination {
     /// Whether every byte is as it was written.
     pub fn is_intact(&self) -> bool {
-        self.damage.is_empty() && self.shards.iter().all(|s| s.state == ShardState::Intact)
+        self.damage.is_empty() && self.intact() == self.shards.len()
+    }
+
+    /// How many shards are intact everywhere.
+    pub fn intact(&self) -> usize {
+        self.shards.iter().filter(|s| s.state == ShardState::Intact).count()
     }
 }
 
