@@ -3,20 +3,22 @@
 
 use crate::error::{Error, Place, Result};
 use crate::forms::shards::writer::file_name;
-use crate::io::temporary::{Temporary, is_of_the_dead};
+use crate::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// In each room there is a file of this name, which whoever works there has locked.
-const LOCK: &str = "lock";
+/// What a room may hold, but for temporary files and folders.
+const PAYLOAD: &str = "payload";
+const SHARDS: &str = "shards";
 
 /// A folder for the shards of a segment.
 #[derive(Debug)]
 pub(super) struct Room {
     folder: Temporary,
+    /// The folder itself, locked: others see that somebody is at it.
     _lock: File,
 }
 
@@ -27,7 +29,7 @@ impl Room {
         remove_stale(&folder);
         let create = |path: &Path| {
             fs::create_dir(path)?;
-            let lock = File::create_new(path.join(LOCK))?;
+            let lock = File::open(path)?;
             // A file system may be without locks: then nobody takes the room for a stale one either.
             let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
             Ok(lock)
@@ -43,14 +45,14 @@ impl Room {
         self.folder.path()
     }
 
-    /// A file in it.
-    pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+    /// The file for a payload that came through a pipe, which is not there at first.
+    pub(super) fn payload(&self) -> PathBuf {
+        self.folder.path().join(PAYLOAD)
     }
 
     /// The folder of its shard files, which is not there at first.
     pub(super) fn shards(&self) -> PathBuf {
-        self.file("shards")
+        self.folder.path().join(SHARDS)
     }
 
     /// A shard file of an encoding that records `name`.
@@ -64,18 +66,50 @@ impl Room {
     }
 }
 
-/// Removes the rooms of processes that were killed: whose process is gone, and whose lock nobody holds. What cannot be removed
-/// stays, and hurts nobody.
+/// Removes the rooms of processes that were killed: whose process is gone, whose lock nobody holds, and in which there is nothing
+/// but what belongs there, all of it or what another such process left of it. What cannot be removed stays, and hurts nobody.
 fn remove_stale(folder: &Path) {
+    let belongs = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        name == PAYLOAD || name == SHARDS || is_temporary(name.as_bytes())
+    };
+    let is_free = |path: &Path| -> io::Result<bool> {
+        let mut entries = fs::read_dir(path)?;
+        let is_room = entries.all(|entry| entry.is_ok_and(belongs));
+        Ok(is_room && flock(File::open(path)?, FlockOperation::NonBlockingLockExclusive).is_ok())
+    };
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().filter(|entry| is_of_the_dead(entry.file_name().as_bytes())) {
         let path = entry.path();
-        let is_free = || -> io::Result<bool> {
-            let lock = File::open(path.join(LOCK))?;
-            Ok(lock.metadata()?.is_file() && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
-        };
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_free().unwrap_or(false) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_free(&path).unwrap_or(false) {
             let _ = fs::remove_dir_all(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process may be killed between any two steps of making a room, and of removing one.
+    #[test]
+    fn rooms_of_the_dead_go_whatever_is_left_of_them() {
+        let spool = tempfile::tempdir().expect("a scratch folder");
+        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        child.wait().expect("it ends");
+        let dead = |number: u32| spool.path().join(format!(".fec-{}-{number}.tmp", child.id()));
+        (0..6).for_each(|number| fs::create_dir(dead(number)).expect("a folder"));
+        fs::create_dir(dead(1).join(SHARDS)).expect("a folder");
+        fs::write(dead(1).join(SHARDS).join("a.000.shard"), b"bytes").expect("a file");
+        fs::write(dead(2).join(PAYLOAD), b"bytes").expect("a file");
+        fs::create_dir(dead(3).join(".fec-1-2.tmp")).expect("a folder");
+        fs::write(dead(4).join("letter"), b"precious").expect("a file");
+        let lock = File::open(dead(5)).expect("the folder");
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("a lock");
+        let room = Room::new(Some(spool.path())).expect("a room");
+        let another = Room::new(Some(spool.path())).expect("a room");
+        assert!(room.path().exists() && another.path().exists());
+        let left: Vec<bool> = (0..6).map(|number| dead(number).exists()).collect();
+        assert_eq!(left, [false, false, false, false, true, true]);
     }
 }

@@ -272,7 +272,7 @@ fn code(
             }
             Source::Pipe(..) => {
                 let place = source.place();
-                let path = room.file("payload");
+                let path = room.payload();
                 let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
                 let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
                 // Open is enough.
