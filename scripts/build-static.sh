@@ -97,7 +97,7 @@ build() (
         realpath -e -- "$CARGO_TARGET_DIR/$target/board/libfec_core.rlib"
         return
     fi
-    # Without object stores in the network: they double the binary.
+    # Without stores: they double the binary.
     cargo build "${arguments[@]}" -p fec-cli --no-default-features
     binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/board/fec")
     if readelf --dynamic "$binary" 2> /dev/null | grep NEEDED >&2; then

@@ -7,8 +7,8 @@ use crate::names::show;
 use crate::ranges::RangeList;
 use crate::report::Restored;
 use crate::sidecar::error::SidecarError;
-use crate::stores::error::{StoreError, StoresError};
-use crate::stores::target::Target;
+#[cfg(feature = "stores")]
+use crate::stores::error::StoresError;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::set::SetError;
@@ -53,12 +53,6 @@ pub enum Place {
 impl From<&Path> for Place {
     fn from(path: &Path) -> Place {
         Place::Path(path.to_path_buf())
-    }
-}
-
-impl From<&Target> for Place {
-    fn from(target: &Target) -> Place {
-        Place::Address(target.name())
     }
 }
 
@@ -226,23 +220,12 @@ pub enum ErrorKind {
     #[error("{0}")]
     Live(#[from] LiveError),
     /// Shards cannot be sent to stores, or be had from them.
+    #[cfg(feature = "stores")]
     #[error("{0}")]
     Stores(#[source] Box<StoresError>),
     /// Files cannot be protected, or a sidecar not be used.
     #[error("{0}")]
     Sidecar(#[source] Box<SidecarError>),
-}
-
-impl From<StoresError> for ErrorKind {
-    fn from(error: StoresError) -> ErrorKind {
-        ErrorKind::Stores(Box::new(error))
-    }
-}
-
-impl From<StoreError> for ErrorKind {
-    fn from(error: StoreError) -> ErrorKind {
-        StoresError::from(error).into()
-    }
 }
 
 impl From<SidecarError> for ErrorKind {
@@ -385,6 +368,7 @@ impl Error {
             ErrorKind::MetaLost => Class::Lost,
             ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) | ErrorKind::OtherRoot => Class::Untrue,
             ErrorKind::Live(cause) => cause.class(),
+            #[cfg(feature = "stores")]
             ErrorKind::Stores(cause) => cause.class(),
             ErrorKind::Sidecar(cause) => cause.class(),
             ErrorKind::IsFolder

@@ -63,6 +63,7 @@ pub mod sets;
 pub mod sidecar;
 mod simple;
 pub mod stages;
+#[cfg(feature = "stores")]
 pub mod stores;
 pub mod threads;
 pub mod verify;

@@ -119,6 +119,7 @@ impl Archive {
     ///
     /// # Errors
     /// As [`restore_to_file`](Archive::restore_to_file).
+    #[cfg(feature = "stores")]
     pub(crate) fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
         self.restore(Wish::default(), context, |encoded, walk| {
             let visitor = PayloadOut { put, partial: false };

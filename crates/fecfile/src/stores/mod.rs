@@ -4,11 +4,9 @@
 //! spread over targets so that no domain holds more of them than may be lost. A manifest names the segments; its root is the
 //! root of all. Whoever has it and the places gets the payload back, and trusts none of them.
 //!
-//! [`ObjectStore`] is all that is asked of a place. Folders are one without further ado; S3, Google, Azure and HTTPS come with the
-//! feature `stores`.
+//! [`ObjectStore`] is all that is asked of a place: a folder, S3, Google, Azure or HTTPS.
 
 pub mod call;
-#[cfg(feature = "stores")]
 mod cloud;
 pub mod error;
 mod fetch;
@@ -30,7 +28,9 @@ pub mod verify;
 pub use error::StoreError;
 pub use object::ObjectStore;
 
+use crate::error::{ErrorKind, Place};
 use call::CallOptions;
+use error::StoresError;
 use folder::FolderStore;
 use std::sync::Arc;
 use target::{Scheme, Target};
@@ -38,16 +38,28 @@ use target::{Scheme, Target};
 /// Opens a place; nothing is sent to it yet.
 ///
 /// # Errors
-/// [`StoreError::Unsupported`] in a build without the feature `stores`; [`StoreError::Denied`] without credentials.
+/// [`StoreError::Denied`] without credentials.
 pub fn open(target: &Target, options: &CallOptions, sync: bool) -> Result<Arc<dyn ObjectStore>, StoreError> {
     match &target.scheme {
         Scheme::Folder(path) => Ok(Arc::new(FolderStore::new(target.url.clone(), path, sync))),
-        #[cfg(feature = "stores")]
         _ => cloud::open(target, options),
-        #[cfg(not(feature = "stores"))]
-        _ => {
-            let _ = options;
-            Err(StoreError::Unsupported("be reached: this build knows folders only"))
-        }
+    }
+}
+
+impl From<StoresError> for ErrorKind {
+    fn from(error: StoresError) -> ErrorKind {
+        ErrorKind::Stores(Box::new(error))
+    }
+}
+
+impl From<StoreError> for ErrorKind {
+    fn from(error: StoreError) -> ErrorKind {
+        StoresError::from(error).into()
+    }
+}
+
+impl From<&Target> for Place {
+    fn from(target: &Target) -> Place {
+        Place::Address(target.name())
     }
 }

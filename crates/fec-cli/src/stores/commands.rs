@@ -1,0 +1,262 @@
+//! The commands on stores, from arguments to the library and to what is printed.
+
+use super::args::Network;
+use super::report::{DecodeReport, RepairReport, SendReport, VerifyReport};
+use crate::args::{Decode, Encode, Repair, Verify};
+use crate::failure::{Exit, Failure, Result, say};
+use crate::settings::{Settings, print_line};
+use crate::target::Target;
+use fec_core::digest::Digest;
+use fecfile::Context;
+use fecfile::error::{Error, ErrorKind};
+use fecfile::interrupt;
+use fecfile::names::{hex, is_plain, show_bytes};
+use fecfile::payload::{Options, Source};
+use fecfile::stores::call::CallOptions;
+use fecfile::stores::error::StoresError;
+use fecfile::stores::mend::StoredRepair;
+use fecfile::stores::places::Places;
+use fecfile::stores::send::{SEGMENT, SendOptions, send as send_to};
+use fecfile::stores::stored::Stored;
+use fecfile::stores::target::Target as Store;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Objects that go up at the same time, unless another number is asked for.
+const UPLOADS: usize = 8;
+/// The most lines of a list of places.
+const MOST_LINES: usize = 1024;
+
+/// Sends the shards of `source`, which is called `name`, to the stores of --to.
+pub(crate) fn send(
+    source: Source<'_>,
+    name: &[u8],
+    options: &Options,
+    args: &Encode,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    if args.group_size.is_some() || !args.payload_digest.is_empty() {
+        return Err(Failure::usage("encode --to: --group-size and --payload-digest are not for stores"));
+    }
+    let places = open(&targets(&args.stores.to)?, &args.network, settings)?;
+    let options = SendOptions {
+        encode: *options,
+        segment_len: args.stores.segment_size.unwrap_or(SEGMENT),
+        spool: args.network.spool.clone(),
+        uploads: args.stores.uploads.map_or(UPLOADS, usize::from),
+        crowded: args.stores.crowded,
+    };
+    if options.segment_len == 0 {
+        return Err(Failure::usage("encode --to: a segment has at least one byte"));
+    }
+    let bars = settings.bars("scan");
+    let context = Context { settings: settings.library, progress: &bars };
+    interrupt::defer();
+    let sent = send_to(source, name, &places, &options, &context).map_err(explain)?;
+    let root = hex(&sent.root);
+    if let Some(path) = &args.root_file {
+        fecfile::io::output::write_text(path, &format!("{root}\n"), settings.policy(args.force))
+            .map_err(|e| Failure::from(e).help(format!("the encoding is complete; its root is {root}")))?;
+    }
+    let report = SendReport::new(&sent, &places, args, settings, started);
+    settings.report(&report, &report.describe(), false)?;
+    if !settings.json {
+        print_line(&root)?;
+    }
+    Ok(sent.class().map_or(Exit::Done, Exit::from))
+}
+
+/// Restores what --root names from the stores of --from.
+pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let not_for_stores = [
+        (args.partial, "--partial"),
+        (args.early, "--early"),
+        (args.deep, "--deep"),
+        (args.live.only_for_streams().is_some(), "options of streams"),
+    ];
+    if let Some((_, option)) = not_for_stores.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(format!("decode --from: {option} cannot be had of stores")));
+    }
+    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
+    interrupt::defer();
+    let stored = Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    let target = target(args, &stored)?;
+    let policy = settings.policy(args.force);
+    let bars = settings.bars("scan");
+    let context = Context { settings: settings.library, progress: &bars };
+    let restored = match (&target, args.range) {
+        (Target::File(path) | Target::Folder(path), None) => stored.restore_to_file(path, policy, &context),
+        (Target::File(path) | Target::Folder(path), Some(range)) => {
+            stored.range_to_file(range, path, policy, &context)
+        }
+        (Target::Stdout | Target::Special(_), range) => {
+            let (mut out, place) = target.sequential()?;
+            match range {
+                None => stored.restore_to_writer(&mut out, &place, &context),
+                Some(range) => stored.range_to_writer(range, &mut out, &place, &context),
+            }
+        }
+    };
+    let restored = restored.map_err(explain)?;
+    let report = DecodeReport::new(&stored, &restored, &places, &target, started);
+    settings.report(&report, &report.describe(), target.is_stdout())?;
+    Ok(Exit::Done)
+}
+
+/// Looks what the stores of --from still have.
+pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
+    interrupt::defer();
+    let stored =
+        Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    let bars = settings.bars("verify");
+    let context = Context { settings: settings.library, progress: &bars };
+    let verified = stored.verify(args.deep, &context).map_err(explain)?;
+    let report = VerifyReport::new(&stored, &verified, &places, started);
+    settings.report(&report, &report.describe(), false)?;
+    Ok(verified.class().map_or(Exit::Done, Exit::from))
+}
+
+/// Makes anew what is lost.
+pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    if args.output.is_some() || args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
+        return Err(Failure::usage(
+            "repair --from: -o, --base, --revert, --partial and --undo are not for stores",
+        )
+        .help("--to names the places that shards may stand at"));
+    }
+    let mut all = targets(&args.stores.from)?;
+    let mut to: Vec<Store> = targets_or_none(&args.to)?;
+    if to.is_empty() {
+        to = all.iter().filter(|target| !target.is_read_only()).cloned().collect();
+    }
+    if let Some(target) = to.iter().find(|target| target.is_read_only()) {
+        return Err(Failure::usage(format!("repair --to {}: this place is only for reading", target.name())));
+    }
+    // What --to says of a domain counts.
+    for target in &to {
+        match all.iter_mut().find(|other| other.name() == target.name()) {
+            Some(other) => *other = target.clone(),
+            None => all.push(target.clone()),
+        }
+    }
+    let numbers = (0..all.len()).filter(|nth| to.iter().any(|target| target.name() == all[*nth].name()));
+    let how = StoredRepair { to: numbers.collect(), now: args.now, deep: args.deep, dry_run: args.dry_run };
+    if how.to.is_empty() {
+        return Err(Failure::usage("repair --from: none of these places can be written to")
+            .help("name others with --to"));
+    }
+    let places = open(&all, &args.network, settings)?;
+    interrupt::defer();
+    let stored =
+        Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    let bars = settings.bars("repair");
+    let context = Context { settings: settings.library, progress: &bars };
+    let repaired = stored.repair(&how, &context).map_err(explain)?;
+    let report = RepairReport::new(&stored, &repaired, &places, args.dry_run, started);
+    settings.report(&report, &report.describe(), false)?;
+    Ok(repaired.class(args.dry_run).map_or(Exit::Done, Exit::from))
+}
+
+fn root(root: Option<Digest>) -> Result<Digest> {
+    root.ok_or_else(|| Failure::usage("--from needs --root: it is what proves that the right bytes come"))
+}
+
+/// The places that options name; at least one.
+fn targets(named: &[String]) -> Result<Vec<Store>> {
+    let targets = targets_or_none(named)?;
+    if targets.is_empty() {
+        return Err(Failure::usage("no place is named").help("write s3://BUCKET/PREFIX, or a folder"));
+    }
+    Ok(targets)
+}
+
+/// The places that options name; `@FILE` is a list of them, a line each, with `#` before comments.
+fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
+    let mut targets = Vec::new();
+    for name in named {
+        match name.strip_prefix('@') {
+            None => targets.push(parse(name)?),
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, e))?;
+                let lines =
+                    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                for line in lines.take(MOST_LINES) {
+                    targets.push(parse(line)?);
+                }
+            }
+        }
+    }
+    Ok(targets)
+}
+
+fn parse(name: &str) -> Result<Store> {
+    Store::parse(name).map_err(|e| {
+        // What stands there may be a secret that does not belong there.
+        match (name.contains(['@', '?', '#']), name.split_once("://")) {
+            (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
+            (true, None) => Failure::usage(e.to_string()),
+            (false, _) => Failure::usage(format!("{name}: {e}")),
+        }
+    })
+}
+
+fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Places> {
+    let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
+    Places::open(targets, options, settings.library.sync).map_err(explain)
+}
+
+/// Where the payload goes: -o, or the recorded name.
+fn target(args: &Decode, stored: &Stored<'_>) -> Result<Target> {
+    let name = || {
+        let name = stored
+            .name()
+            .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))?;
+        if !is_plain(name) {
+            let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name));
+            return Err(Failure::usage(what).help("name the output with -o"));
+        }
+        Ok(PathBuf::from(OsString::from_vec(name.to_vec())))
+    };
+    let target = match args.output.as_deref().map(Target::of) {
+        None => Target::File(name()?),
+        Some(Target::Folder(folder)) => Target::File(folder.join(name()?)),
+        Some(target) => target,
+    };
+    if let Target::File(path) = &target {
+        fecfile::io::output::check_absent(
+            path,
+            fecfile::io::output::Policy { force: args.force, sync: false },
+        )?;
+    }
+    Ok(target)
+}
+
+/// An error in the words of the command line.
+fn explain(error: Error) -> Failure {
+    let ErrorKind::Stores(cause) = &error.kind else { return error.into() };
+    let help = match cause.as_ref() {
+        StoresError::Stopped if interrupt::interrupted() => {
+            say("fec: interrupted; what was sent stays, and the next run goes on from there");
+            return Failure { broken_pipe: false, ..Failure::new(Exit::Interrupted, error.to_string()) };
+        }
+        StoresError::Crowded(_) => {
+            "name more domains, choose more recovery shards with -m, or accept it with --crowded"
+        }
+        StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
+            "nothing is promised; what was sent stays: run the same command again, it sends only what is missing"
+        }
+        StoresError::NotFound { .. } => "is it the right root, and are these all the places?",
+        StoresError::FewLeft { .. } => "name further places with --from; try again when all of them answer",
+        StoresError::ReadOnly => "shards go to s3://, gs://, az://, file:// and folders",
+        _ => return error.into(),
+    };
+    Failure::from(error).help(help)
+}
