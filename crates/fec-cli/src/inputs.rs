@@ -1,6 +1,6 @@
 //! What the paths of a command line that restores or verifies are.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, misuse};
 use crate::target::{is_dash, open_input};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
@@ -47,13 +47,20 @@ pub(crate) fn inputs(paths: &[PathBuf]) -> Result<Inputs> {
     Ok(Inputs::Objects(Input::One(object)))
 }
 
+/// The most bytes of a path, as the system takes them.
+const LONGEST_PATH: usize = 4095;
+
 /// The paths in a file: a line each, or with a zero byte behind each, which is so if `is_null` or there is one.
 pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
     let read = open_input(list)?.read_to_end(&mut bytes);
     read.map_err(|e| Failure::io("read", list, e))?;
     let separator = if is_null || bytes.contains(&0) { 0 } else { b'\n' };
-    let paths = bytes.split(|b| *b == separator).filter(|path| !path.is_empty());
+    let lines = || bytes.split(|b| *b == separator);
+    if let Some(nth) = lines().position(|path| path.len() > LONGEST_PATH) {
+        return Err(misuse("read", list, &format!("entry {} is longer than a path may be", nth + 1)));
+    }
+    let paths = lines().filter(|path| !path.is_empty());
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 

@@ -1,4 +1,4 @@
-//! Shards in stores, as their users meet them: folders here, which fail apart like others. `scripts/store_bars.py` does the same with
+//! Shards in stores, as their users meet them: folders here, which fail apart like others. `scripts/store_campaign.py` does the same with
 //! servers.
 
 mod common;
@@ -405,6 +405,145 @@ fn a_killed_run_is_gone_on_with() {
     sent.comes_back();
     expect(&sent.fec("verify", &["--deep"]), 0);
     assert_eq!(listing(&sent.arena.path("spool")), Vec::<String>::new(), "rooms of killed runs are left");
+}
+
+/// What a manifest cannot say is refused before anything is sent: nobody would get the payload back by that root.
+#[test]
+fn places_that_cannot_be_recorded() {
+    let arena = Arena::new();
+    arena.write("in", &payload(9, 10_000));
+    let long = ["x".repeat(200).as_str(); 11].join("/");
+    let many: String = (0..1025).map(|nth| format!("many/{nth}\n")).collect();
+    arena.write("many.list", &many.as_bytes()[..many.len() / 2]);
+    for bad in ["x\ty", "b,domain=a\u{1b}[31mb", "x\ny", &long] {
+        let output = arena.expect(["encode", "in", "-k", "2", "-m", "2", "--to", "a", "--to", bad], 2);
+        let said = text(&output.stderr);
+        assert!(said.contains("the manifest cannot name it") && !said.contains('\u{1b}'), "{said}");
+    }
+    let (front, behind) = many.split_at(many.find("many/600\n").unwrap());
+    arena.write("front.list", front.as_bytes());
+    arena.write("behind.list", behind.as_bytes());
+    let args = ["encode", "in", "-k", "2", "-m", "2", "--to", "@front.list", "--to", "@behind.list"];
+    assert!(text(&arena.expect(args, 2).stderr).contains("more than 1024 places"));
+    let args = ["encode", "in", "-k", "1", "-m", "1", "--segment-size", "1", "--to", "a", "--to", "b"];
+    arena.write("in", &payload(9, 90_000));
+    assert!(text(&arena.expect(args, 2).stderr).contains("choose a larger --segment-size"));
+    assert!(!arena.path("a").exists(), "something was sent");
+}
+
+/// One folder by two names is one domain.
+#[test]
+fn a_place_that_is_named_twice() {
+    let sent = Sent::new(&[]);
+    std::os::unix::fs::symlink("p0", sent.arena.path("link")).unwrap();
+    let whole = sent.arena.path("p0").display().to_string();
+    let file = format!("file://{whole}");
+    for other in ["./p0", "p0/", "link", &whole, &file, "p1/../p0"] {
+        let to = ["encode", "in", "-k", "2", "-m", "2", "--to", "p0", "--to", other];
+        assert!(text(&sent.arena.expect(to, 2).stderr).contains("twice"), "{other}");
+        expect(&sent.fec_at("verify", &["p0", other], &[]), 2);
+    }
+}
+
+/// A right header is no proof: the other copy may be the only one whose bytes are.
+#[test]
+fn a_damaged_copy_stays_until_another_one_is_proved() {
+    let sent = Sent::new(&["--segment-size", "1M"]);
+    let segment = listing(&sent.arena.path("p0")).into_iter().find(|root| *root != sent.root).unwrap();
+    let path = |place: &str, shard: u32| sent.arena.path(format!("{place}/{segment}/{shard:03}.shard"));
+    // Six are needed: five others, and shard 0, of which one copy has a damaged header and the other all but that.
+    for shard in 6..10 {
+        fs::remove_file(path(PLACES[shard as usize % 5], shard)).unwrap();
+    }
+    let mut copy = fs::read(path("p0", 0)).unwrap();
+    copy[12..32].fill(0xaa);
+    fs::write(path("p3", 0), &copy).unwrap();
+    let len = copy.len();
+    copy[12..32].fill(0);
+    let whole = fs::read(path("p0", 0)).unwrap();
+    fs::write(path("p0", 0), [&whole[..192], &vec![7; len - 192]].concat()).unwrap();
+    sent.comes_back();
+    for now in [&["--dry-run"][..], &[]] {
+        let before = sent.arena.state();
+        let exit = if now.is_empty() { 0 } else { 1 };
+        expect(&sent.fec("repair", &[&["--now"], now].concat()), exit);
+        if exit == 1 {
+            sent.arena.unchanged(&before);
+        }
+        sent.comes_back();
+    }
+    expect(&sent.fec("repair", &["--now", "--deep"]), 0);
+    expect(&sent.fec("verify", &["--deep"]), 0);
+    for place in ["p1", "p2"] {
+        fs::remove_dir_all(sent.arena.path(place)).unwrap();
+    }
+    sent.comes_back();
+}
+
+/// Without a manifest nobody finds the segments, however many shards there are.
+#[test]
+fn manifests_count_in_what_survives() {
+    let sent = Sent::new(&[]);
+    for place in &PLACES[1..] {
+        fs::remove_file(sent.manifest(place)).unwrap();
+    }
+    let report = sent.json("verify", &[], 1);
+    assert_eq!(report["manifests"].as_array().unwrap().len(), 1);
+    let survives = |report: &Value| report["segments"][0]["survives"].as_str().unwrap().to_owned();
+    assert!(survives(&report).contains("no whole domain"), "{report}");
+    expect(&sent.fec("repair", &[]), 0);
+    let report = sent.json("verify", &[], 0);
+    assert_eq!(survives(&report), "any 2 of 5 domains");
+}
+
+/// The domains of the manifest hold where the command line names none.
+#[test]
+fn domains_are_those_of_the_encoding() {
+    let arena = Arena::new();
+    let bytes = payload(9, 100_000);
+    arena.write("in", &bytes);
+    let to = ["a,domain=X", "b,domain=X", "c,domain=Y", "d,domain=Y"];
+    let args =
+        ["encode", "in", "-k", "2", "-m", "2"].into_iter().chain(to.iter().flat_map(|to| ["--to", to]));
+    let sent = Sent { root: common::root(&arena.expect(args, 0)), arena, bytes };
+    let verify = |places: &[&str]| {
+        let output = sent.fec_at("verify", places, &["--json"]);
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["segments"][0].clone()
+    };
+    assert_eq!(verify(&["a", "b", "c", "d"])["survives"], "any 1 of 2 domains");
+    assert_eq!(
+        verify(&["a,domain=1", "b,domain=2", "c,domain=3", "d,domain=4"])["survives"],
+        "any 2 of 4 domains"
+    );
+    for place in ["c", "d"] {
+        fs::remove_dir_all(sent.arena.path(place)).unwrap();
+    }
+    // Two shards at most go to X, where two are already.
+    expect(&sent.fec_at("repair", &["a", "b", "c"], &["--now"]), 0);
+    assert_eq!(verify(&["a", "b", "c"])["held"], serde_json::json!({"X": 2, "Y": 2}));
+    let told = sent.fec_at("repair", &["a", "b", "c"], &["--to", "a", "--to", "b", "--now"]);
+    assert!(
+        text(&told.stderr).contains("the loss of one domain may be the loss of all"),
+        "{}",
+        text(&told.stderr)
+    );
+}
+
+/// All that waits stands in the folder that is named, and in no other.
+#[test]
+fn the_spool_is_where_it_is_told() {
+    let sent = Sent::new(&[]);
+    fs::create_dir(sent.arena.path("spool")).unwrap();
+    for options in [&["-o", "-"][..], &["-o", "-", "--range", "1000..900000"]] {
+        let from = PLACES.iter().flat_map(|place| ["--from", place]);
+        let args = ["decode", "--root", &sent.root, "--spool", "spool"].into_iter().chain(from);
+        let mut command = sent.arena.fec(args.chain(options.iter().copied()));
+        let output = command.env("TMPDIR", sent.arena.path("nowhere")).output().unwrap();
+        expect(&output, 0);
+        assert!(
+            output.stdout == if options.len() == 2 { &sent.bytes[..] } else { &sent.bytes[1000..900_000] }
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::forms::encoded::Encoded;
 use crate::io::ReadAt;
 use crate::io::output::{self, FileOut, Policy};
 use crate::io::spool::Spool;
+use crate::io::temporary::{parent, remove_stale};
 use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
@@ -73,6 +74,7 @@ impl Archive {
         self.restore(wish, context, |encoded, walk| {
             let len = encoded.known_len();
             output::check_room(path, len)?;
+            remove_stale(parent(path));
             let out = FileOut::create(path, policy)?;
             let put = |offset, bytes: &[u8]| out.put(offset, bytes);
             let visitor = PayloadOut { put: &put, partial: wish.partial };

@@ -36,7 +36,7 @@ pub(crate) struct Send {
     /// With --to: payload bytes of a segment, which is coded and sent as a whole
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "to")]
     pub(crate) segment_size: Option<u64>,
-    /// With --to: send so many objects at the same time
+    /// With --to: send so many objects at the same time; each takes up to 6 MiB of memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), requires = "to")]
     pub(crate) uploads: Option<u16>,
     /// With --to: let a domain hold more shards than may be lost

@@ -253,6 +253,7 @@ fn explain(error: Error) -> Failure {
         StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
             "nothing is promised; what was sent stays: run the same command again, it sends only what is missing"
         }
+        StoresError::ManySegments { .. } => "choose a larger --segment-size",
         StoresError::NotFound { .. } => "is it the right root, and are these all the places?",
         StoresError::FewLeft { .. } => "name further places with --from; try again when all of them answer",
         StoresError::ReadOnly => "shards go to s3://, gs://, az://, file:// and folders",

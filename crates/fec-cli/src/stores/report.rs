@@ -337,7 +337,12 @@ impl VerifyReport {
             }
         }
         if !self.is_bare && self.manifests.len() < self.places {
-            let _ = writeln!(out, "{} of {} places have the manifest", self.manifests.len(), self.places);
+            let _ = writeln!(
+                out,
+                "{} of {} places have the manifest, without which nobody finds the segments; fec repair sends it to the others",
+                self.manifests.len(),
+                self.places
+            );
         }
         if !self.trouble.is_empty() {
             out.push_str("not known:\n");

@@ -47,6 +47,17 @@ pub struct ManifestTarget {
     pub domain: String,
 }
 
+impl ManifestTarget {
+    /// Whether a manifest may say this: 1 to [`MAX_TEXT`] bytes each, without control characters.
+    pub fn is_plain(&self) -> bool {
+        is_plain(&self.url) && is_plain(&self.domain)
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    (1..=MAX_TEXT).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
 impl Manifest {
     /// Bytes of the payload.
     pub fn payload_len(&self) -> u64 {
@@ -56,6 +67,13 @@ impl Manifest {
     /// Where a segment begins in the payload.
     pub fn segment_start(&self, segment: usize) -> u64 {
         segment as u64 * self.segment_len
+    }
+
+    /// The most segments that a manifest with this meta and these targets has room for.
+    pub fn most_segments(meta: &Meta, targets: &[ManifestTarget]) -> u64 {
+        let texts: usize = targets.iter().map(|target| 4 + target.url.len() + target.domain.len()).sum();
+        let rest = FRONT + meta.to_bytes().len() + texts;
+        (MAX_MANIFEST.saturating_sub(rest) / HEADER_LEN) as u64
     }
 
     /// Its root: the plain hash of its bytes.
@@ -176,10 +194,8 @@ impl Manifest {
         }
         let mut text = || -> Result<String, FormatError> {
             let len = usize::from(u16_at(take(&mut rest, 2)?, 0));
-            let text = std::str::from_utf8(take(&mut rest, len)?).ok();
-            let plain = text.filter(|text| !text.is_empty() && text.len() <= MAX_TEXT);
-            let plain = plain.filter(|text| !text.chars().any(char::is_control));
-            plain.map(str::to_owned).ok_or(invalid("a target or domain is no plain text"))
+            let text = std::str::from_utf8(take(&mut rest, len)?).ok().filter(|text| is_plain(text));
+            text.map(str::to_owned).ok_or(invalid("a target or domain is no plain text"))
         };
         let targets = (0..targets)
             .map(|_| Ok(ManifestTarget { url: text()?, domain: text()? }))
@@ -233,6 +249,8 @@ mod tests {
             let manifest = manifest(lens, segment_len);
             let (bytes, root) = (manifest.to_bytes(), manifest.root());
             assert_eq!(Manifest::open(&root, &bytes), Ok(manifest.clone()));
+            let room = Manifest::most_segments(&manifest.meta, &manifest.targets) as usize - lens.len();
+            assert!((0..HEADER_LEN).contains(&(MAX_MANIFEST - bytes.len() - room * HEADER_LEN)));
             assert_eq!(manifest.payload_len(), lens.iter().sum::<u64>());
             for at in 0..bytes.len() {
                 let mut changed = bytes.clone();

@@ -18,9 +18,16 @@ impl Spool {
     /// # Errors
     /// When it cannot be made.
     pub fn new() -> Result<Spool> {
-        tempfile::tempfile()
-            .map(|file| Spool(file, Turn::default()))
-            .map_err(|e| Error::io("create", Place::Temporary, e))
+        Spool::within(None)
+    }
+
+    /// An empty one in this folder, or in that of the system.
+    ///
+    /// # Errors
+    /// As [`new`](Spool::new).
+    pub fn within(folder: Option<&Path>) -> Result<Spool> {
+        let file = folder.map_or_else(tempfile::tempfile, tempfile::tempfile_in);
+        file.map(|file| Spool(file, Turn::default())).map_err(|e| Error::io("create", Place::Temporary, e))
     }
 
     /// One that holds all that comes out of a pipe, as an object to read.

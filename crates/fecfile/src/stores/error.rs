@@ -90,6 +90,22 @@ pub enum StoresError {
     /// The manifest arrived nowhere: nobody would find the segments.
     #[error("the manifest arrived nowhere{}", Causes(.0))]
     NoManifestLanded(Vec<String>),
+    /// A place that a manifest cannot name.
+    #[error(
+        "the manifest cannot name it: place and domain have at most 2048 bytes each, and no control characters"
+    )]
+    Unrecordable,
+    /// More segments than a manifest has room for.
+    #[error("{segments} segments or more, and the manifest has room for {most}")]
+    ManySegments {
+        /// So many, at least.
+        segments: u64,
+        /// So many at most.
+        most: u64,
+    },
+    /// More places than a manifest names.
+    #[error("more than {0} places")]
+    ManyPlaces(usize),
     /// Nothing was found under a root.
     #[error("nothing was found under this root at {places} places{}", Causes(.causes))]
     NotFound {
@@ -130,9 +146,13 @@ impl StoresError {
             | StoresError::FewLanded { .. }
             | StoresError::NoManifestLanded(_)
             | StoresError::Stopped => Class::Io,
-            StoresError::Crowded(_) | StoresError::ReadOnly | StoresError::NoPlace | StoresError::Twice => {
-                Class::Usage
-            }
+            StoresError::Crowded(_)
+            | StoresError::ReadOnly
+            | StoresError::NoPlace
+            | StoresError::Twice
+            | StoresError::Unrecordable
+            | StoresError::ManySegments { .. }
+            | StoresError::ManyPlaces(_) => Class::Usage,
             // What does not answer may have it.
             StoresError::NotFound { causes, .. } | StoresError::FewLeft { causes, .. } => {
                 if causes.is_empty() { Class::Lost } else { Class::Io }

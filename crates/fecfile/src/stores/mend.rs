@@ -2,10 +2,13 @@
 
 use super::error::StoreError;
 use super::fetch::Fetch;
+use super::find::Candidate;
 use super::keys;
+use super::placement::Placement;
 use super::put::put;
 use super::send::Missing;
 use super::stored::{Stored, failure};
+use super::target::Target;
 use super::verify::SegmentState;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
@@ -38,6 +41,8 @@ pub struct StoredRepaired {
     pub made: Vec<(u32, u32, usize)>,
     /// Damaged copies of shards that are intact elsewhere, which were removed, or would be.
     pub removed: Vec<(u32, u32, usize)>,
+    /// Damaged copies could not be removed; why stands in `trouble`.
+    pub left_damaged: bool,
     /// Manifests that were put, by place.
     pub manifests: Vec<usize>,
     /// Segments in which something is missing, and enough is left, with their margins.
@@ -55,7 +60,7 @@ impl StoredRepaired {
     pub fn class(&self, dry_run: bool) -> Option<Class> {
         let would =
             dry_run && !(self.made.is_empty() && self.removed.is_empty() && self.manifests.is_empty());
-        let is_left = would || !self.postponed.is_empty() || !self.missing.is_empty();
+        let is_left = would || self.left_damaged || !self.postponed.is_empty() || !self.missing.is_empty();
         is_left.then_some(Class::Mendable)
     }
 }
@@ -72,8 +77,17 @@ impl Stored<'_> {
         let mut repaired = StoredRepaired { trouble: found.trouble.clone(), ..StoredRepaired::default() };
         let meter = context.meter("repair", Some(self.manifest.payload_len()));
         for (segment, state) in (0..).zip(&found.segments) {
-            self.mend(segment, state, how, &mut repaired, meter.as_ref(), context)?;
+            let proved = self.proved(segment, state, how, context)?;
+            self.mend(
+                segment,
+                proved.as_ref().unwrap_or(state),
+                how,
+                &mut repaired,
+                meter.as_ref(),
+                context,
+            )?;
         }
+        self.warn(how, &mut repaired);
         let lacking = how.to.iter().copied().filter(|place| !self.has_manifest.contains(place));
         if !self.is_bare {
             let bytes = self.manifest.to_bytes();
@@ -97,6 +111,66 @@ impl Stored<'_> {
         Ok(repaired)
     }
 
+    /// What was found of a segment, with every byte looked at of the shards of which there are damaged copies too: before those go
+    /// away it has to be sure that an intact one stays. `None`: there are none, or every byte was looked at before.
+    fn proved(
+        &self,
+        segment: u32,
+        state: &SegmentState,
+        how: &StoredRepair,
+        context: &Context<'_>,
+    ) -> Result<Option<SegmentState>> {
+        let doubtful: BTreeSet<u32> = state
+            .damaged
+            .iter()
+            .map(|(index, _)| *index)
+            .filter(|index| state.intact.contains_key(index))
+            .collect();
+        if how.deep || doubtful.is_empty() {
+            return Ok(None);
+        }
+        let encoding = &self.manifest.segments[segment as usize];
+        let size = encoding.layout().file_len;
+        let copies =
+            doubtful.iter().flat_map(|index| state.intact[index].iter().map(|place| (*index, *place)));
+        let copies = copies.map(|(index, place)| Candidate { index, place, size }).collect();
+        let mut trouble = BTreeMap::new();
+        let checked = self.bodies(encoding, copies, &mut trouble, context)?;
+        let mut state = state.clone();
+        for index in doubtful {
+            let places = checked.iter().filter(|(copy, _)| copy.index == index);
+            let (intact, damaged): (Vec<_>, Vec<_>) = places.partition(|(_, is_intact)| *is_intact);
+            state.damaged.extend(damaged.iter().map(|(copy, _)| (index, copy.place)));
+            match intact.is_empty() {
+                true => drop(state.intact.remove(&index)),
+                false => {
+                    drop(state.intact.insert(index, intact.iter().map(|(copy, _)| copy.place).collect()))
+                }
+            }
+        }
+        Ok(Some(state))
+    }
+
+    /// Says when the loss of one domain is the loss of all.
+    fn warn(&self, how: &StoredRepair, repaired: &mut StoredRepaired) {
+        let domain = |place: &usize| Target {
+            domain: self.domains[*place].clone(),
+            ..self.places.get(*place).target.clone()
+        };
+        let targets: Vec<Target> = how.to.iter().map(domain).collect();
+        let writes = !repaired.made.is_empty();
+        if let Some(Err(crowded)) = writes.then(|| Placement::new(&targets, self.manifest.code).check()) {
+            repaired
+                .trouble
+                .push(format!("{crowded}; until then the loss of one domain may be the loss of all"));
+        }
+    }
+
+    /// What to call an object.
+    fn object(&self, place: usize, key: &str) -> String {
+        format!("{}/{key}", self.places.get(place).target.url)
+    }
+
     fn mend(
         &self,
         segment: u32,
@@ -115,13 +189,18 @@ impl Stored<'_> {
         for (index, place) in
             state.damaged.iter().filter(|(index, place)| is_kept(index) && how.to.contains(place))
         {
-            if !how.dry_run {
-                let key = keys::shard(&encoding.root, *index);
+            let key = keys::shard(&encoding.root, *index);
+            let removed = how.dry_run || {
                 let done =
                     self.places.retry(*place, &self.places.cancel, |store, call| store.delete(&key, call));
-                repaired.trouble.extend(done.err().map(|why| format!("{key}: {why}")));
+                done.map_err(|why| repaired.trouble.push(format!("{}: {why}", self.object(*place, &key))))
+                    .is_ok()
+            };
+            if removed {
+                repaired.removed.push((segment, *index, *place));
+            } else {
+                repaired.left_damaged = true;
             }
-            repaired.removed.push((segment, *index, *place));
         }
         let lacking: Vec<u32> = (0..code.n() as u32).filter(|index| !is_kept(index)).collect();
         meter.add(encoding.geometry.payload_len());
@@ -205,7 +284,7 @@ impl Spread {
     fn new(stored: &Stored<'_>, state: &SegmentState, how: &StoredRepair) -> Spread {
         let mut held: BTreeMap<usize, usize> = how.to.iter().map(|place| (*place, 0)).collect();
         let mut domains: BTreeMap<String, usize> = BTreeMap::new();
-        let domain = |place: usize| stored.places.get(place).target.domain.clone();
+        let domain = |place: usize| stored.domains[place].clone();
         domains.extend(how.to.iter().map(|place| (domain(*place), 0)));
         for places in state.intact.values() {
             if let Some(place) = places.iter().find(|place| how.to.contains(place)) {
@@ -220,7 +299,7 @@ impl Spread {
 
     /// The place for the next shard, which had its own until now if it is damaged there; it counts as put there.
     fn next(&mut self, stored: &Stored<'_>, own: Option<usize>) -> Option<usize> {
-        let domain = |place: usize| &stored.places.get(place).target.domain;
+        let domain = |place: usize| &stored.domains[place];
         let load = |place: usize| self.domains.get(domain(place)).copied().unwrap_or(0);
         let open = |place: &usize| self.held.contains_key(place) && load(*place) < self.most;
         let least =

@@ -59,7 +59,7 @@ impl Stored<'_> {
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
         let bytes = range.of(self.manifest.payload_len())?;
-        let spool = Spool::new()?;
+        let spool = Spool::within(self.spool.as_deref())?;
         let restored = self.part(&bytes, &|at, part: &[u8]| spool.put(at, part), context)?;
         spool.copy_to(bytes.end - bytes.start, out, &|e| Error::io("write", place.clone(), e))?;
         Ok(restored)

@@ -81,13 +81,13 @@ impl Placement {
         &self.names
     }
 
-    /// What may fail without loss, of these shards that each domain holds.
-    pub fn survival_of(mut held: Vec<usize>, k: usize) -> Survival {
+    /// What may fail without loss, of these shards that each domain holds, when at most so many domains may for another reason.
+    pub fn survival_of(mut held: Vec<usize>, k: usize, most: usize) -> Survival {
         let of = held.len();
         held.sort_unstable_by(|a, b| b.cmp(a));
         let mut spare = held.iter().sum::<usize>().saturating_sub(k);
         let mut domains = 0;
-        for holds in held {
+        for holds in held.into_iter().take(most) {
             if holds > spare {
                 break;
             }
@@ -101,7 +101,7 @@ impl Placement {
     pub fn survival(&self) -> Survival {
         let count = self.domains.len();
         let held = (0..count).map(|domain| (domain..self.code.n()).step_by(count).count()).collect();
-        Placement::survival_of(held, self.code.k())
+        Placement::survival_of(held, self.code.k(), count)
     }
 }
 

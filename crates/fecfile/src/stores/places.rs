@@ -1,7 +1,7 @@
 //! The places of an operation: open, each with what was seen of it until now.
 
 use super::call::{Call, CallOptions, Cancel, Pace};
-use super::error::StoreError;
+use super::error::{StoreError, StoresError};
 use super::object::ObjectStore;
 use super::target::Target;
 use crate::error::{Error, Result};
@@ -39,8 +39,14 @@ impl Places {
     /// Opens them; nothing is sent yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Stores`](crate::ErrorKind::Stores) for a place that cannot be used.
+    /// [`ErrorKind::Stores`](crate::ErrorKind::Stores) for a place that cannot be used, or that is named twice: two domains that
+    /// are one would fail together.
     pub fn open(targets: &[Target], options: CallOptions, sync: bool) -> Result<Places> {
+        for (nth, target) in targets.iter().enumerate() {
+            if targets[..nth].iter().any(|other| target.is_same(other)) {
+                return Err(Error::at("open", target, StoresError::Twice));
+            }
+        }
         let places = targets.iter().map(|target| {
             let store = super::open(target, &options, sync).map_err(|e| Error::at("open", target, e))?;
             Ok(Place::new(target.clone(), store))

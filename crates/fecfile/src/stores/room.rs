@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What a room may hold, but for temporary files and folders.
@@ -73,10 +74,12 @@ fn remove_stale(folder: &Path) {
         let name = entry.file_name();
         name == PAYLOAD || name == SHARDS || is_temporary(name.as_bytes())
     };
+    // In a folder that all may write to anything may have taken its place meanwhile: a pipe would be waited for.
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let is_free = |path: &Path| -> io::Result<bool> {
-        let mut entries = fs::read_dir(path)?;
-        let is_room = entries.all(|entry| entry.is_ok_and(belongs));
-        Ok(is_room && flock(File::open(path)?, FlockOperation::NonBlockingLockExclusive).is_ok())
+        let lock = File::options().read(true).custom_flags(flags).open(path)?;
+        let is_room = fs::read_dir(path)?.all(|entry| entry.is_ok_and(belongs));
+        Ok(is_room && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
     };
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().filter(|entry| is_of_the_dead(entry.file_name().as_bytes())) {
@@ -104,6 +107,8 @@ mod tests {
         fs::write(dead(2).join(PAYLOAD), b"bytes").expect("a file");
         fs::create_dir(dead(3).join(".fec-1-2.tmp")).expect("a folder");
         fs::write(dead(4).join("letter"), b"precious").expect("a file");
+        rustix::fs::mknodat(rustix::fs::CWD, dead(6), rustix::fs::FileType::Fifo, 0o666.into(), 0)
+            .expect("a pipe");
         let lock = File::open(dead(5)).expect("the folder");
         flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("a lock");
         let room = Room::new(Some(spool.path())).expect("a room");

@@ -9,6 +9,7 @@ use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::{is_ours, put};
 use super::room::Room;
+use super::target::Target;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, Place, Result};
 use crate::forms::encode_job::SpareRooms;
@@ -18,9 +19,8 @@ use crate::io::folder::Folder;
 use crate::io::output::{Policy, check_room};
 use crate::payload::{Options, Payload, Source};
 use fec_core::digest::Digest;
-use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
-use fec_core::format::manifest::{MAX_MANIFEST, Manifest, ManifestTarget};
+use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +114,11 @@ pub fn send(
 ) -> Result<Sent> {
     let placement = check(places, options)?;
     let meta = Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?;
+    let targets: Vec<_> = places.iter().map(|place| recorded(&place.target)).collect();
+    let most = Manifest::most_segments(&meta, &targets);
+    if let Some(len) = source.size() {
+        check_segments(len.div_ceil(options.segment_len), most)?;
+    }
     let meter = context.meter("send", source.size());
     let sending = Sending {
         places,
@@ -130,24 +135,20 @@ pub fn send(
     let (coded, to_send) = sync_channel(0);
     let (segments, weakest) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| sending.segments(to_send));
-        let coding = code(source, name, options, &coded, context);
+        let coding = code(source, (name, most), options, &coded, context);
         drop(coded);
         let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // When sending failed, coding stopped because of it.
         let sent = sent?;
         coding.map(|()| sent)
     })?;
-    let targets = places.iter().map(|place| {
-        let target = &place.target;
-        ManifestTarget { url: target.name(), domain: target.domain.clone() }
-    });
     let manifest = Manifest {
         hash: options.encode.hash,
         code: options.encode.code,
         segment_len: options.segment_len,
         segments,
         meta,
-        targets: targets.collect(),
+        targets,
     };
     let root = sending.manifest(&manifest)?;
     meter.finish();
@@ -171,11 +172,13 @@ fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
     if places.is_empty() {
         return Err(refused(StoresError::NoPlace));
     }
-    let mut names = std::collections::BTreeSet::new();
+    if places.len() > MAX_TARGETS {
+        return Err(refused(StoresError::ManyPlaces(MAX_TARGETS)));
+    }
     for place in places.iter() {
         let cause = match () {
             () if place.target.is_read_only() => StoresError::ReadOnly,
-            () if !names.insert(place.target.name()) => StoresError::Twice,
+            () if !recorded(&place.target).is_plain() => StoresError::Unrecordable,
             () => continue,
         };
         return Err(Error::at("encode to", &place.target, cause));
@@ -186,6 +189,17 @@ fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
         placement.check().map_err(|crowded| refused(StoresError::Crowded(crowded)))?;
     }
     Ok(placement)
+}
+
+/// What the manifest says of a place.
+fn recorded(target: &Target) -> ManifestTarget {
+    ManifestTarget { url: target.name(), domain: target.domain.clone() }
+}
+
+/// Refuses so many segments when the manifest has no room for them.
+fn check_segments(segments: u64, most: u64) -> Result<()> {
+    let many = StoresError::ManySegments { segments, most };
+    if segments > most { Err(Error::new("encode", many)) } else { Ok(()) }
 }
 
 /// A part of a payload.
@@ -243,10 +257,10 @@ struct Coded {
     room: Room,
 }
 
-/// Codes segment after segment, until the source ends or nobody takes them any more.
+/// Codes segment after segment, `most` of them, until the source ends or nobody takes them any more.
 fn code(
     mut source: Source<'_>,
-    name: &[u8],
+    (name, most): (&[u8], u64),
     options: &SendOptions,
     coded: &SyncSender<Coded>,
     context: &Context<'_>,
@@ -261,6 +275,7 @@ fn code(
     let spare = SpareRooms::default();
     let mut pipe = Vec::new();
     for number in 0.. {
+        check_segments(u64::from(number) + 1, most)?;
         let start = u64::from(number) * options.segment_len;
         let room = Room::new(options.spool.as_deref())?;
         let (segment, is_last) = match &mut source {
@@ -498,14 +513,8 @@ impl Sending<'_> {
     /// Sends the manifest to every place; returns its root.
     fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
         let (bytes, root) = (manifest.to_bytes(), manifest.root());
-        if bytes.len() > MAX_MANIFEST {
-            let limit = FormatError::Limit {
-                what: "the length of the manifest",
-                value: bytes.len() as u128,
-                limit: MAX_MANIFEST as u128,
-            };
-            return Err(Error::new("encode", limit));
-        }
+        // Whoever has the root gets this or nothing.
+        Manifest::open(&root, &bytes).map_err(|e| Error::new("encode", StoresError::Manifest(e)))?;
         let key = keys::manifest(&root);
         let landed = AtomicU32::new(0);
         std::thread::scope(|scope| {

@@ -4,13 +4,15 @@ use super::error::StoresError;
 use super::fetch::Fetch;
 use super::find;
 use super::places::Places;
+use super::target::Target;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::io::output::{FileOut, Policy, check_room};
+use crate::io::spool::Spool;
+use crate::io::temporary::{parent, remove_stale};
 use crate::report::{Restored, ShardState};
-use crate::restore::Wish;
 use fec_core::digest::Digest;
 use fec_core::format::manifest::Manifest;
 use std::collections::BTreeMap;
@@ -28,9 +30,11 @@ pub struct Stored<'a> {
     pub(super) is_bare: bool,
     /// The places that have the manifest, if that was asked.
     pub(super) has_manifest: Vec<usize>,
+    /// What each place fails together with: as it was named, or else as the manifest says.
+    pub(super) domains: Vec<String>,
     /// How long it took to have the manifest: what is usual here.
     pub(super) usual: Duration,
-    /// Where shards wait: one segment of them and the next one.
+    /// Where shards wait, one segment of them and the next one, and for a writer the payload of a segment.
     pub(super) spool: Option<PathBuf>,
 }
 
@@ -81,7 +85,16 @@ impl<'a> Stored<'a> {
             return Err(Error::new("read", StoresError::NoPlace));
         }
         let found = find::manifest(places, &root, all)?;
+        let domain = |target: &Target| {
+            let name = target.name();
+            let mut recorded = found.manifest.targets.iter().filter(|recorded| recorded.url == name);
+            match recorded.next().filter(|_| !target.has_domain()) {
+                Some(recorded) => recorded.domain.clone(),
+                None => target.domain.clone(),
+            }
+        };
         Ok(Stored {
+            domains: places.iter().map(|place| domain(&place.target)).collect(),
             places,
             root,
             manifest: found.manifest,
@@ -119,6 +132,7 @@ impl<'a> Stored<'a> {
     ) -> Result<StoredRestored> {
         let len = self.manifest.payload_len();
         check_room(path, len)?;
+        remove_stale(parent(path));
         let out = FileOut::create(path, policy)?;
         let restored = self.segments(context, |archive, start, context| {
             let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
@@ -139,7 +153,14 @@ impl<'a> Stored<'a> {
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
         let restored = self.segments(context, |archive, _, context| {
-            archive.restore_to_writer(out, place, Wish::default(), context)
+            let spool = Spool::within(self.spool.as_deref())?;
+            let put = |offset: u64, bytes: &[u8]| spool.put(offset, bytes);
+            let restored = archive.restore_by(&put, context)?;
+            if restored.written {
+                let fail = |e| Error::io("write", place.clone(), e);
+                spool.copy_to(archive.encoded().known_len(), out, &fail)?;
+            }
+            Ok(restored)
         })?;
         out.flush().map_err(|e| Error::io("write", place.clone(), e))?;
         Ok(restored)

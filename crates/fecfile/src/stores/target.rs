@@ -1,6 +1,8 @@
 //! Places that shards go to and come from, as a user names them: a URL or a folder, and what belongs to it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// What a user names: `URL[,NAME=VALUE]…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,15 +97,41 @@ impl Target {
         }
     }
 
+    /// Whether its domain is another one than its own.
+    pub fn has_domain(&self) -> bool {
+        self.domain != self.name()
+    }
+
     /// The bucket or container, and the prefix in it, without slashes around it.
     pub fn bucket_and_prefix(&self) -> (&str, &str) {
         let behind = self.url.split_once("://").map_or("", |(_, behind)| behind);
         behind.split_once('/').unwrap_or((behind, ""))
     }
 
+    /// Whether both are one place, as far as can be seen from here: a folder by whatever path.
+    pub fn is_same(&self, other: &Target) -> bool {
+        match (&self.scheme, &other.scheme) {
+            (Scheme::Folder(one), Scheme::Folder(other)) => {
+                let file = |path: &PathBuf| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+                resolved(one) == resolved(other) || file(one).is_some_and(|one| Some(one) == file(other))
+            }
+            _ => self.name() == other.name(),
+        }
+    }
+
     /// Whether it is only for reading.
     pub fn is_read_only(&self) -> bool {
         self.scheme == Scheme::Http
+    }
+}
+
+/// A path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let known = absolute.ancestors().find_map(|there| Some((there, fs::canonicalize(there).ok()?)));
+    match known {
+        Some((there, known)) => absolute.strip_prefix(there).map_or(known.clone(), |rest| known.join(rest)),
+        None => absolute,
     }
 }
 
@@ -116,6 +144,7 @@ fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
             (false, false) => Ok((trimmed.into(), Scheme::Folder(trimmed.into()))),
         };
     };
+    let scheme_name = scheme;
     let scheme = match scheme.to_ascii_lowercase().as_str() {
         "file" => {
             if !behind.starts_with('/') {
@@ -136,7 +165,9 @@ fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
         _ => return Err(TargetError::Scheme(scheme.to_owned())),
     };
     check_url(if behind.trim_end_matches('/').is_empty() { place } else { trimmed })?;
-    Ok((trimmed.into(), scheme))
+    // However the scheme is written, it is one place.
+    let rest = trimmed.find("://").map_or("", |at| &trimmed[at..]);
+    Ok((format!("{}{rest}", scheme_name.to_ascii_lowercase()), scheme))
 }
 
 /// Refuses what does not belong into a URL of a place.
@@ -185,6 +216,28 @@ mod tests {
         let [one, other] = ["http://a:1", "http://a:2"]
             .map(|at| Target::parse(&format!("s3://b,endpoint={at}")).expect("a target").domain);
         assert_ne!(one, other, "two services are two domains");
+        assert_eq!(Target::parse("S3://Bucket/X").expect("a target").url, "s3://Bucket/X");
+    }
+
+    #[test]
+    fn one_place_by_several_names() {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let at =
+            |name: &str| Target::parse(&format!("{}/{name}", scratch.path().display())).expect("a target");
+        fs::create_dir(scratch.path().join("a")).expect("a folder");
+        std::os::unix::fs::symlink("a", scratch.path().join("link")).expect("a link");
+        let file = Target::parse(&format!("file://{}/a", scratch.path().display())).expect("a target");
+        for (one, other, is_same) in [
+            (at("a"), at("./a"), true),
+            (at("a"), file, true),
+            (at("a"), at("link"), true),
+            (at("a/new/er"), at("link/new/er"), true),
+            (at("a"), at("b"), false),
+            (at("b"), at("./b"), true),
+            (at("a"), at("a/b"), false),
+        ] {
+            assert_eq!(one.is_same(&other), is_same, "{one:?} {other:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::input::Input;
 use crate::report::ShardState;
 use fec_core::executor::lock;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
@@ -29,6 +29,8 @@ pub struct StoredVerified {
     pub segments: Vec<SegmentState>,
     /// Places that have the manifest.
     pub manifests: Vec<usize>,
+    /// Places that could have it, and have not.
+    pub lack_manifest: Vec<usize>,
     /// The root is that of a segment, and there is no manifest.
     pub is_bare: bool,
     /// Whether every byte was looked at, or only sizes and the first bytes.
@@ -64,7 +66,8 @@ impl StoredVerified {
             return Some(if is_cut_off { Class::Io } else { Class::Lost });
         }
         let is_whole = |segment: &SegmentState| segment.missing.is_empty() && segment.damaged.is_empty();
-        (is_cut_off || !self.segments.iter().all(is_whole)).then_some(Class::Mendable)
+        let is_intact = self.lack_manifest.is_empty() && self.segments.iter().all(is_whole);
+        (is_cut_off || !is_intact).then_some(Class::Mendable)
     }
 
     /// The smallest margin of any segment.
@@ -114,11 +117,24 @@ impl<'a> Stored<'a> {
         Ok(StoredVerified {
             segments,
             manifests: self.has_manifest.clone(),
+            lack_manifest: self.lack_manifest(),
             is_bare: self.is_bare,
             deep,
             fetched_bytes: self.places.moved(),
             trouble: trouble.into_iter().map(|(place, why)| format!("{}: {why}", name(place))).collect(),
         })
+    }
+
+    /// The places that could have the manifest, and have not; those that did not answer are trouble enough.
+    fn lack_manifest(&self) -> Vec<usize> {
+        let lacks = |place: &usize| {
+            let has_failed = self.places.get(*place).is_given_up();
+            !self.is_bare
+                && !self.has_manifest.contains(place)
+                && !self.places.get(*place).target.is_read_only()
+                && !has_failed
+        };
+        (0..self.places.len()).filter(lacks).collect()
     }
 
     /// What objects that were looked at come to.
@@ -127,7 +143,7 @@ impl<'a> Stored<'a> {
         let mut damaged = Vec::new();
         // Domains that hold nothing count too.
         let mut held: BTreeMap<String, usize> =
-            self.places.iter().map(|place| (place.target.domain.clone(), 0)).collect();
+            self.domains.iter().map(|domain| (domain.clone(), 0)).collect();
         for (Candidate { index, place, .. }, is_intact) in checked {
             if is_intact {
                 intact.entry(index).or_default().push(place);
@@ -138,11 +154,15 @@ impl<'a> Stored<'a> {
         for places in intact.values() {
             // A second copy is no other shard: it counts where the first one is.
             if let Some(place) = places.first() {
-                *held.entry(self.places.get(*place).target.domain.clone()).or_default() += 1;
+                *held.entry(self.domains[*place].clone()).or_default() += 1;
             }
         }
         let code = self.manifest.code;
-        let survival = Placement::survival_of(held.values().copied().collect(), code.k());
+        // Without a manifest nobody finds the segments.
+        let with_manifest: BTreeSet<&String> =
+            self.has_manifest.iter().map(|place| &self.domains[*place]).collect();
+        let most = if self.is_bare { held.len() } else { with_manifest.len().saturating_sub(1) };
+        let survival = Placement::survival_of(held.values().copied().collect(), code.k(), most);
         SegmentState {
             missing: (0..code.n() as u32).filter(|index| !intact.contains_key(index)).collect(),
             margin: intact.len() as i64 - code.k() as i64,
@@ -200,7 +220,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Fetches all that each place has, and looks at every byte.
-    fn bodies(
+    pub(super) fn bodies(
         &self,
         encoding: &Encoding,
         located: Vec<Candidate>,
