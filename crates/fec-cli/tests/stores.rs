@@ -411,6 +411,7 @@ fn a_killed_run_is_gone_on_with() {
 fn wrong_use_is_told_and_secrets_are_not() {
     let arena = Arena::new();
     arena.write("in", b"bytes");
+    arena.write("many", "p\n".repeat(1025).as_bytes());
     let root = "00".repeat(32);
     for (args, said) in [
         (&["encode", "in", "--to", "ftp://host/x"][..], "ftp:// is not known"),
@@ -425,6 +426,12 @@ fn wrong_use_is_told_and_secrets_are_not() {
         (&["verify", "--root", &root, "--from", "@nothing"], ""),
         (&["repair", "--root", &root, "--from", "https://host/x"], "can be written to"),
         (&["repair", "--root", &root, "--from", "p0", "-o", "x"], "not for stores"),
+        (&["encode", "in", "--to", "s3:bucket"], "a folder that is called so is ./s3:bucket"),
+        (&["encode", "in", "--to", "s3//bucket/x"], "write s3://"),
+        (&["encode", "in", "--to", "s3:me:hunter2@bucket"], "write s3://"),
+        (&["encode", "in", "--to", "s3://bucket/x,secret=hunter2"], "s3://bucket/x: secret=: "),
+        (&["encode", "in", "--to", "s3://bucket/x,hunter2"], "behind the comma"),
+        (&["encode", "in", "--to", "@many"], "more than 1024 places"),
     ] {
         let output = arena.fec(args.iter().copied()).output().unwrap();
         assert!(matches!(output.status.code(), Some(2 | 4)), "{args:?}: {output:?}");
@@ -432,5 +439,5 @@ fn wrong_use_is_told_and_secrets_are_not() {
         assert!(stderr.contains(said), "{args:?}: {stderr}");
         assert!(!stderr.contains("hunter2"), "{args:?}: {stderr}");
     }
-    assert_eq!(listing(&arena.path(".")), ["in"]);
+    assert_eq!(listing(&arena.path(".")), ["in", "many"]);
 }

@@ -10,7 +10,7 @@ use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
 use fecfile::interrupt;
-use fecfile::names::{hex, is_plain, show_bytes};
+use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
 use fecfile::stores::call::CallOptions;
 use fecfile::stores::error::StoresError;
@@ -18,7 +18,7 @@ use fecfile::stores::mend::StoredRepair;
 use fecfile::stores::places::Places;
 use fecfile::stores::send::{SEGMENT, SendOptions, send as send_to};
 use fecfile::stores::stored::Stored;
-use fecfile::stores::target::Target as Store;
+use fecfile::stores::target::{Target as Store, TargetError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -188,7 +188,11 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
                 let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, e))?;
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-                for line in lines.take(MOST_LINES) {
+                for (count, line) in lines.enumerate() {
+                    if count == MOST_LINES {
+                        let what = format!("{}: more than {MOST_LINES} places are named in it", show(&path));
+                        return Err(Failure::usage(what));
+                    }
                     targets.push(parse(line)?);
                 }
             }
@@ -200,10 +204,17 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
 fn parse(name: &str) -> Result<Store> {
     Store::parse(name).map_err(|e| {
         // What stands there may be a secret that does not belong there.
-        match (name.contains(['@', '?', '#']), name.split_once("://")) {
+        let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
             (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
             (true, None) => Failure::usage(e.to_string()),
-            (false, _) => Failure::usage(format!("{name}: {e}")),
+            (false, _) => Failure::usage(format!("{}: {e}", name.split(',').next().unwrap_or_default())),
+        };
+        match e {
+            TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {
+                failure.help("a folder that is called so is named with ./ before it")
+            }
+            TargetError::Colon(_) => failure.help(format!("a folder that is called so is ./{name}")),
+            _ => failure,
         }
     })
 }
