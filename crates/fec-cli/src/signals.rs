@@ -1,5 +1,6 @@
 //! Signals and panics: nothing partial stays behind, whatever ends the process.
 
+use fecfile::guarded::is_guarded;
 use fecfile::interrupt;
 use fecfile::io::sigbus::is_ignored;
 use fecfile::io::temporary::{remove_all, try_remove_all};
@@ -30,10 +31,14 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 /// From now on a panic in any thread, which is a fault of the program, is reported as always, removes what is temporary
-/// and ends the process with 101. So nothing unwinds, and builds for boards leave that out.
+/// and ends the process with 101. So nothing unwinds, and builds for boards leave that out; but for what is guarded, which
+/// unwinds in silence.
 pub(crate) fn on_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if is_guarded() {
+            return;
+        }
         tell(panic);
         // This thread may hold the list itself; another one does so for a moment only.
         for _ in 0..100 {

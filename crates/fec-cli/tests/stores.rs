@@ -6,8 +6,11 @@ mod common;
 use common::{Arena, expect, listing, payload, text};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
 const PLACES: [&str; 5] = ["p0", "p1", "p2", "p3", "p4"];
@@ -440,4 +443,122 @@ fn wrong_use_is_told_and_secrets_are_not() {
         assert!(!stderr.contains("hunter2"), "{args:?}: {stderr}");
     }
     assert_eq!(listing(&arena.path(".")), ["in", "many"]);
+}
+
+/// A server that answers each request, of which it is told the first line, with a status, headers and a body.
+fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = Arc::new(answer);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, answer) = (stream.unwrap(), answer.clone());
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let first = lines.next().and_then(Result::ok).unwrap_or_default();
+                while lines.next().and_then(Result::ok).is_some_and(|line| !line.is_empty()) {}
+                let (status, headers, body) = answer(&first);
+                let len = body.len();
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {len}\r\n\r\n"
+                );
+                // Who has enough may be gone.
+                let _ = stream.write_all(head.as_bytes());
+                if !first.starts_with("HEAD") {
+                    let _ = stream.write_all(&body);
+                }
+            });
+        }
+    });
+    address
+}
+
+/// With credentials that nobody minds.
+fn with_keys(command: &mut Command) -> &mut Command {
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hunter2")
+}
+
+#[test]
+fn what_cannot_be_in_a_request_is_told_when_a_place_is_opened() {
+    let arena = Arena::new();
+    arena.write("in", b"bytes");
+    let root = "00".repeat(32);
+    let check = |place: &str, variables: &[(&str, &str)], exit: i32, said: &str| {
+        for args in [
+            &["encode", "in", "-k", "1", "-m", "1", "--to", place, "--to", "p0"][..],
+            &["verify", "--root", &root, "--from", place],
+            &["decode", "--root", &root, "--from", place, "-o", "out"],
+        ] {
+            if args[0] == "encode" && place.starts_with("http") {
+                continue;
+            }
+            let mut command = arena.fec(args.iter().copied());
+            with_keys(&mut command).envs(variables.iter().copied());
+            let output = command.output().unwrap();
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(exit), "{place} {variables:?}: {stderr}");
+            let bare = place.split(',').next().unwrap();
+            assert!(stderr.contains(bare) && stderr.contains(said), "{place} {variables:?}: {stderr}");
+            assert!(!stderr.contains("hunter2") && !stderr.contains("panicked"), "{stderr}");
+        }
+    };
+    for endpoint in [
+        "localhost:9000",
+        "x",
+        "http://[::1",
+        "http://127.0.0.1:99999",
+        "http://é.example",
+        "http://{x}",
+        "https:/x",
+    ] {
+        for scheme in ["s3", "gs", "az"] {
+            check(
+                &format!("{scheme}://bucket/a,endpoint={endpoint}"),
+                &[("AZURE_STORAGE_ACCOUNT_NAME", "a")],
+                2,
+                "endpoint",
+            );
+        }
+    }
+    check("s3://bucket/a,region=a b", &[], 2, "region");
+    check("s3://{b}/a", &[], 2, "bucket");
+    check("https://host:99999/x", &[], 2, "address");
+    for (variable, value) in [
+        ("AWS_SESSION_TOKEN", "hunter2\n"),
+        ("AWS_ACCESS_KEY_ID", "hunter2\nx"),
+        ("AWS_REGION", "a b\n"),
+        ("AWS_ENDPOINT_URL", "localhost:9000"),
+    ] {
+        check("s3://bucket/a", &[(variable, value)], 4, variable);
+    }
+    check("gs://bucket/a", &[("GOOGLE_BEARER_TOKEN", "hunter2\n")], 4, "GOOGLE_BEARER_TOKEN");
+    let azure = [("AZURE_STORAGE_ACCOUNT_NAME", "a"), ("AZURE_STORAGE_TOKEN", "hunter2\n")];
+    check("az://bucket/a", &azure, 4, "AZURE_STORAGE_TOKEN");
+}
+
+/// Nobody can look at those before: the crate that signs requests panics, and that ends nothing but the request.
+#[test]
+fn credentials_that_a_service_tells_and_that_are_none_end_nothing_else() {
+    let sent = Sent::new(&[]);
+    let teller = serve(|_| {
+        let body = r#"{"AccessKeyId":"a","SecretAccessKey":"b","Token":"hunter2\n","Expiration":"2099-01-01T00:00:00Z"}"#;
+        (200, String::new(), body.into())
+    });
+    sent.arena.write("token", b"t");
+    let verify = |places: &[&str]| {
+        let from = places.iter().flat_map(|place| ["--from", place]);
+        let args = ["verify", "--root", &sent.root, "-vv"].into_iter().chain(from);
+        let mut command = sent.arena.fec(args);
+        command.env_remove("AWS_ACCESS_KEY_ID").env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &teller);
+        command.env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", sent.arena.path("token"));
+        command.output().unwrap()
+    };
+    let place = "s3://bucket/x,endpoint=http://127.0.0.1:9";
+    for (places, exit) in [(&[place][..], 4), (&["p0", "p1", "p2", "p3", "p4", place], 1)] {
+        let output = verify(places);
+        let stderr = text(&output.stderr);
+        expect(&output, exit);
+        assert!(stderr.contains("is something wrong with the endpoint"), "{stderr}");
+        assert!(!stderr.contains("hunter2") && !stderr.contains("panicked"), "{stderr}");
+    }
 }

@@ -13,6 +13,9 @@ pub enum StoreError {
     /// The place itself is not there: no such bucket, a disk that is not mounted.
     #[error("the place is not there")]
     Absent,
+    /// What the user wrote of the place cannot be.
+    #[error("{0}")]
+    Invalid(String),
     /// The store does not let us.
     #[error("not allowed: {0}")]
     Denied(String),
@@ -125,7 +128,7 @@ impl StoresError {
     /// What it means for the caller.
     pub fn class(&self) -> Class {
         match self {
-            StoresError::Store(StoreError::Unsupported(_)) => Class::Usage,
+            StoresError::Store(StoreError::Unsupported(_) | StoreError::Invalid(_)) => Class::Usage,
             StoresError::Store(_)
             | StoresError::FewLanded { .. }
             | StoresError::NoManifestLanded(_)

@@ -7,6 +7,7 @@
 //!
 //! A call does its work on the thread that makes it, which must not be one of a runtime of tokio.
 
+mod check;
 mod connect;
 mod listing;
 mod profile;
@@ -17,6 +18,7 @@ use super::call::{Call, CallOptions};
 use super::error::StoreError;
 use super::object::{ObjectInfo, ObjectStore, Put, Sink};
 use super::target::Target;
+use crate::guarded::catch;
 use crate::io::ReadAt;
 use bytes::Bytes;
 use connect::Service;
@@ -44,7 +46,10 @@ const ABORT: Duration = Duration::from_secs(5);
 
 /// Opens a place; nothing is sent to it yet.
 pub(super) fn open(target: &Target, _options: &CallOptions) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let service = connect::connect(target)?;
+    let opened = catch(|| connect::connect(target));
+    let service = opened.unwrap_or_else(|| {
+        Err(StoreError::Denied("it cannot be opened with what the environment says".into()))
+    })?;
     let prefix = match &service.parts {
         Some(_) => target.bucket_and_prefix().1,
         None => "",
