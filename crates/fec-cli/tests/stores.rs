@@ -11,7 +11,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 const PLACES: [&str; 5] = ["p0", "p1", "p2", "p3", "p4"];
 const LEN: usize = 1_000_000;
@@ -561,4 +562,44 @@ fn credentials_that_a_service_tells_and_that_are_none_end_nothing_else() {
         assert!(stderr.contains("is something wrong with the endpoint"), "{stderr}");
         assert!(!stderr.contains("hunter2") && !stderr.contains("panicked"), "{stderr}");
     }
+}
+
+#[test]
+fn lists_that_never_end_are_left() {
+    let sent = Sent::new(&[]);
+    for is_same in [true, false] {
+        let next = AtomicU64::new(0);
+        let server = serve(move |request| {
+            if !request.contains("list-type") {
+                return (404, String::new(), Vec::new());
+            }
+            let next = if is_same { 7 } else { next.fetch_add(1, Ordering::Relaxed) };
+            let page = format!(
+                "<ListBucketResult><IsTruncated>true</IsTruncated>\
+                 <NextContinuationToken>{next}</NextContinuationToken></ListBucketResult>"
+            );
+            (200, String::new(), page.into())
+        });
+        let place = format!("s3://bucket/x,endpoint={server}");
+        let places = ["p0", "p1", "p2", "p3", "p4", &place];
+        let from = places.iter().flat_map(|place| ["--from", place]);
+        let mut command =
+            sent.arena.fec(["verify", "--root", &sent.root, "--timeout", "5s"].into_iter().chain(from));
+        let started = Instant::now();
+        let output = with_keys(&mut command).output().unwrap();
+        expect(&output, 1);
+        assert!(text(&output.stderr).contains("does not come to an end"), "{}", text(&output.stderr));
+        assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn folders_full_of_other_things_are_asked_for_what_is_wanted() {
+    let sent = Sent::new(&["--segment-size", "2M"]);
+    let segment = listing(&sent.arena.path("p0")).into_iter().find(|root| *root != sent.root).unwrap();
+    for number in 0..100_001 {
+        fs::write(sent.arena.path(format!("p0/{segment}/{number}")), b"").unwrap();
+    }
+    expect(&sent.fec("verify", &[]), 0);
+    sent.comes_back();
 }

@@ -177,7 +177,8 @@ pub(super) type Located = (usize, std::result::Result<Vec<Candidate>, StoreError
 
 /// Asks a place which shard files of a segment it has; where it cannot list, one by one, for shards below `n`.
 pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
-    let listed = places.retry(place, cancel, |store, call| store.list(&keys::prefix(root), call));
+    let listed = places
+        .retry(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
     let candidates = match listed {
         Ok(objects) => {
             let mut sizes = BTreeMap::new();

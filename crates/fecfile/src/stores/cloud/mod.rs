@@ -16,7 +16,7 @@ mod watch;
 
 use super::call::{Call, CallOptions};
 use super::error::StoreError;
-use super::object::{ObjectInfo, ObjectStore, Put, Sink};
+use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use super::target::Target;
 use crate::guarded::catch;
 use crate::io::ReadAt;
@@ -39,8 +39,8 @@ const WHOLE: u64 = PART;
 const PART: u64 = 6 << 20;
 /// Services take no more parts.
 const MAX_PARTS: u64 = 10_000;
-/// Most objects that are listed.
-const MAX_OBJECTS: usize = 1_000_000;
+/// Most objects of a list that are wanted.
+const MAX_OBJECTS: usize = 10_000;
 /// How long the service is given to drop what was not finished.
 const ABORT: Duration = Duration::from_secs(5);
 
@@ -228,7 +228,12 @@ impl ObjectStore for CloudStore {
         &self.name
     }
 
-    fn list(&self, prefix: &str, call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+    fn list_wanted(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        call: &Call<'_>,
+    ) -> Result<Vec<ObjectInfo>, StoreError> {
         if self.service.parts.is_none() {
             return Err(StoreError::Unsupported("list what it has"));
         }
@@ -238,14 +243,14 @@ impl ObjectStore for CloudStore {
             prefix => Some(self.path(prefix)?),
         };
         let start = if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) };
-        let watch = Arc::default();
+        let watch = Arc::new(Watch::of_list(wanted));
         self.ask(&watch, call, async {
             let mut found = self.service.objects.list(below.as_ref());
             let mut out = Vec::new();
             while let Some(object) = found.next().await {
                 let object = object?;
                 let key = object.location.as_ref().strip_prefix(start.as_str());
-                let Some(key) = key.filter(|key| key.starts_with(prefix)) else { continue };
+                let Some(key) = key.filter(|key| key.starts_with(prefix) && wanted(key)) else { continue };
                 if out.len() == MAX_OBJECTS {
                     watch.fail(StoreError::Failed(format!(
                         "more than {MAX_OBJECTS} objects are below {prefix:?}"

@@ -3,7 +3,9 @@
 use crate::guarded::{catch, guard_thread};
 use crate::stores::call::Call;
 use crate::stores::error::StoreError;
+use crate::stores::object::Wanted;
 use fec_core::executor::lock;
+use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
@@ -20,8 +22,10 @@ use tokio::time::MissedTickBehavior;
 const NOTICE: Duration = Duration::from_millis(10);
 /// Bytes of a body that go up at a time.
 pub(super) const PIECE: usize = 64 << 10;
-/// Requests of one call: a list that never ends does.
-const MAX_REQUESTS: u64 = 5_000;
+/// Requests of one call: those for a list are the most.
+const MAX_REQUESTS: u64 = 200;
+/// So many times as long as it may be silent a list may take.
+const LIST_TIME: u32 = 2;
 
 tokio::task_local! {
     /// The call that the running task works for.
@@ -41,6 +45,10 @@ pub(super) struct Watch {
     pub(super) create: bool,
     /// The answer is the object from its start, not the range.
     pub(super) is_whole: AtomicBool,
+    /// The keys that a list is about; `None`: it is no list.
+    pub(super) keys: Option<Wanted>,
+    /// What pages of it were asked for.
+    pages: Mutex<BTreeSet<String>>,
     trouble: Mutex<Option<StoreError>>,
     answered: AtomicBool,
     status: AtomicU64,
@@ -65,6 +73,8 @@ impl Default for Watch {
             range: None,
             create: false,
             is_whole: AtomicBool::new(false),
+            keys: None,
+            pages: Mutex::default(),
             trouble: Mutex::default(),
             answered: AtomicBool::new(false),
             status: AtomicU64::new(0),
@@ -83,6 +93,19 @@ impl Watch {
     /// Of a call that completes a multipart upload, perhaps only if there is no such object.
     pub(super) fn of_completion(create: bool) -> Watch {
         Watch { create, ..Watch::default() }
+    }
+
+    /// Of a list.
+    pub(super) fn of_list(wanted: Wanted) -> Watch {
+        Watch { keys: Some(wanted), ..Watch::default() }
+    }
+
+    /// A page of a list is asked for, by this query: a list that leads back to where it was never ends.
+    pub(super) fn page(&self, query: &str) -> Result<(), StoreError> {
+        if lock(&self.pages).insert(query.to_owned()) {
+            return Ok(());
+        }
+        Err(StoreError::Failed("its list leads back to where it was, and does not come to an end".into()))
     }
 
     /// The one of the running task.
@@ -184,6 +207,9 @@ impl Watch {
                     _ = ticks.tick() => {
                         if call.cancel.is_cancelled() {
                             return Err(StoreError::Cancelled);
+                        }
+                        if self.keys.is_some() && self.start.elapsed() > LIST_TIME * call.options.timeout {
+                            return Err(StoreError::Failed("its list does not come to an end".into()));
                         }
                         if self.idle() > call.options.timeout {
                             return Err(self.silence(call.options.timeout));
