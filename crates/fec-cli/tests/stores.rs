@@ -603,3 +603,74 @@ fn folders_full_of_other_things_are_asked_for_what_is_wanted() {
     expect(&sent.fec("verify", &[]), 0);
     sent.comes_back();
 }
+
+/// Exit code 3 is for what is lost. What cannot be asked, or cannot be kept here, may be there.
+#[test]
+fn what_cannot_be_asked_is_not_said_to_be_lost() {
+    let sent = Sent::new(&[]);
+    // The spool takes no file of that size.
+    let from = PLACES.map(|place| format!("--from {place}")).join(" ");
+    for command in ["decode -o -", "repair --now"] {
+        if command.starts_with("repair") {
+            fs::remove_file(&sent.shards("p0")[0]).unwrap();
+        }
+        let line = format!("ulimit -f 16; exec \"$0\" {command} --root {} {from}", sent.root);
+        let fec = env!("CARGO_BIN_EXE_fec");
+        let output =
+            Command::new("sh").args(["-c", &line, fec]).current_dir(sent.arena.path(".")).output().unwrap();
+        expect(&output, 4);
+        assert!(text(&output.stderr).contains("temporary file"), "{}", text(&output.stderr));
+    }
+    // Places that are files, or not there at all; alone, and where others have too little.
+    fs::write(sent.arena.path("file"), b"").unwrap();
+    let refusing = serve(|_| {
+        let error =
+            "<Error><Code>AuthorizationHeaderMalformed</Code><Message>the region is wrong</Message></Error>";
+        (400, String::new(), error.into())
+    });
+    let wrong_region = format!("s3://bucket/x,endpoint={refusing}");
+    let no_bucket = serve(|_| (404, String::new(), "<Error><Code>NoSuchBucket</Code></Error>".into()));
+    let no_bucket = format!("s3://bucket/y,endpoint={no_bucket}");
+    let path = sent.arena.path(".");
+    let root = sent.root.clone();
+    let web = serve(move |request| {
+        let mut words = request.split(' ');
+        let (method, key) = (words.next().unwrap(), words.next().unwrap());
+        if method == "HEAD" && key.ends_with(".shard") {
+            return (503, String::new(), Vec::new());
+        }
+        match fs::read(path.join("p4").join(key.trim_start_matches("/web/"))) {
+            Ok(bytes) if key.contains(&root) => (200, String::new(), bytes),
+            _ => (404, String::new(), Vec::new()),
+        }
+    });
+    let web = format!("{web}/web");
+    for (place, said) in [
+        ("file", "it is no folder"),
+        ("nowhere", "the place is not there"),
+        (&wrong_region, "the region is wrong"),
+        (&no_bucket, "the place is not there"),
+        (&web, "503"),
+    ] {
+        for places in [&[place][..], &["p0", place]] {
+            for command in
+                [&["decode", "-o", "never"][..], &["decode", "-o", "-", "--range", "0..100000"], &["verify"]]
+            {
+                if command.contains(&"--range") && place != "file" {
+                    continue;
+                }
+                let from = places.iter().flat_map(|place| ["--from", place]);
+                let args =
+                    command.iter().copied().chain(["--root", &sent.root, "--retries", "0"]).chain(from);
+                let output = with_keys(&mut sent.arena.fec(args)).output().unwrap();
+                let stderr = text(&output.stderr);
+                assert_eq!(output.status.code(), Some(4), "{places:?} {command:?}: {stderr}");
+                assert!(
+                    stderr.lines().any(|line| line.contains(place) && line.contains(said)),
+                    "{places:?} {command:?}: {stderr}"
+                );
+            }
+        }
+    }
+    expect(&sent.fec_at("decode", &["p0"], &["-o", "never"]), 3);
+}

@@ -48,6 +48,11 @@ impl StoreError {
         matches!(self, StoreError::Unavailable(_) | StoreError::WrongRange(_))
     }
 
+    /// Whether the object may be there all the same: the place did not say that it is not.
+    pub fn leaves_open(&self) -> bool {
+        !matches!(self, StoreError::NotFound | StoreError::Cancelled)
+    }
+
     /// Whether it speaks of the place, and not of one object or of the caller.
     pub fn is_of_place(&self) -> bool {
         matches!(

@@ -191,6 +191,7 @@ fn failed(error: io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::NotFound => StoreError::NotFound,
         io::ErrorKind::PermissionDenied => StoreError::Denied(error.to_string()),
+        io::ErrorKind::NotADirectory => StoreError::Failed("it is no folder".into()),
         io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => StoreError::Unavailable(error.to_string()),
         _ => StoreError::Failed(error.to_string()),
     }
