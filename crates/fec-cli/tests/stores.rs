@@ -6,12 +6,12 @@ mod common;
 use common::{Arena, expect, listing, payload, text};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const PLACES: [&str; 5] = ["p0", "p1", "p2", "p3", "p4"];
@@ -673,4 +673,97 @@ fn what_cannot_be_asked_is_not_said_to_be_lost() {
         }
     }
     expect(&sent.fec_at("decode", &["p0"], &["-o", "never"]), 3);
+}
+
+/// A run that waits for a pipe ends at the first signal, soon, and leaves nothing.
+#[test]
+fn one_signal_ends_a_run_that_waits_for_a_pipe() {
+    let sent = Sent::new(&[]);
+    fs::create_dir(sent.arena.path("spool")).unwrap();
+    let to = PLACES.iter().flat_map(|place| ["--to", place]);
+    let from = PLACES.iter().flat_map(|place| ["--from", place]);
+    let encode = ["encode", "-", "-k", "6", "-m", "4", "--segment-size", "300K", "--spool", "spool"];
+    let decode = ["decode", "-o", "-", "--root", &sent.root, "--spool", "spool"];
+    let [encode, decode]: [Vec<&str>; 2] =
+        [encode.into_iter().chain(to).collect(), decode.into_iter().chain(from).collect()];
+    for signal in common::signals() {
+        for args in [&encode, &decode] {
+            let mut command = sent.arena.fec(args.iter().copied());
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            // The pipe stays open, and says no more; nobody reads the other one.
+            let mut stdin = child.stdin.take().unwrap();
+            let stdout = child.stdout.take().unwrap();
+            if args[0] == "encode" {
+                stdin.write_all(&sent.bytes[..700_000]).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(700));
+            let started = Instant::now();
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+            let status = child.wait().unwrap();
+            assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+            assert_eq!(status.code(), Some(130), "{args:?}");
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            assert_eq!(stderr.matches("interrupted").count(), 1, "{stderr}");
+            assert!(!stderr.contains("stopped"), "{stderr}");
+            drop((stdin, stdout));
+            assert_eq!(listing(&sent.arena.path("spool")), Vec::<String>::new(), "{args:?}");
+        }
+    }
+}
+
+/// What was sent of an object in parts would be kept, and paid for: it is dropped even when the process has but a moment.
+#[test]
+fn a_signal_leaves_no_parts_of_objects_at_a_store() {
+    let arena = Arena::new();
+    let (begun, dropped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_begun, is_dropped) = (begun.clone(), dropped.clone());
+    let server = serve(move |request| {
+        if request.starts_with("POST") {
+            let made =
+                "<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>";
+            return (200, String::new(), made.into());
+        }
+        if request.starts_with("PUT") && request.contains("uploadId") {
+            is_begun.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_secs(30));
+        }
+        if request.starts_with("DELETE") && request.contains("uploadId=7") {
+            std::thread::sleep(Duration::from_secs(1));
+            is_dropped.store(true, Ordering::Relaxed);
+            return (204, String::new(), Vec::new());
+        }
+        let list = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+        if request.contains("list-type") {
+            (200, String::new(), list.into())
+        } else {
+            (404, String::new(), Vec::new())
+        }
+    });
+    let place = format!("s3://bucket/x,endpoint={server}");
+    let mut command = arena.fec([
+        "encode",
+        "-",
+        "-k",
+        "1",
+        "-m",
+        "1",
+        "--segment-size",
+        "8M",
+        "--to",
+        "p0",
+        "--to",
+        &place,
+    ]);
+    with_keys(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It waits for the rest of the second segment while it sends the first one.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&payload(5, 9 << 20)).unwrap();
+    common::wait_until(|| begun.load(Ordering::Relaxed));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), common::signals()[0]).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(dropped.load(Ordering::Relaxed), "what was sent of an object stays");
+    arena.nothing_temporary();
 }

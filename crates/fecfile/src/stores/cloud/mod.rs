@@ -19,6 +19,7 @@ use super::error::StoreError;
 use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use super::target::Target;
 use crate::guarded::catch;
+use crate::interrupt::Unfinished;
 use crate::io::ReadAt;
 use bytes::Bytes;
 use connect::Service;
@@ -166,6 +167,8 @@ impl CloudStore {
         if call.retry(|| self.is_there(path, call))? {
             return Ok(Put::Existed);
         }
+        // Who ends the process waits until it is dropped.
+        let _unfinished = Unfinished::new();
         let upload = call.retry(|| self.ask(&Arc::default(), call, parts.create_multipart(path)))?;
         let done = self.send_parts(parts, path, &upload, body, len, call);
         // What is not finished is dropped: it would be kept, and paid for. What was finished is not there any more.
