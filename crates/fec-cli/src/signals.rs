@@ -1,13 +1,19 @@
 //! Signals and panics: nothing partial stays behind, whatever ends the process.
 
-use fecfile::interrupt;
+use fecfile::guarded::is_guarded;
+use fecfile::interrupt::{self, Unfinished};
 use fecfile::io::sigbus::is_ignored;
 use fecfile::io::temporary::{remove_all, try_remove_all};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a run has to end by itself when it was interrupted.
+const MOMENT: Duration = Duration::from_millis(400);
+/// How long it may take to undo at a store what was not finished.
+const LONGEST: Duration = Duration::from_secs(6);
 
 /// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is temporary and end the process with 130; but
 /// not those that whoever started the process chose to ignore. A file size limit is an error like any other, and a mapped
@@ -24,16 +30,41 @@ pub(crate) fn install() -> io::Result<()> {
             if !interrupt::take_note() {
                 remove_all(|| signal_hook::low_level::exit(130));
             }
+            if let Some(last_word) = interrupt::last_word() {
+                let ending = std::thread::Builder::new().name("ending".into()).stack_size(128 << 10);
+                // Without it the second signal ends the process.
+                let _ = ending.spawn(move || end_soon(last_word));
+            }
         }
     })?;
     Ok(())
 }
 
+/// Ends the process when it has had its moment, and longer only for what would be left over elsewhere.
+fn end_soon(last_word: &dyn Fn()) {
+    std::thread::sleep(MOMENT);
+    let end = Instant::now() + LONGEST;
+    while Unfinished::is_any() && Instant::now() < end {
+        std::thread::sleep(MOMENT / 20);
+    }
+    if interrupt::may_speak() {
+        last_word();
+    } else {
+        // Somebody else is just saying it.
+        std::thread::sleep(MOMENT / 5);
+    }
+    remove_all(|| signal_hook::low_level::exit(130));
+}
+
 /// From now on a panic in any thread, which is a fault of the program, is reported as always, removes what is temporary
-/// and ends the process with 101. So nothing unwinds, and builds for boards leave that out.
+/// and ends the process with 101. So nothing unwinds, and builds for boards leave that out; but for what is guarded, which
+/// unwinds in silence.
 pub(crate) fn on_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if is_guarded() {
+            return;
+        }
         tell(panic);
         // This thread may hold the list itself; another one does so for a moment only.
         for _ in 0..100 {

@@ -43,6 +43,7 @@ pub mod encode;
 pub mod error;
 pub mod forms;
 mod groups;
+pub mod guarded;
 pub mod input;
 pub mod interrupt;
 pub mod io;

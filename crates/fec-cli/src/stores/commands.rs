@@ -4,25 +4,26 @@ use super::args::Network;
 use super::report::{DecodeReport, RepairReport, SendReport, VerifyReport};
 use crate::args::{Decode, Encode, Repair, Verify};
 use crate::failure::{Exit, Failure, Result, say};
-use crate::settings::{Settings, print_line};
-use crate::target::Target;
+use crate::settings::{Settings, print_line, report_failure};
+use crate::target::{Target, is_dash};
 use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
 use fecfile::interrupt;
-use fecfile::names::{hex, is_plain, show_bytes};
+use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
+use fecfile::stores::StoreError;
 use fecfile::stores::call::CallOptions;
 use fecfile::stores::error::StoresError;
 use fecfile::stores::mend::StoredRepair;
 use fecfile::stores::places::Places;
 use fecfile::stores::send::{SEGMENT, SendOptions, send as send_to};
 use fecfile::stores::stored::Stored;
-use fecfile::stores::target::Target as Store;
+use fecfile::stores::target::{Target as Store, TargetError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Objects that go up at the same time, unless another number is asked for.
 const UPLOADS: usize = 8;
@@ -54,8 +55,8 @@ pub(crate) fn send(
     }
     let bars = settings.bars("scan");
     let context = Context { settings: settings.library, progress: &bars };
-    interrupt::defer();
-    let sent = send_to(source, name, &places, &options, &context).map_err(explain)?;
+    defer("encode", settings, false);
+    let sent = send_to(source, name, &places, &options, &context).map_err(explain("encode"))?;
     let root = hex(&sent.root);
     if let Some(path) = &args.root_file {
         fecfile::io::output::write_text(path, &format!("{root}\n"), settings.policy(args.force))
@@ -82,8 +83,9 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage(format!("decode --from: {option} cannot be had of stores")));
     }
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
-    interrupt::defer();
-    let stored = Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    defer("decode", settings, args.output.as_deref().is_some_and(is_dash));
+    let stored =
+        Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain("decode"))?;
     let target = target(args, &stored)?;
     let policy = settings.policy(args.force);
     let bars = settings.bars("scan");
@@ -101,7 +103,7 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
             }
         }
     };
-    let restored = restored.map_err(explain)?;
+    let restored = restored.map_err(explain("decode"))?;
     let report = DecodeReport::new(&stored, &restored, &places, &target, started);
     settings.report(&report, &report.describe(), target.is_stdout())?;
     Ok(Exit::Done)
@@ -111,12 +113,12 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
-    interrupt::defer();
-    let stored =
-        Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    defer("verify", settings, false);
+    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+        .map_err(explain("verify"))?;
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
-    let verified = stored.verify(args.deep, &context).map_err(explain)?;
+    let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
     settings.report(&report, &report.describe(), false)?;
     Ok(verified.class().map_or(Exit::Done, Exit::from))
@@ -153,12 +155,12 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
             .help("name others with --to"));
     }
     let places = open(&all, &args.network, settings)?;
-    interrupt::defer();
-    let stored =
-        Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone()).map_err(explain)?;
+    defer("repair", settings, false);
+    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+        .map_err(explain("repair"))?;
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let repaired = stored.repair(&how, &context).map_err(explain)?;
+    let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
     let report = RepairReport::new(&stored, &repaired, &places, args.dry_run, started);
     settings.report(&report, &report.describe(), false)?;
     Ok(repaired.class(args.dry_run).map_or(Exit::Done, Exit::from))
@@ -188,7 +190,11 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
                 let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, e))?;
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-                for line in lines.take(MOST_LINES) {
+                for (count, line) in lines.enumerate() {
+                    if count == MOST_LINES {
+                        let what = format!("{}: more than {MOST_LINES} places are named in it", show(&path));
+                        return Err(Failure::usage(what));
+                    }
                     targets.push(parse(line)?);
                 }
             }
@@ -200,17 +206,24 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
 fn parse(name: &str) -> Result<Store> {
     Store::parse(name).map_err(|e| {
         // What stands there may be a secret that does not belong there.
-        match (name.contains(['@', '?', '#']), name.split_once("://")) {
+        let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
             (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
             (true, None) => Failure::usage(e.to_string()),
-            (false, _) => Failure::usage(format!("{name}: {e}")),
+            (false, _) => Failure::usage(format!("{}: {e}", name.split(',').next().unwrap_or_default())),
+        };
+        match e {
+            TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {
+                failure.help("a folder that is called so is named with ./ before it")
+            }
+            TargetError::Colon(_) => failure.help(format!("a folder that is called so is ./{name}")),
+            _ => failure,
         }
     })
 }
 
 fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Places> {
     let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
-    Places::open(targets, options, settings.library.sync).map_err(explain)
+    Places::open(targets, options, settings.library.sync).map_err(explain("open"))
 }
 
 /// Where the payload goes: -o, or the recorded name.
@@ -239,14 +252,48 @@ fn target(args: &Decode, stored: &Stored<'_>) -> Result<Target> {
     Ok(target)
 }
 
+/// From now on a signal ends the run in an orderly way, and soon, even if it waits for a pipe.
+fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
+    let is_json = settings.json;
+    interrupt::defer_briefly(move || {
+        let failure = interrupted(command);
+        say(&failure.to_string());
+        if is_json {
+            report_failure(&failure, stdout_is_data);
+        }
+    });
+}
+
+fn interrupted(command: &str) -> Failure {
+    let failure = Failure::new(Exit::Interrupted, format!("{command}: interrupted"));
+    match command {
+        "encode" | "repair" => failure.help("what was sent stays, and the next run goes on from there"),
+        _ => failure,
+    }
+}
+
 /// An error in the words of the command line.
-fn explain(error: Error) -> Failure {
+fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
+    move |error| {
+        let was_stopped = |cause: &StoresError| {
+            matches!(cause, StoresError::Stopped | StoresError::Store(StoreError::Cancelled))
+        };
+        match &error.kind {
+            ErrorKind::Stores(cause) if was_stopped(cause) && interrupt::interrupted() => {
+                if !interrupt::may_speak() {
+                    // Who does ends the process.
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                interrupted(command)
+            }
+            _ => with_help(error),
+        }
+    }
+}
+
+fn with_help(error: Error) -> Failure {
     let ErrorKind::Stores(cause) = &error.kind else { return error.into() };
     let help = match cause.as_ref() {
-        StoresError::Stopped if interrupt::interrupted() => {
-            say("fec: interrupted; what was sent stays, and the next run goes on from there");
-            return Failure { broken_pipe: false, ..Failure::new(Exit::Interrupted, error.to_string()) };
-        }
         StoresError::Crowded(_) => {
             "name more domains, choose more recovery shards with -m, or accept it with --crowded"
         }

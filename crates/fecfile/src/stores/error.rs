@@ -13,6 +13,9 @@ pub enum StoreError {
     /// The place itself is not there: no such bucket, a disk that is not mounted.
     #[error("the place is not there")]
     Absent,
+    /// What the user wrote of the place cannot be.
+    #[error("{0}")]
+    Invalid(String),
     /// The store does not let us.
     #[error("not allowed: {0}")]
     Denied(String),
@@ -43,6 +46,11 @@ impl StoreError {
     /// Whether another attempt may succeed.
     pub fn is_worth_retrying(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::WrongRange(_))
+    }
+
+    /// Whether the object may be there all the same: the place did not say that it is not.
+    pub fn leaves_open(&self) -> bool {
+        !matches!(self, StoreError::NotFound | StoreError::Cancelled)
     }
 
     /// Whether it speaks of the place, and not of one object or of the caller.
@@ -141,7 +149,7 @@ impl StoresError {
     /// What it means for the caller.
     pub fn class(&self) -> Class {
         match self {
-            StoresError::Store(StoreError::Unsupported(_)) => Class::Usage,
+            StoresError::Store(StoreError::Unsupported(_) | StoreError::Invalid(_)) => Class::Usage,
             StoresError::Store(_)
             | StoresError::FewLanded { .. }
             | StoresError::NoManifestLanded(_)

@@ -48,6 +48,8 @@ pub(super) struct Fetch<'a> {
     damaged: usize,
     is_located: bool,
     failures: BTreeMap<usize, StoreError>,
+    /// Why what comes cannot be kept here.
+    sink_failed: Option<StoreError>,
     tokens: f64,
 }
 
@@ -87,6 +89,7 @@ impl<'a> Fetch<'a> {
             damaged: 0,
             is_located: false,
             failures: BTreeMap::new(),
+            sink_failed: None,
             tokens: TOKENS,
         })
     }
@@ -119,9 +122,9 @@ impl<'a> Fetch<'a> {
         failures.chain(liars).collect()
     }
 
-    /// Why some places could not be asked.
+    /// Whether there may be more than is known, at places that did not answer.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.failures.values().any(StoreError::is_of_place)
+        self.failures.values().any(StoreError::leaves_open)
     }
 
     /// Notes that a shard is damaged. The file stays: what is intact in it may be of use. It does not count any more.
@@ -191,7 +194,8 @@ impl<'a> Fetch<'a> {
         } else if self.places.cancel.is_cancelled() {
             Err(StoreError::Cancelled)
         } else {
-            Ok(false)
+            // Another place would not help.
+            self.sink_failed.take().map_or(Ok(false), Err)
         }
     }
 
@@ -212,7 +216,7 @@ impl<'a> Fetch<'a> {
                 self.is_located |= asking == 0;
                 return true;
             }
-            if self.places.cancel.is_cancelled() {
+            if self.places.cancel.is_cancelled() || self.sink_failed.is_some() {
                 return false;
             }
             // One more than is needed, and one for each that is late.
@@ -232,12 +236,12 @@ impl<'a> Fetch<'a> {
                 return false;
             }
             match told.recv_timeout(TICK) {
-                Ok(Told::Located((place, located))) => {
+                Ok(Told::Located(Located { place, found, failed })) => {
                     asking -= 1;
                     first_answer.get_or_insert_with(|| begun.elapsed());
-                    match located {
-                        Ok(candidates) => self.candidates.extend(candidates),
-                        Err(error) => drop(self.failures.insert(place, error)),
+                    self.candidates.extend(found);
+                    if let Some(error) = failed {
+                        self.note_failure(place, error);
                     }
                 }
                 Ok(Told::Came(candidate, came)) => {
@@ -311,8 +315,18 @@ impl<'a> Fetch<'a> {
                 if error.is_worth_retrying() && *tries <= self.places.options.retries {
                     self.candidates.insert(candidate);
                 }
-                self.failures.insert(candidate.place, error);
+                self.note_failure(candidate.place, error);
             }
+        }
+    }
+
+    /// Notes why a place does not give something. That it is not asked any more, and that something else is not there, says less
+    /// than what was wrong before.
+    fn note_failure(&mut self, place: usize, error: StoreError) {
+        match error {
+            StoreError::Sink(_) => self.sink_failed = Some(error),
+            StoreError::GivenUp | StoreError::NotFound => drop(self.failures.entry(place).or_insert(error)),
+            error => drop(self.failures.insert(place, error)),
         }
     }
 

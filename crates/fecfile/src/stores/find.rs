@@ -84,10 +84,19 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     if let Some(error) = into_value(untrue) {
         return Err(Error::new("read the manifest", error));
     }
-    if let Some(found) = bare(places, root, start)? {
+    let mut causes = into_value(causes);
+    if let Some(found) = bare(places, root, start, &mut causes) {
         return Ok(found);
     }
-    let causes = into_value(causes);
+    if places.cancel.is_cancelled() {
+        return Err(Error::new("read", StoresError::Stopped));
+    }
+    // A line for each place. What it said last tells most, lists more than single objects; that it is not asked any more tells
+    // nothing.
+    causes.retain(|(_, why)| why.leaves_open());
+    causes.reverse();
+    causes.sort_by_key(|(place, why)| (*place, *why == StoreError::GivenUp));
+    causes.dedup_by_key(|(place, _)| *place);
     let causes = causes.iter().map(|(place, why)| format!("{}: {why}", places.get(*place).target.name()));
     let not_found = StoresError::NotFound { places: places.len(), causes: causes.collect() };
     Err(Error::new("read", not_found))
@@ -128,10 +137,15 @@ fn manifest_at(
     })
 }
 
-/// The root of a segment itself: its shards are there, and nothing else is needed.
-fn bare(places: &Places, root: &Digest, start: Instant) -> Result<Option<FoundManifest>> {
+/// The root of a segment itself: its shards are there, and nothing else is needed. `causes` takes why places do not tell.
+fn bare(
+    places: &Places,
+    root: &Digest,
+    start: Instant,
+    causes: &mut Vec<(usize, StoreError)>,
+) -> Option<FoundManifest> {
     let mut located = Vec::new();
-    locate_all(places, root, 256, |candidate| located.push(candidate));
+    causes.extend(locate_all(places, root, 256, |candidate| located.push(candidate)));
     for candidate in located {
         let key = keys::shard(root, candidate.index);
         let mut bytes = Vec::with_capacity(HEADER_LEN);
@@ -147,8 +161,12 @@ fn bare(places: &Places, root: &Digest, start: Instant) -> Result<Option<FoundMa
                 call,
             )
         });
+        if let Err(error) = read {
+            causes.push((candidate.place, error));
+            continue;
+        }
         let header: Option<[u8; HEADER_LEN]> = bytes.try_into().ok();
-        let header = header.filter(|_| read.is_ok()).and_then(|bytes| ShardHeader::parse(&bytes).ok());
+        let header = header.and_then(|bytes| ShardHeader::parse(&bytes).ok());
         let Some(encoding) = header.map(|header| header.encoding).filter(|encoding| encoding.root == *root)
         else {
             continue;
@@ -162,23 +180,23 @@ fn bare(places: &Places, root: &Digest, start: Instant) -> Result<Option<FoundMa
             meta: Meta::default(),
             targets: Vec::new(),
         };
-        return Ok(Some(FoundManifest {
-            manifest,
-            is_bare: true,
-            places: Vec::new(),
-            time: start.elapsed(),
-        }));
+        return Some(FoundManifest { manifest, is_bare: true, places: Vec::new(), time: start.elapsed() });
     }
-    Ok(None)
+    None
 }
 
-/// What a place has of a segment, or why that is not known.
-pub(super) type Located = (usize, std::result::Result<Vec<Candidate>, StoreError>);
+/// What a place has of a segment, as far as it tells; and why it does not tell all of it.
+pub(super) struct Located {
+    pub(super) place: usize,
+    pub(super) found: Vec<Candidate>,
+    pub(super) failed: Option<StoreError>,
+}
 
 /// Asks a place which shard files of a segment it has; where it cannot list, one by one, for shards below `n`.
 pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
-    let listed = places.retry(place, cancel, |store, call| store.list(&keys::prefix(root), call));
-    let candidates = match listed {
+    let listed = places
+        .retry(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
+    let (found, failed) = match listed {
         Ok(objects) => {
             let mut sizes = BTreeMap::new();
             for object in objects {
@@ -186,13 +204,13 @@ pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cance
                     sizes.insert(index, object.size);
                 }
             }
-            Ok(sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect())
+            (sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect(), None)
         }
         Err(StoreError::Unsupported(_)) => heads(places, place, root, n, cancel),
-        Err(StoreError::NotFound) => Err(StoreError::Absent),
-        Err(error) => Err(error),
+        Err(StoreError::NotFound) => (Vec::new(), Some(StoreError::Absent)),
+        Err(error) => (Vec::new(), Some(error)),
     };
-    (place, candidates)
+    Located { place, found, failed }
 }
 
 /// Asks for one object after the other, some at a time.
@@ -202,7 +220,7 @@ fn heads(
     root: &Digest,
     n: u32,
     cancel: &Cancel,
-) -> std::result::Result<Vec<Candidate>, StoreError> {
+) -> (Vec<Candidate>, Option<StoreError>) {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let failed: Mutex<Option<StoreError>> = Mutex::default();
     std::thread::scope(|scope| {
@@ -216,7 +234,12 @@ fn heads(
                     match places.retry(place, cancel, |store, call| store.head(&key, call)) {
                         Ok(info) => lock(&found).push(Candidate { index, place, size: info.size }),
                         Err(StoreError::NotFound) => {}
-                        Err(error) => drop(lock(&failed).get_or_insert(error)),
+                        Err(error) => {
+                            let mut failed = lock(&failed);
+                            if failed.as_ref().is_none_or(|first| *first == StoreError::GivenUp) {
+                                *failed = Some(error);
+                            }
+                        }
                     }
                 }
             });
@@ -224,10 +247,7 @@ fn heads(
     });
     let mut found = into_value(found);
     found.sort_unstable();
-    match into_value(failed) {
-        Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
-    }
+    (found, into_value(failed))
 }
 
 /// Asks all places, and hands on what they have as they tell it; returns why some did not.
@@ -249,11 +269,9 @@ pub(super) fn locate_all(
             });
         }
         drop(told);
-        for (place, located) in telling {
-            match located {
-                Ok(candidates) => candidates.into_iter().for_each(&mut on),
-                Err(error) => failed.push((place, error)),
-            }
+        for located in telling {
+            located.found.into_iter().for_each(&mut on);
+            failed.extend(located.failed.map(|error| (located.place, error)));
         }
     });
     failed

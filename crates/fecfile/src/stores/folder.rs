@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::error::StoreError;
-use super::object::{ObjectInfo, ObjectStore, Put, Sink};
+use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use crate::error::{Error, ErrorKind};
 use crate::io::ReadAt;
 use crate::io::folder::open_file;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 const PIECE: usize = 1 << 20;
 /// How deep folders are listed.
 const DEPTH: usize = 8;
+/// So many names are read of a list: beyond that it is faster to ask for what is wanted.
+const MAX_NAMES: usize = 100_000;
 
 /// A folder of this machine. It is made when something is put into it.
 #[derive(Debug)]
@@ -27,21 +29,34 @@ pub struct FolderStore {
     sync: bool,
 }
 
+/// A list of files as it grows.
+struct List<'a> {
+    wanted: Wanted,
+    call: &'a Call<'a>,
+    /// Names that were read, wanted or not.
+    seen: usize,
+    out: Vec<ObjectInfo>,
+}
+
+impl List<'_> {
+    fn is_too_long(&self) -> bool {
+        self.seen > MAX_NAMES
+    }
+}
+
 impl FolderStore {
     /// The folder at `path`, which `name` stands for in messages.
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, sync: bool) -> FolderStore {
         FolderStore { name: name.into(), path: path.into(), sync }
     }
 
-    fn list_below(
-        &self,
-        folder: &Path,
-        key: &str,
-        depth: usize,
-        out: &mut Vec<ObjectInfo>,
-    ) -> io::Result<()> {
+    fn list_below(&self, folder: &Path, key: &str, depth: usize, list: &mut List<'_>) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
+            list.seen += 1;
+            if list.is_too_long() || list.call.cancel.is_cancelled() {
+                return Ok(());
+            }
             // What has no such name was not put here.
             let Some(name) = entry.file_name().to_str().map(|name| format!("{key}{name}")) else { continue };
             let kind = entry.file_type()?;
@@ -49,11 +64,11 @@ impl FolderStore {
                 continue; // of one that is just being put, or was not finished
             }
             if kind.is_dir() && depth > 0 {
-                self.list_below(&entry.path(), &format!("{name}/"), depth - 1, out)?;
-            } else if kind.is_file() {
+                self.list_below(&entry.path(), &format!("{name}/"), depth - 1, list)?;
+            } else if kind.is_file() && (list.wanted)(&name) {
                 match entry.metadata() {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                    metadata => out.push(ObjectInfo { key: name, size: metadata?.len(), etag: None }),
+                    metadata => list.out.push(ObjectInfo { key: name, size: metadata?.len(), etag: None }),
                 }
             }
         }
@@ -82,17 +97,24 @@ impl ObjectStore for FolderStore {
         &self.name
     }
 
-    fn list(&self, prefix: &str, _call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+    fn list_wanted(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        call: &Call<'_>,
+    ) -> Result<Vec<ObjectInfo>, StoreError> {
         let folder = self.path.join(prefix);
-        let mut out = Vec::new();
-        match self.list_below(&folder, prefix, DEPTH, &mut out) {
+        let mut list = List { wanted, call, seen: 0, out: Vec::new() };
+        match self.list_below(&folder, prefix, DEPTH, &mut list) {
             // The folder of an encoding that is not here; but the place itself has to be.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::metadata(&self.path).map_err(failed)?;
                 Ok(Vec::new())
             }
             Err(e) => Err(failed(e)),
-            Ok(()) => Ok(out),
+            Ok(()) if call.cancel.is_cancelled() => Err(StoreError::Cancelled),
+            Ok(()) if list.is_too_long() => Err(StoreError::Unsupported("list so many files")),
+            Ok(()) => Ok(list.out),
         }
     }
 
@@ -169,6 +191,7 @@ fn failed(error: io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::NotFound => StoreError::NotFound,
         io::ErrorKind::PermissionDenied => StoreError::Denied(error.to_string()),
+        io::ErrorKind::NotADirectory => StoreError::Failed("it is no folder".into()),
         io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => StoreError::Unavailable(error.to_string()),
         _ => StoreError::Failed(error.to_string()),
     }

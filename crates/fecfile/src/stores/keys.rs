@@ -30,6 +30,17 @@ pub(super) fn shard_index(root: &Digest, key: &str) -> Option<u32> {
     is_plain.then(|| name.parse().ok()).flatten()
 }
 
+/// Whether a key is one that something of ours may have, under whatever root.
+pub(super) fn is_ours(key: &str) -> bool {
+    let Some((root, name)) = key.split_once('/') else { return false };
+    let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_shard = || {
+        let index = name.strip_suffix(".shard").filter(|index| index.len() == 3);
+        index.is_some_and(|index| index.parse::<u8>().is_ok() && !index.starts_with('+'))
+    };
+    is_root && (name == "manifest" || is_shard())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +54,15 @@ mod tests {
             assert_eq!(shard_index(&root, &(prefix(&root) + key)), None, "{key}");
         }
         assert_eq!(shard_index(&[1; 32], &shard(&root, 17)), None);
+    }
+
+    #[test]
+    fn only_what_may_be_ours_is_ours() {
+        let root = [0xab; 32];
+        assert!(is_ours(&manifest(&root)) && is_ours(&shard(&root, 0)) && is_ours(&shard(&root, 255)));
+        for name in ["256.shard", "17.shard", "+17.shard", "017.shard.tmp", "x/017.shard", "manifests", ""] {
+            assert!(!is_ours(&(prefix(&root) + name)), "{name}");
+        }
+        assert!(!is_ours("manifest") && !is_ours("x/manifest"));
     }
 }

@@ -26,6 +26,9 @@ pub enum Put {
     Existed,
 }
 
+/// Which keys of a list are of interest. All others are dropped as they are read: there may be any number of them.
+pub type Wanted = fn(&str) -> bool;
+
 /// Takes the bytes of an object as they come, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 
@@ -40,7 +43,18 @@ pub trait ObjectStore: Send + Sync {
 
     /// All objects whose keys start with `prefix`, which ends in `/`, in any order; [`StoreError::Unsupported`] where a store
     /// cannot list.
-    fn list(&self, prefix: &str, call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError>;
+    fn list(&self, prefix: &str, call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+        self.list_wanted(prefix, |_| true, call)
+    }
+
+    /// Those of them that are wanted. How many others are read besides is bounded: where there are more, that is an error, or
+    /// [`StoreError::Unsupported`] as where a store cannot list.
+    fn list_wanted(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        call: &Call<'_>,
+    ) -> Result<Vec<ObjectInfo>, StoreError>;
 
     /// Looks whether an object is there.
     fn head(&self, key: &str, call: &Call<'_>) -> Result<ObjectInfo, StoreError>;

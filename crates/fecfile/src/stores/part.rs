@@ -179,7 +179,7 @@ impl<'a> StoreRecords<'a> {
 
     fn few_left(self, segment: usize) -> Error {
         let failures = fec_core::executor::into_value(self.failures);
-        let is_cut_off = failures.values().any(StoreError::is_of_place);
+        let is_cut_off = failures.values().any(StoreError::leaves_open);
         let name = |place: usize| self.stored.places.get(place).target.name();
         let causes = failures.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
         let k = self.stored.manifest.code.k() as u32;
@@ -262,7 +262,12 @@ impl<'a> StoreRecords<'a> {
                 Ok(record) => Some(record),
                 Err(error) => {
                     if error != StoreError::NotFound {
-                        lock(&self.failures).insert(place, error);
+                        let mut failures = lock(&self.failures);
+                        match error {
+                            // That it is not asked any more is no reason.
+                            StoreError::GivenUp => drop(failures.entry(place).or_insert(error)),
+                            error => drop(failures.insert(place, error)),
+                        }
                     }
                     None
                 }

@@ -439,9 +439,9 @@ impl Sending<'_> {
             for place in places {
                 let found = &found;
                 scope.spawn(move || {
-                    let list = self
-                        .places
-                        .retry(*place, &self.cancel, |store, call| store.list(&keys::prefix(root), call));
+                    let list = self.places.retry(*place, &self.cancel, |store, call| {
+                        store.list_wanted(&keys::prefix(root), keys::is_ours, call)
+                    });
                     for object in list.unwrap_or_default() {
                         if let Some(index) = keys::shard_index(root, &object.key) {
                             lock(found).insert((*place, index), object.size);

@@ -280,6 +280,9 @@ impl<'a> Stored<'a> {
 pub(super) fn failure(error: &super::error::StoreError) -> Error {
     match error {
         super::error::StoreError::Cancelled => Error::new("decode", StoresError::Stopped),
+        super::error::StoreError::Sink(why) => {
+            Error::io("write", Place::Temporary, std::io::Error::other(why.clone()))
+        }
         error => Error::new("read", StoresError::Store(error.clone())),
     }
 }

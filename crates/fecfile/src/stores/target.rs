@@ -48,13 +48,18 @@ pub enum TargetError {
     /// A URL that names no host or bucket, or that has what does not belong into it.
     #[error("{0}")]
     Url(&'static str),
-    /// Behind the comma stands something unknown.
-    #[error("{0:?} is not known behind the comma: domain=, endpoint=, region= and profile= are")]
-    Option(String),
+    /// A scheme that is known, and no `://` behind it.
+    #[error("write {0}://…, with a colon and two slashes")]
+    Colon(&'static str),
+    /// Behind the comma stands something unknown; its name, if it has one.
+    #[error("{}what stands behind the comma is not known: domain=, endpoint=, region= and profile= are", Name(.0))]
+    Option(Option<String>),
 }
 
 /// The longest name of a domain, in bytes.
 const MAX_DOMAIN: usize = 64;
+/// The longest name of an option that is repeated in an error.
+const MAX_NAME: usize = 32;
 
 impl Target {
     /// Takes apart what a user names. A URL has no user, password, query or fragment: credentials come from the environment
@@ -72,7 +77,7 @@ impl Target {
                 Some(("endpoint", value)) => (&mut endpoint, value),
                 Some(("region", value)) => (&mut region, value),
                 Some(("profile", value)) => (&mut profile, value),
-                _ => return Err(TargetError::Option(part.to_owned())),
+                _ => return Err(TargetError::Option(name_of(part))),
             };
             *slot.0 = Some(slot.1.to_owned());
         }
@@ -135,9 +140,36 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
+/// The name of an option. Anything else may be a secret.
+fn name_of(option: &str) -> Option<String> {
+    let (name, _) = option.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '_');
+    ((1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_name)).then(|| name.to_owned())
+}
+
+/// The name of an option before a sentence.
+struct Name<'a>(&'a Option<String>);
+
+impl std::fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |name| write!(f, "{name}=: "))
+    }
+}
+
+/// The scheme that a place begins with, and `:` or `//` behind it: hardly anybody calls a folder so.
+fn mistyped(place: &str) -> Option<&'static str> {
+    let known = ["s3", "gs", "az", "https", "http", "file"].into_iter();
+    let mut of_place = known
+        .filter(|scheme| place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    of_place.find(|scheme| [":", "//"].iter().any(|behind| place[scheme.len()..].starts_with(behind)))
+}
+
 fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
     let trimmed = place.trim_end_matches('/');
     let Some((scheme, behind)) = place.split_once("://") else {
+        if let Some(scheme) = mistyped(place) {
+            return Err(TargetError::Colon(scheme));
+        }
         return match (place.is_empty(), trimmed.is_empty()) {
             (true, _) => Err(TargetError::Empty),
             (false, true) => Ok(("/".into(), Scheme::Folder("/".into()))),
@@ -260,8 +292,20 @@ mod tests {
             "s3://b,endpoint=http://u@h",
             "az://c/./x",
             "file:///a%20b",
+            "s3:b/x",
+            "s3:/b",
+            "S3//b",
+            "file:/x",
+            "https:host/x",
         ] {
             assert!(Target::parse(text).is_err(), "{text}");
+        }
+        for text in ["./s3:b", "s3", "s3x:b", "s3/x", "C:x"] {
+            assert!(Target::parse(text).is_ok_and(|target| target.url == text), "{text}");
+        }
+        for text in ["s3://b/x,hunter2", "s3://b/x,hunter2=x", "s3://b/x,domain", "s3://b,secret=hunter2"] {
+            let error = Target::parse(text).expect_err(text).to_string();
+            assert!(!error.contains("hunter2") && error.contains("behind the comma"), "{error}");
         }
     }
 }

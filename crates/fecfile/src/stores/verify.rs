@@ -101,7 +101,7 @@ impl<'a> Stored<'a> {
             let mut located = Vec::new();
             let n = self.manifest.code.n() as u32;
             let failed = find::locate_all(self.places, &encoding.root, n, |found| located.push(found));
-            trouble.extend(failed.into_iter().map(|(place, why)| (place, why.to_string())));
+            failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, &why));
             let checked = match deep {
                 false => self.heads(encoding, located, &mut trouble),
                 true => self.bodies(encoding, located, &mut trouble, context)?,
@@ -206,7 +206,7 @@ impl<'a> Stored<'a> {
                             )
                         });
                         if let Err(error) = got {
-                            lock(&troubled).insert(candidate.place, error.to_string());
+                            note(&mut lock(&troubled), candidate.place, &error);
                             continue;
                         }
                         lock(&checked).push((*candidate, read == header));
@@ -256,7 +256,7 @@ impl<'a> Stored<'a> {
                     }
                     Err(error) => {
                         let _ = std::fs::remove_file(&path);
-                        trouble.insert(place, error.to_string());
+                        note(trouble, place, &error);
                     }
                 }
             }
@@ -281,5 +281,13 @@ impl<'a> Stored<'a> {
             checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
         }
         Ok(checked)
+    }
+}
+
+/// Notes why a place does not tell something. That it is not asked any more is no reason.
+fn note(trouble: &mut BTreeMap<usize, String>, place: usize, why: &super::StoreError) {
+    match why {
+        super::StoreError::GivenUp => drop(trouble.entry(place).or_insert_with(|| why.to_string())),
+        why => drop(trouble.insert(place, why.to_string())),
     }
 }

@@ -1,5 +1,6 @@
 //! From a target and the environment to a service of the crate `object_store`.
 
+use super::check;
 use super::profile;
 use super::transport::{Connector, one_line, root_of};
 use crate::stores::error::StoreError;
@@ -32,6 +33,7 @@ const FOR_AZURE: &str = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKE
 
 /// Finds credentials and opens the service. Nothing is sent yet.
 pub(super) fn connect(target: &Target) -> Result<Service, StoreError> {
+    check::target(target)?;
     match target.scheme {
         Scheme::S3 => amazon(target),
         Scheme::Google => google(target),
@@ -53,12 +55,25 @@ fn client_options(url: Option<&str>) -> ClientOptions {
 }
 
 fn amazon(target: &Target) -> Result<Service, StoreError> {
+    check::amazon_variables()?;
     // A profile that the user named comes before the environment, anything else behind it.
     let of_environment = target.profile.is_none() && is_set("AWS_ACCESS_KEY_ID");
     let profile = match of_environment {
         true => profile::read(None).unwrap_or_default(),
         false => profile::read(target.profile.as_deref())?,
     };
+    for value in [
+        profile.key_id.as_deref(),
+        profile.secret.as_deref().map(String::as_str),
+        profile.token.as_deref().map(String::as_str),
+    ] {
+        value.map_or(Ok(()), |value| check::credential("a credential in the profile", value))?;
+    }
+    profile.region.as_deref().map_or(Ok(()), |region| check::region("the region in the profile", region))?;
+    profile
+        .endpoint
+        .as_deref()
+        .map_or(Ok(()), |endpoint| check::endpoint("the endpoint_url in the profile", endpoint))?;
     let endpoint = target.endpoint.clone();
     let endpoint = endpoint
         .or_else(|| value_of("AWS_ENDPOINT_URL_S3"))
@@ -117,6 +132,7 @@ fn has_amazon_credentials() -> bool {
 }
 
 fn google(target: &Target) -> Result<Service, StoreError> {
+    check::google_variables()?;
     let mut builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(target.bucket_and_prefix().0)
         .with_client_options(client_options(target.endpoint.as_deref()))
@@ -149,6 +165,7 @@ fn google(target: &Target) -> Result<Service, StoreError> {
 }
 
 fn azure(target: &Target) -> Result<Service, StoreError> {
+    check::azure_variables()?;
     if !is_set("AZURE_STORAGE_ACCOUNT_NAME") {
         return Err(StoreError::Denied(format!("set AZURE_STORAGE_ACCOUNT_NAME; {FOR_AZURE}")));
     }

@@ -7,6 +7,7 @@
 //!
 //! A call does its work on the thread that makes it, which must not be one of a runtime of tokio.
 
+mod check;
 mod connect;
 mod listing;
 mod profile;
@@ -15,8 +16,10 @@ mod watch;
 
 use super::call::{Call, CallOptions};
 use super::error::StoreError;
-use super::object::{ObjectInfo, ObjectStore, Put, Sink};
+use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use super::target::Target;
+use crate::guarded::catch;
+use crate::interrupt::Unfinished;
 use crate::io::ReadAt;
 use bytes::Bytes;
 use connect::Service;
@@ -37,14 +40,17 @@ const WHOLE: u64 = PART;
 const PART: u64 = 6 << 20;
 /// Services take no more parts.
 const MAX_PARTS: u64 = 10_000;
-/// Most objects that are listed.
-const MAX_OBJECTS: usize = 1_000_000;
+/// Most objects of a list that are wanted.
+const MAX_OBJECTS: usize = 10_000;
 /// How long the service is given to drop what was not finished.
 const ABORT: Duration = Duration::from_secs(5);
 
 /// Opens a place; nothing is sent to it yet.
 pub(super) fn open(target: &Target, _options: &CallOptions) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let service = connect::connect(target)?;
+    let opened = catch(|| connect::connect(target));
+    let service = opened.unwrap_or_else(|| {
+        Err(StoreError::Denied("it cannot be opened with what the environment says".into()))
+    })?;
     let prefix = match &service.parts {
         Some(_) => target.bucket_and_prefix().1,
         None => "",
@@ -161,6 +167,8 @@ impl CloudStore {
         if call.retry(|| self.is_there(path, call))? {
             return Ok(Put::Existed);
         }
+        // Who ends the process waits until it is dropped.
+        let _unfinished = Unfinished::new();
         let upload = call.retry(|| self.ask(&Arc::default(), call, parts.create_multipart(path)))?;
         let done = self.send_parts(parts, path, &upload, body, len, call);
         // What is not finished is dropped: it would be kept, and paid for. What was finished is not there any more.
@@ -223,7 +231,12 @@ impl ObjectStore for CloudStore {
         &self.name
     }
 
-    fn list(&self, prefix: &str, call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+    fn list_wanted(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        call: &Call<'_>,
+    ) -> Result<Vec<ObjectInfo>, StoreError> {
         if self.service.parts.is_none() {
             return Err(StoreError::Unsupported("list what it has"));
         }
@@ -233,14 +246,14 @@ impl ObjectStore for CloudStore {
             prefix => Some(self.path(prefix)?),
         };
         let start = if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) };
-        let watch = Arc::default();
+        let watch = Arc::new(Watch::of_list(wanted));
         self.ask(&watch, call, async {
             let mut found = self.service.objects.list(below.as_ref());
             let mut out = Vec::new();
             while let Some(object) = found.next().await {
                 let object = object?;
                 let key = object.location.as_ref().strip_prefix(start.as_str());
-                let Some(key) = key.filter(|key| key.starts_with(prefix)) else { continue };
+                let Some(key) = key.filter(|key| key.starts_with(prefix) && wanted(key)) else { continue };
                 if out.len() == MAX_OBJECTS {
                     watch.fail(StoreError::Failed(format!(
                         "more than {MAX_OBJECTS} objects are below {prefix:?}"

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// The longest answer that is taken where no bytes of an object are asked for.
 const MAX_ANSWER: u64 = 64 << 20;
+/// The longest page of a list: there are a thousand objects on one, or five at Azure.
+const MAX_PAGE: usize = 64 << 20;
 /// So much of an answer is read that tells of an error.
 const MAX_ERROR: usize = 64 << 10;
 /// The service that tells a machine of a cloud its credentials is near, if it is there at all.
@@ -118,6 +120,9 @@ impl Service {
     async fn send(&self, request: HttpRequest, watch: &Arc<Watch>) -> Result<HttpResponse, StoreError> {
         let (mut head, body) = request.into_parts();
         let is_list = head.method == Method::GET && is_list(head.uri.query().unwrap_or_default());
+        if is_list {
+            watch.page(head.uri.query().unwrap_or_default())?;
+        }
         let reads = head.method == Method::GET || head.method == Method::HEAD;
         let range = if head.headers.contains_key(RANGE) { watch.range.clone() } else { None };
         if watch.create
@@ -138,7 +143,7 @@ impl Service {
         let answer = self.0.execute(out).await.map_err(|e| below_http(&e))?;
         let (mut head, body): (_, reqwest::Body) = http::Response::from(answer).into_parts();
         if !head.status.is_success() {
-            let body = read(body, MAX_ERROR, true).await.unwrap_or_default();
+            let body = read(body, MAX_ERROR).await.unwrap_or_default();
             let region = head.headers.get("x-amz-bucket-region").and_then(|region| region.to_str().ok());
             watch.answer(head.status.as_u16(), Some(refusal(head.status, &body, region)));
             return Ok(HttpResponse::from_parts(head, body.into()));
@@ -149,8 +154,9 @@ impl Service {
             head.headers.insert(LAST_MODIFIED, HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT"));
         }
         if is_list {
-            let body = read(body, MAX_ANSWER as usize, false).await?;
-            return Ok(HttpResponse::from_parts(head, listing::without_odd_keys(&body).into()));
+            // What is left of it is shorter.
+            head.headers.remove(CONTENT_LENGTH);
+            return Ok(HttpResponse::from_parts(head, read_list(body, watch).await?.into()));
         }
         let mut most = MAX_ANSWER;
         if let Some(range) = range {
@@ -193,8 +199,8 @@ fn set_range_right(headers: &mut HeaderMap, range: &Range<u64>, watch: &Watch) -
     Ok(())
 }
 
-/// Reads an answer; of one that is too long its beginning, or nothing.
-async fn read(mut body: reqwest::Body, most: usize, cut: bool) -> Result<Bytes, StoreError> {
+/// Reads an answer, or the beginning of one that is too long.
+async fn read(mut body: reqwest::Body, most: usize) -> Result<Bytes, StoreError> {
     let watch = Watch::current();
     let mut bytes = BytesMut::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
@@ -202,13 +208,27 @@ async fn read(mut body: reqwest::Body, most: usize, cut: bool) -> Result<Bytes, 
         let data = frame.map_err(|e| below_http(&e))?.into_data().unwrap_or_default();
         let room = most - bytes.len();
         bytes.extend_from_slice(&data[..data.len().min(room)]);
-        match (data.len() > room, cut) {
-            (true, true) => break,
-            (true, false) => return Err(StoreError::Failed("its answer is too long".into())),
-            _ => {}
+        if data.len() > room {
+            break;
         }
     }
     Ok(bytes.freeze())
+}
+
+/// Reads a page of a list, and keeps what is wanted of it.
+async fn read_list(mut body: reqwest::Body, watch: &Watch) -> Result<Bytes, StoreError> {
+    let too_long = || StoreError::Failed("its answer is too long".into());
+    let mut page = listing::Page::new(watch.keys.unwrap_or(|_| true));
+    let mut len = 0;
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        watch.progress();
+        let data = frame.map_err(|e| below_http(&e))?.into_data().unwrap_or_default();
+        len += data.len();
+        if len > MAX_PAGE || !page.push(&data) {
+            return Err(too_long());
+        }
+    }
+    Ok(page.end().into())
 }
 
 /// What an answer means that is no success.

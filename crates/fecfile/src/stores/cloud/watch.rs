@@ -1,9 +1,12 @@
 //! How a call waits for a service: it follows what comes and goes, and ends when nothing does, or when it is cancelled.
 
+use crate::guarded::{catch, guard_thread};
 use crate::stores::call::Call;
 use crate::stores::error::StoreError;
+use crate::stores::object::Wanted;
 use fec_core::executor::lock;
-use std::future::Future;
+use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
@@ -19,8 +22,10 @@ use tokio::time::MissedTickBehavior;
 const NOTICE: Duration = Duration::from_millis(10);
 /// Bytes of a body that go up at a time.
 pub(super) const PIECE: usize = 64 << 10;
-/// Requests of one call: a list that never ends does.
-const MAX_REQUESTS: u64 = 5_000;
+/// Requests of one call: those for a list are the most.
+const MAX_REQUESTS: u64 = 200;
+/// So many times as long as it may be silent a list may take.
+const LIST_TIME: u32 = 2;
 
 tokio::task_local! {
     /// The call that the running task works for.
@@ -40,6 +45,10 @@ pub(super) struct Watch {
     pub(super) create: bool,
     /// The answer is the object from its start, not the range.
     pub(super) is_whole: AtomicBool,
+    /// The keys that a list is about; `None`: it is no list.
+    pub(super) keys: Option<Wanted>,
+    /// What pages of it were asked for.
+    pages: Mutex<BTreeSet<String>>,
     trouble: Mutex<Option<StoreError>>,
     answered: AtomicBool,
     status: AtomicU64,
@@ -64,6 +73,8 @@ impl Default for Watch {
             range: None,
             create: false,
             is_whole: AtomicBool::new(false),
+            keys: None,
+            pages: Mutex::default(),
             trouble: Mutex::default(),
             answered: AtomicBool::new(false),
             status: AtomicU64::new(0),
@@ -82,6 +93,19 @@ impl Watch {
     /// Of a call that completes a multipart upload, perhaps only if there is no such object.
     pub(super) fn of_completion(create: bool) -> Watch {
         Watch { create, ..Watch::default() }
+    }
+
+    /// Of a list.
+    pub(super) fn of_list(wanted: Wanted) -> Watch {
+        Watch { keys: Some(wanted), ..Watch::default() }
+    }
+
+    /// A page of a list is asked for, by this query: a list that leads back to where it was never ends.
+    pub(super) fn page(&self, query: &str) -> Result<(), StoreError> {
+        if lock(&self.pages).insert(query.to_owned()) {
+            return Ok(());
+        }
+        Err(StoreError::Failed("its list leads back to where it was, and does not come to an end".into()))
     }
 
     /// The one of the running task.
@@ -173,16 +197,19 @@ impl Watch {
             return Err(StoreError::Cancelled);
         }
         runtime()?.block_on(WATCH.scope(Arc::clone(self), async {
-            let mut work = pin!(work);
+            let mut work = pin!(guarded(work));
             let mut ticks = tokio::time::interval(NOTICE.min(call.options.timeout / 2).max(NOTICE / 10));
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
-                    done = &mut work => return Ok(done),
+                    done = &mut work => return done,
                     () = self.wanted.notified() => self.allow(call)?,
                     _ = ticks.tick() => {
                         if call.cancel.is_cancelled() {
                             return Err(StoreError::Cancelled);
+                        }
+                        if self.keys.is_some() && self.start.elapsed() > LIST_TIME * call.options.timeout {
+                            return Err(StoreError::Failed("its list does not come to an end".into()));
                         }
                         if self.idle() > call.options.timeout {
                             return Err(self.silence(call.options.timeout));
@@ -199,15 +226,30 @@ impl Watch {
         longest: Duration,
         work: impl Future<Output = T>,
     ) -> Result<T, StoreError> {
-        let done = runtime()?
-            .block_on(WATCH.scope(Arc::clone(self), async { tokio::time::timeout(longest, work).await }));
-        done.map_err(|_| self.silence(longest))
+        let done = runtime()?.block_on(
+            WATCH.scope(Arc::clone(self), async { tokio::time::timeout(longest, guarded(work)).await }),
+        );
+        done.map_err(|_| self.silence(longest))?
     }
 
     fn silence(&self, timeout: Duration) -> StoreError {
         let what = if self.answered.load(Ordering::Relaxed) { "it went silent" } else { "no answer" };
         StoreError::Unavailable(format!("{what} for {:.1} s", timeout.as_secs_f64()))
     }
+}
+
+/// Work that panics fails instead. The crates below take some values that come from outside for good, and panic when they are not.
+/// They say what the values are: nobody gets to see that.
+async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, StoreError> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch(|| work.as_mut().poll(context)) {
+        Some(poll) => poll.map(Ok),
+        None => Poll::Ready(Err(StoreError::Failed(
+            "a request cannot be made, for what it is made of: is something wrong with the endpoint, the region or the credentials?"
+                .into(),
+        ))),
+    })
+    .await
 }
 
 /// Connections of all stores are served by two threads; what a call does, it does on its own.
@@ -217,8 +259,28 @@ fn runtime() -> Result<&'static Runtime, StoreError> {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("fec-stores")
+            // What a connection's thread leaves undone, the call that waits for it sees.
+            .on_thread_start(guard_thread)
             .enable_all()
             .build()
     });
     made.as_ref().map_err(|e| StoreError::Failed(format!("cannot start threads: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stores::call::{CallOptions, Cancel, Pace};
+
+    #[test]
+    fn what_panics_below_fails_only() {
+        let (options, cancel, pace) = (CallOptions::default(), Cancel::default(), Pace::default());
+        let call = Call { options: &options, cancel: &cancel, pace: &pace };
+        let watch: Arc<Watch> = Arc::default();
+        let failed: Result<(), _> = watch.run(&call, async { panic!("hunter2") });
+        assert!(matches!(&failed, Err(StoreError::Failed(why)) if !why.contains("hunter2")), "{failed:?}");
+        let failed: Result<(), _> = watch.run_briefly(Duration::from_secs(1), async { panic!("hunter2") });
+        assert!(matches!(failed, Err(StoreError::Failed(_))), "{failed:?}");
+        assert_eq!(watch.run(&call, async { 7 }), Ok(7));
+    }
 }
