@@ -78,7 +78,6 @@ impl Call<'_> {
     /// # Errors
     /// The last one.
     pub fn retry<T>(&self, mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut pause = FIRST_PAUSE;
         for left in (0..=self.options.retries).rev() {
             if self.cancel.is_cancelled() {
                 return Err(StoreError::Cancelled);
@@ -86,17 +85,23 @@ impl Call<'_> {
             match attempt() {
                 Err(error) if error.is_worth_retrying() && left > 0 => {
                     tracing::debug!("{error}; {left} more attempts");
-                    // Between a half and the whole: many that failed at once do not come back at once.
-                    let share = 0.5 + 0.5 * self.pace.random();
-                    if !self.pause(pause.mul_f64(share)) {
+                    if !self.pause_before(self.options.retries - left + 1) {
                         return Err(StoreError::Cancelled);
                     }
-                    pause = (2 * pause).min(LONGEST_PAUSE);
                 }
                 done => return done,
             }
         }
         Err(StoreError::Cancelled)
+    }
+
+    /// Waits before attempt number `tries`, from 1 on, is made again: longer each time, up to a bound, and with jitter. Tells whether
+    /// it did, and was not stopped.
+    pub fn pause_before(&self, tries: u32) -> bool {
+        let doublings = tries.saturating_sub(1).min(LONGEST_PAUSE.as_millis().ilog2());
+        let pause = (FIRST_PAUSE * 2u32.pow(doublings)).min(LONGEST_PAUSE);
+        // Between a half and the whole: many that failed at once do not come back at once.
+        self.pause(pause.mul_f64(0.5 + 0.5 * self.pace.random()))
     }
 
     /// Waits; tells whether it did, and was not stopped.

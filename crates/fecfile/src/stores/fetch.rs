@@ -19,14 +19,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The pause before an object is tried again; each next one is twice as long.
-const AGAIN: Duration = Duration::from_millis(100);
 /// Objects that come at the same time.
 const TOGETHER: usize = 64;
 /// How often it is looked whether one is late.
 const TICK: Duration = Duration::from_millis(20);
 /// Later than the others by less than this is not late.
 const NOT_LATE: Duration = Duration::from_millis(50);
+/// What is so many times slower than places that have enough is hopeless: another one is fetched in its place.
+const HOPELESS: f64 = 4.0;
+/// How long a transfer runs before its speed is believed.
+const WARM: Duration = Duration::from_secs(1);
 /// Objects that may be fetched besides because others are late: so many at once, and one more for twenty that came. Otherwise
 /// they would be a storm when everything is slow.
 const TOKENS: f64 = 4.0;
@@ -224,7 +226,7 @@ impl<'a> Fetch<'a> {
             // At first some wait for what others have: the fastest to list need not be the fastest to give.
             let is_soon =
                 asking > 0 && first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
-            while active.len() < (lacking + 1 + extra).min(TOGETHER)
+            while active.len() < (lacking + 1).min(TOGETHER) + extra
                 && (!is_soon || self.candidates.len() > 2 * lacking)
                 && let Some(candidate) = self.best(active)
             {
@@ -253,7 +255,7 @@ impl<'a> Fetch<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
-            extra += self.late(active, &times);
+            extra += self.late(active, &times) + self.hopeless(active, lacking);
         }
     }
 
@@ -265,8 +267,10 @@ impl<'a> Fetch<'a> {
         let len = self.encoding.layout().file_len;
         let speeds: Vec<f64> = self.places.iter().filter_map(|place| place.speed()).collect();
         let usual = if speeds.is_empty() { 1.0 } else { speeds.iter().sum::<f64>() / speeds.len() as f64 };
+        let known = self.speeds(active);
         let cost = |candidate: &Candidate| {
             let place = self.places.get(candidate.place);
+            let speed = known.get(&candidate.place).copied().unwrap_or(usual);
             let waiting = at_place.get(&candidate.place).copied().unwrap_or(0) + 1;
             let tried = self.tries.get(&(candidate.index, candidate.place)).copied().unwrap_or(0);
             // Places that lie, or are down, and objects of another size come last.
@@ -274,7 +278,7 @@ impl<'a> Fetch<'a> {
                 + u32::from(place.is_given_up())
                 + 2 * u32::from(self.liars.contains(&candidate.place))
                 + tried;
-            (doubts, waiting as f64 * usual / place.speed().unwrap_or(usual).max(1.0))
+            (doubts, waiting as f64 * usual / speed.max(1.0))
         };
         let is_open = |candidate: &&Candidate| {
             !self.came.contains_key(&candidate.index)
@@ -288,6 +292,53 @@ impl<'a> Fetch<'a> {
                 doubts_a.cmp(&doubts_b).then(cost_a.total_cmp(&cost_b)).then(a.cmp(b))
             })
             .copied()
+    }
+
+    /// Bytes a second that each place gives just now, or gave at last, as far as that is known.
+    fn speeds(&self, active: &BTreeMap<Candidate, Active>) -> BTreeMap<usize, f64> {
+        let last = |place: usize| Some((place, self.places.get(place).speed()?));
+        let mut speeds: BTreeMap<usize, f64> = (0..self.places.len()).filter_map(last).collect();
+        let mut now: BTreeMap<usize, f64> = BTreeMap::new();
+        for (candidate, active) in active {
+            if let Some(speed) = active.speed() {
+                let fastest = now.entry(candidate.place).or_insert(speed);
+                *fastest = fastest.max(speed);
+            }
+        }
+        speeds.extend(now);
+        speeds
+    }
+
+    /// Looks which of those that are under way are much slower than places that have enough of the others; tells for how many
+    /// another one may be begun. That is no storm: where all are slow alike, none of them is hopeless.
+    fn hopeless(&mut self, active: &mut BTreeMap<Candidate, Active>, lacking: usize) -> usize {
+        let is_slow = |active: &Active| !active.is_late && active.speed().is_some();
+        if !active.values().any(is_slow) {
+            return 0;
+        }
+        let known = self.speeds(active);
+        // Of a place that nothing was asked of yet everything may be hoped.
+        let speed = |place: usize| known.get(&place).copied().unwrap_or(f64::INFINITY);
+        let open = self.candidates.iter().chain(active.keys());
+        let mut by_speed: Vec<(f64, u32)> = open
+            .filter(|candidate| !self.came.contains_key(&candidate.index))
+            .map(|candidate| (speed(candidate.place), candidate.index))
+            .collect();
+        by_speed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        let mut indices = BTreeSet::new();
+        let enough = by_speed.iter().find(|(_, index)| indices.insert(*index) && indices.len() >= lacking);
+        let Some((reference, _)) = enough else { return 0 };
+        let len = self.encoding.layout().file_len as f64;
+        let mut more = 0;
+        for active in active.values_mut().filter(|active| is_slow(active)) {
+            let speed = active.speed().unwrap_or(0.0);
+            let left = len - active.bytes.load(Ordering::Relaxed) as f64;
+            if speed * HOPELESS < *reference && left > speed * WARM.as_secs_f64() {
+                active.is_late = true;
+                more += 1;
+            }
+        }
+        more
     }
 
     /// Notes how fetching a shard file ended.
@@ -358,6 +409,14 @@ impl<'a> Fetch<'a> {
     }
 }
 
+impl Active {
+    /// Bytes a second; `None`: it is too early to tell.
+    fn speed(&self) -> Option<f64> {
+        let time = self.started.elapsed();
+        (time >= WARM).then(|| self.bytes.load(Ordering::Relaxed) as f64 / time.as_secs_f64())
+    }
+}
+
 impl Drop for Active {
     fn drop(&mut self) {
         self.cancel.cancel();
@@ -381,7 +440,7 @@ fn fetch_one(
 ) -> std::result::Result<Duration, StoreError> {
     let Source { places, encoding, path, meter } = fetch;
     let call = places.call(cancel);
-    if tries > 0 && !call.pause(AGAIN * 2u32.saturating_pow(tries - 1)) {
+    if tries > 0 && !call.pause_before(tries) {
         return Err(StoreError::Cancelled);
     }
     let started = Instant::now();

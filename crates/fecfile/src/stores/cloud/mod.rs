@@ -31,7 +31,7 @@ use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt, PutMode, Pu
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use watch::{PIECE, Watch};
 
 /// Objects up to so many bytes go in one request.
@@ -42,6 +42,8 @@ const PART: u64 = 6 << 20;
 const MAX_PARTS: u64 = 10_000;
 /// Most objects of a list that are wanted.
 const MAX_OBJECTS: usize = 10_000;
+/// A rate that is held takes so long to let bytes through.
+const HELD: Duration = Duration::from_millis(1);
 /// How long the service is given to drop what was not finished.
 const ABORT: Duration = Duration::from_secs(5);
 
@@ -303,7 +305,12 @@ impl ObjectStore for CloudStore {
             let mut chunks = found.into_stream();
             while let Some(chunk) = chunks.next().await {
                 let mut chunk = chunk.map_err(|error| self.explain(&watch, &error))?;
+                let came = Instant::now();
                 call.bytes(chunk.len() as u64)?;
+                // What is held back here is not slow there.
+                if came.elapsed() >= HELD {
+                    watch.progress();
+                }
                 let skipped = skip.min(chunk.len() as u64);
                 skip -= skipped;
                 chunk = chunk.slice(skipped as usize..);
@@ -321,7 +328,6 @@ impl ObjectStore for CloudStore {
                 if call.cancel.is_cancelled() {
                     return Err(StoreError::Cancelled);
                 }
-                watch.progress();
             }
             if left == 0 { Ok(()) } else { Err(StoreError::WrongRange(format!("{left} bytes fewer"))) }
         })?

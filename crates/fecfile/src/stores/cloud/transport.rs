@@ -204,8 +204,8 @@ async fn read(mut body: reqwest::Body, most: usize) -> Result<Bytes, StoreError>
     let watch = Watch::current();
     let mut bytes = BytesMut::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        watch.progress();
         let data = frame.map_err(|e| below_http(&e))?.into_data().unwrap_or_default();
+        watch.came(data.len() as u64);
         let room = most - bytes.len();
         bytes.extend_from_slice(&data[..data.len().min(room)]);
         if data.len() > room {
@@ -221,8 +221,8 @@ async fn read_list(mut body: reqwest::Body, watch: &Watch) -> Result<Bytes, Stor
     let mut page = listing::Page::new(watch.keys.unwrap_or(|_| true));
     let mut len = 0;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        watch.progress();
         let data = frame.map_err(|e| below_http(&e))?.into_data().unwrap_or_default();
+        watch.came(data.len() as u64);
         len += data.len();
         if len > MAX_PAGE || !page.push(&data) {
             return Err(too_long());
@@ -389,8 +389,8 @@ impl Body for DownloadBody {
             None => return Poll::Ready(None),
             Some(frame) => frame.map_err(|e| below_http(&e)),
         };
-        self.watch.progress();
         let length = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+        self.watch.came(length);
         let checked = match self.left.checked_sub(length) {
             Some(left) => {
                 self.left = left;

@@ -24,6 +24,8 @@ const NOTICE: Duration = Duration::from_millis(10);
 pub(super) const PIECE: usize = 64 << 10;
 /// Requests of one call: those for a list are the most.
 const MAX_REQUESTS: u64 = 200;
+/// A body that brings fewer bytes a second, over as long as it may be silent, is as good as silent.
+const LEAST_SPEED: f64 = 512.0;
 /// So many times as long as it may be silent a list may take.
 const LIST_TIME: u32 = 2;
 
@@ -38,6 +40,9 @@ pub(super) struct Watch {
     start: Instant,
     /// When something came or went for the last time, in milliseconds since the start.
     seen: AtomicU64,
+    /// Bytes of the body that came since then, and so many as are progress.
+    came: AtomicU64,
+    enough: AtomicU64,
     requests: AtomicU64,
     /// The bytes that a call of `get` is about.
     pub(super) range: Option<Range<u64>>,
@@ -69,6 +74,8 @@ impl Default for Watch {
         Watch {
             start: Instant::now(),
             seen: AtomicU64::new(0),
+            came: AtomicU64::new(0),
+            enough: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             range: None,
             create: false,
@@ -115,7 +122,16 @@ impl Watch {
 
     /// Something came or went.
     pub(super) fn progress(&self) {
+        self.came.store(0, Ordering::Relaxed);
         self.seen.store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// So many bytes of a body came: few are no progress.
+    pub(super) fn came(&self, bytes: u64) {
+        let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if came >= self.enough.load(Ordering::Relaxed) {
+            self.progress();
+        }
     }
 
     fn idle(&self) -> Duration {
@@ -196,6 +212,8 @@ impl Watch {
         if call.cancel.is_cancelled() {
             return Err(StoreError::Cancelled);
         }
+        let enough = (LEAST_SPEED * call.options.timeout.as_secs_f64()) as u64;
+        self.enough.store(enough, Ordering::Relaxed);
         runtime()?.block_on(WATCH.scope(Arc::clone(self), async {
             let mut work = pin!(guarded(work));
             let mut ticks = tokio::time::interval(NOTICE.min(call.options.timeout / 2).max(NOTICE / 10));
@@ -233,8 +251,12 @@ impl Watch {
     }
 
     fn silence(&self, timeout: Duration) -> StoreError {
-        let what = if self.answered.load(Ordering::Relaxed) { "it went silent" } else { "no answer" };
-        StoreError::Unavailable(format!("{what} for {:.1} s", timeout.as_secs_f64()))
+        let what = match (self.answered.load(Ordering::Relaxed), self.came.load(Ordering::Relaxed)) {
+            (false, _) => "no answer for".to_owned(),
+            (true, 0) => "it went silent for".to_owned(),
+            (true, came) => format!("it gave {came} bytes in"),
+        };
+        StoreError::Unavailable(format!("{what} {:.1} s", timeout.as_secs_f64()))
     }
 }
 
