@@ -707,12 +707,14 @@ fn credentials_that_a_service_tells_and_that_are_none_end_nothing_else() {
 fn lists_that_never_end_are_left() {
     let sent = Sent::new(&[]);
     for is_same in [true, false] {
-        let next = AtomicU64::new(0);
+        let asked = Arc::new(AtomicU64::new(0));
+        let pages = asked.clone();
         let server = serve(move |request| {
             if !request.contains("list-type") {
                 return (404, String::new(), Vec::new());
             }
-            let next = if is_same { 7 } else { next.fetch_add(1, Ordering::Relaxed) };
+            let page = pages.fetch_add(1, Ordering::Relaxed);
+            let next = if is_same { 7 } else { page };
             let page = format!(
                 "<ListBucketResult><IsTruncated>true</IsTruncated>\
                  <NextContinuationToken>{next}</NextContinuationToken></ListBucketResult>"
@@ -729,6 +731,9 @@ fn lists_that_never_end_are_left() {
         expect(&output, 1);
         assert!(text(&output.stderr).contains("does not come to an end"), "{}", text(&output.stderr));
         assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
+        let (asked, most) = (asked.load(Ordering::Relaxed), if is_same { 2 } else { 200 });
+        // One segment's list after the other, until it is given up.
+        assert!(asked <= 4 * most, "{asked} pages");
     }
 }
 

@@ -622,6 +622,15 @@ fn lists_that_lie() {
         )
     });
     let error = place.store.list("", &place.call());
+    let back = "its list leads back to where it was, and does not come to an end";
+    assert_eq!(error, Err(StoreError::Failed(back.into())));
+    let pages = std::sync::atomic::AtomicU64::new(0);
+    let place = service(move |_| {
+        let next = pages.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let token = format!("<NextContinuationToken>{next}</NextContinuationToken>");
+        says("200 OK", "", &format!("<ListBucketResult>{token}</ListBucketResult>"))
+    });
+    let error = place.store.list("", &place.call());
     assert_eq!(error, Err(StoreError::Failed("it does not come to an end".into())));
 }
 
