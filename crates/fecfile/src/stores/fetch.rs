@@ -27,6 +27,8 @@ const TICK: Duration = Duration::from_millis(20);
 const NOT_LATE: Duration = Duration::from_millis(50);
 /// What is so many times slower than places that have enough is hopeless: another one is fetched in its place.
 const HOPELESS: f64 = 4.0;
+/// What would take longer than this crawls.
+const CRAWL: Duration = Duration::from_secs(60);
 /// How long a transfer runs before its speed is believed.
 const WARM: Duration = Duration::from_secs(1);
 /// Objects that may be fetched besides because others are late: so many at once, and one more for twenty that came. Otherwise
@@ -310,33 +312,41 @@ impl<'a> Fetch<'a> {
     }
 
     /// Looks which of those that are under way are much slower than places that have enough of the others; tells for how many
-    /// another one may be begun. That is no storm: where all are slow alike, none of them is hopeless.
+    /// another one may be begun. That is no storm: where all are slow alike, none of them is hopeless. Where nothing was asked of
+    /// some places yet, they are taken to be as fast as the best of the others, and a few are tried when all others crawl.
     fn hopeless(&mut self, active: &mut BTreeMap<Candidate, Active>, lacking: usize) -> usize {
         let is_slow = |active: &Active| !active.is_late && active.speed().is_some();
         if !active.values().any(is_slow) {
             return 0;
         }
         let known = self.speeds(active);
-        // Of a place that nothing was asked of yet everything may be hoped.
-        let speed = |place: usize| known.get(&place).copied().unwrap_or(f64::INFINITY);
-        let open = self.candidates.iter().chain(active.keys());
-        let mut by_speed: Vec<(f64, u32)> = open
-            .filter(|candidate| !self.came.contains_key(&candidate.index))
-            .map(|candidate| (speed(candidate.place), candidate.index))
-            .collect();
+        let best = known.values().copied().fold(0.0, f64::max);
+        let speed = |place: usize| known.get(&place).copied().unwrap_or(best);
+        let open = || {
+            let all = self.candidates.iter().chain(active.keys());
+            all.filter(|candidate| !self.came.contains_key(&candidate.index))
+        };
+        let mut by_speed: Vec<(f64, u32)> =
+            open().map(|candidate| (speed(candidate.place), candidate.index)).collect();
         by_speed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        let is_untried = open().any(|candidate| !known.contains_key(&candidate.place));
         let mut indices = BTreeSet::new();
         let enough = by_speed.iter().find(|(_, index)| indices.insert(*index) && indices.len() >= lacking);
-        let Some((reference, _)) = enough else { return 0 };
+        let reference = enough.map_or(0.0, |(speed, _)| *speed);
         let len = self.encoding.layout().file_len as f64;
         let mut more = 0;
         for active in active.values_mut().filter(|active| is_slow(active)) {
             let speed = active.speed().unwrap_or(0.0);
-            let left = len - active.bytes.load(Ordering::Relaxed) as f64;
-            if speed * HOPELESS < *reference && left > speed * WARM.as_secs_f64() {
-                active.is_late = true;
-                more += 1;
+            let left = (len - active.bytes.load(Ordering::Relaxed) as f64) / speed;
+            if speed * HOPELESS < reference && left > WARM.as_secs_f64() {
+                // Enough others are there: it costs no token.
+            } else if is_untried && left > CRAWL.as_secs_f64() && self.tokens >= 1.0 {
+                self.tokens -= 1.0;
+            } else {
+                continue;
             }
+            active.is_late = true;
+            more += 1;
         }
         more
     }
