@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Attempts of a call that may end because nothing was heard: each has taken as long as it may.
+const SILENCES: u32 = 3;
 /// How long a pause takes to notice that it is to end.
 const NOTICE: Duration = Duration::from_millis(10);
 
@@ -78,12 +80,15 @@ impl Call<'_> {
     /// # Errors
     /// The last one.
     pub fn retry<T>(&self, mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut silences = 0;
         for left in (0..=self.options.retries).rev() {
             if self.cancel.is_cancelled() {
                 return Err(StoreError::Cancelled);
             }
-            match attempt() {
-                Err(error) if error.is_worth_retrying() && left > 0 => {
+            let done = attempt();
+            silences += u32::from(matches!(done, Err(StoreError::Silent(_))));
+            match done {
+                Err(error) if error.is_worth_retrying() && left > 0 && silences < SILENCES => {
                     tracing::debug!("{error}; {left} more attempts");
                     if !self.pause_before(self.options.retries - left + 1) {
                         return Err(StoreError::Cancelled);

@@ -22,6 +22,9 @@ pub enum StoreError {
     /// It does not answer, or says that it cannot now: trying again may help.
     #[error("{0}")]
     Unavailable(String),
+    /// It said nothing for as long as it may: trying again may help, but takes as long.
+    #[error("{0}")]
+    Silent(String),
     /// It answered with other bytes than it was asked for.
     #[error("it answered with other bytes than it was asked for: {0}")]
     WrongRange(String),
@@ -45,7 +48,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether another attempt may succeed.
     pub fn is_worth_retrying(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_) | StoreError::WrongRange(_))
+        matches!(self, StoreError::Unavailable(_) | StoreError::Silent(_) | StoreError::WrongRange(_))
     }
 
     /// Whether the object may be there all the same: the place did not say that it is not.
@@ -57,7 +60,11 @@ impl StoreError {
     pub fn is_of_place(&self) -> bool {
         matches!(
             self,
-            StoreError::Unavailable(_) | StoreError::Denied(_) | StoreError::Absent | StoreError::GivenUp
+            StoreError::Unavailable(_)
+                | StoreError::Silent(_)
+                | StoreError::Denied(_)
+                | StoreError::Absent
+                | StoreError::GivenUp
         )
     }
 }

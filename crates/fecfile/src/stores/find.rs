@@ -13,7 +13,7 @@ use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long other places are waited for, compared with the one that answered first, when what came does not suffice.
@@ -145,7 +145,7 @@ fn bare(
     causes: &mut Vec<(usize, StoreError)>,
 ) -> Option<FoundManifest> {
     let mut located = Vec::new();
-    causes.extend(locate_all(places, root, 256, |candidate| located.push(candidate)));
+    causes.extend(locate_all(places, root, 256, false, |candidate| located.push(candidate)));
     for candidate in located {
         let key = keys::shard(root, candidate.index);
         let mut bytes = Vec::with_capacity(HEADER_LEN);
@@ -250,14 +250,16 @@ fn heads(
     (found, into_value(failed))
 }
 
-/// Asks all places, and hands on what they have as they tell it; returns why some did not.
+/// Asks all places, and hands on what they have as they tell it; returns why some did not. Whoever is hasty does not wait for those
+/// that take much longer than the first one.
 pub(super) fn locate_all(
     places: &Places,
     root: &Digest,
     n: u32,
+    is_hasty: bool,
     mut on: impl FnMut(Candidate),
 ) -> Vec<(usize, StoreError)> {
-    let cancel = places.cancel.child();
+    let (start, cancel) = (Instant::now(), places.cancel.child());
     let mut failed = Vec::new();
     std::thread::scope(|scope| {
         let (told, telling): (Sender<Located>, Receiver<Located>) = channel();
@@ -269,10 +271,20 @@ pub(super) fn locate_all(
             });
         }
         drop(told);
-        for located in telling {
+        let mut wait: Option<Duration> = None;
+        loop {
+            let located = match wait {
+                Some(wait) => telling.recv_timeout(wait.saturating_sub(start.elapsed())),
+                None => telling.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let Ok(located) = located else { break };
+            if is_hasty && located.failed.is_none() {
+                wait.get_or_insert_with(|| patience(start.elapsed()));
+            }
             located.found.into_iter().for_each(&mut on);
             failed.extend(located.failed.map(|error| (located.place, error)));
         }
+        cancel.cancel();
     });
     failed
 }

@@ -7,11 +7,13 @@ use crate::error::{Error, ErrorKind};
 use crate::io::ReadAt;
 use crate::io::folder::open_file;
 use crate::io::output::{FileOut, Policy};
+use crate::io::temporary::remove_stale;
+use fec_core::executor::lock;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Bytes that are copied at a time.
 const PIECE: usize = 1 << 20;
@@ -27,6 +29,8 @@ pub struct FolderStore {
     path: PathBuf,
     /// What was put is on the disk before a call ends.
     sync: bool,
+    /// The folder that was put into last: what killed runs left there is gone.
+    tidy: Mutex<PathBuf>,
 }
 
 /// A list of files as it grows.
@@ -47,7 +51,7 @@ impl List<'_> {
 impl FolderStore {
     /// The folder at `path`, which `name` stands for in messages.
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, sync: bool) -> FolderStore {
-        FolderStore { name: name.into(), path: path.into(), sync }
+        FolderStore { name: name.into(), path: path.into(), sync, tidy: Mutex::default() }
     }
 
     fn list_below(&self, folder: &Path, key: &str, depth: usize, list: &mut List<'_>) -> io::Result<()> {
@@ -75,14 +79,22 @@ impl FolderStore {
         Ok(())
     }
 
-    /// Makes the folders that hold `path`. Above the store's own folder nothing is made: a file system that is not mounted
+    /// Makes the folders that hold `path`, and removes from the last one what killed runs left unfinished. Above the store's own folder nothing is made: a file system that is not mounted
     /// would not be missed.
     fn make_folders(&self, path: &Path) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
             _ => {}
         }
-        path.parent().map_or(Ok(()), fs::create_dir_all)
+        let Some(folder) = path.parent() else { return Ok(()) };
+        fs::create_dir_all(folder)?;
+        let mut tidy = lock(&self.tidy);
+        if *tidy != folder {
+            folder.clone_into(&mut tidy);
+            drop(tidy);
+            remove_stale(folder);
+        }
+        Ok(())
     }
 
     fn open(&self, key: &str) -> Result<(Arc<dyn ReadAt>, u64), StoreError> {

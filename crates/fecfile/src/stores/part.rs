@@ -1,12 +1,16 @@
 //! A part of a payload in stores: the records that it touches, and nothing else. A request that is later than usual is made
-//! once more.
+//! once more; where a place crawls, other records of the set are read; and where records are not what they should be, shard
+//! files as a whole.
 
+use super::call::Cancel;
 use super::error::StoreError;
+use super::fetch::Fetch;
 use super::find;
 use super::keys;
 use super::placement::Placement;
-use super::stored::{Stored, StoredRestored};
+use super::stored::{Stored, StoredRestored, failure};
 use super::target::Target;
+use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encoded::{Encoded, Load, Records};
@@ -17,16 +21,24 @@ use crate::range::{PayloadRange, part};
 use fec_core::executor::lock;
 use fec_core::format::shard_file::{Encoding, Layout};
 use fec_core::set::{PlanCache, Reading, Run};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A record is late after as long as it took to have the manifest, which was two requests one after the other; but not before
 const LEAST_LATE: Duration = Duration::from_millis(10);
+/// How often it is looked whether a place crawls.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a record may take to begin: before that nobody knows how fast it comes.
+const WARM: Duration = Duration::from_secs(1);
+/// A record that would take longer than this crawls.
+const CRAWL: Duration = Duration::from_secs(5);
 
 impl Stored<'_> {
     /// Restores a part of the payload to a file, which appears when all of the part is proved.
@@ -80,32 +92,52 @@ impl Stored<'_> {
             if within.is_empty() {
                 continue;
             }
-            let records = StoreRecords::new(self, segment as u64, encoding);
-            let encoded = Encoded {
-                root: Some(encoding.root),
-                groups: Groups::new(encoding.geometry, encoding.geometry, vec![encoding.tree]),
-                payload_len: Some(encoding.geometry.payload_len()),
-                meta: None,
-                records: Box::new(&records),
-            };
             let into = within.start - bytes.start;
             let put = |at: u64, part: &[u8]| put(into + at, part);
-            let outcome = part(&encoded, &plans, &(within.start - start..within.end - start), &put, context)?;
-            drop(encoded);
-            if self.places.cancel.is_cancelled() {
-                return Err(super::stored::failure(&StoreError::Cancelled));
-            }
-            if let Some(set) = outcome.untrue {
-                return Err(crate::sets::untrue(set));
-            }
-            if !outcome.is_whole() {
-                return Err(records.few_left(segment));
+            let within = within.start - start..within.end - start;
+            let records = StoreRecords::new(self, segment as u64, encoding);
+            if !records.part(&plans, &within, &put, context)? {
+                self.part_of_whole(segment, &records, &within, &put, context)?;
             }
             restored.segments += 1;
             records.tell(&mut restored);
         }
         restored.fetched_bytes = self.places.moved();
         Ok(restored)
+    }
+
+    /// Restores a part of a segment of which records are not where they should be: shard files as a whole are searched for them.
+    fn part_of_whole(
+        &self,
+        segment: usize,
+        records: &StoreRecords<'_>,
+        within: &Range<u64>,
+        put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+        context: &Context<'_>,
+    ) -> Result<()> {
+        let k = self.manifest.code.k();
+        if records.known() < k {
+            return Err(records.few_left(segment));
+        }
+        let meter = context.meter("fetch", None);
+        let encoding = &self.manifest.segments[segment];
+        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter.as_ref())?;
+        fetch.until(k).map_err(|error| failure(&error))?;
+        let put = |at: u64, bytes: &[u8]| {
+            let (from, to) = (at.max(within.start), (at + bytes.len() as u64).min(within.end));
+            if from >= to {
+                return Ok(());
+            }
+            put(from - within.start, &bytes[(from - at) as usize..(to - at) as usize])
+        };
+        let mut work = |archive: &Archive| {
+            let whole = archive.restore_by(&put, &context.silent())?;
+            Ok(whole.is_whole() && whole.written)
+        };
+        self.segment(segment, &mut fetch, &mut work, context)?;
+        fetch.sources().for_each(|place| records.note_came(place));
+        meter.finish();
+        Ok(())
     }
 }
 
@@ -119,13 +151,19 @@ struct StoreRecords<'a> {
     came: Mutex<BTreeMap<usize, u64>>,
     failures: Mutex<BTreeMap<usize, StoreError>>,
     late: Duration,
+    /// Places that crawl are not waited for: other records of the set may be had sooner.
+    is_hasty: AtomicBool,
+    /// Those that do.
+    crawling: Mutex<BTreeSet<usize>>,
 }
 
 /// Where shards are said to be.
 #[derive(Default)]
 struct Known {
     of: BTreeMap<u32, Vec<usize>>,
+    /// The places were asked; all of them have told, or failed.
     is_asked: bool,
+    is_complete: bool,
 }
 
 /// A record and its proof.
@@ -164,7 +202,73 @@ impl<'a> StoreRecords<'a> {
             came: Mutex::default(),
             failures: Mutex::default(),
             late: stored.usual.max(LEAST_LATE),
+            // What holds itself back is slow everywhere.
+            is_hasty: AtomicBool::new(stored.places.options.rate.is_none()),
+            crawling: Mutex::default(),
         }
+    }
+
+    /// Restores a part; tells whether it did, or too few records are where they should be.
+    fn part(
+        &self,
+        plans: &PlanCache,
+        within: &Range<u64>,
+        put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+        context: &Context<'_>,
+    ) -> Result<bool> {
+        let Encoding { root, geometry, tree, .. } = self.encoding;
+        let encoded = Encoded {
+            root: Some(*root),
+            groups: Groups::new(*geometry, *geometry, vec![*tree]),
+            payload_len: Some(geometry.payload_len()),
+            meta: None,
+            records: Box::new(self),
+        };
+        loop {
+            let outcome = part(&encoded, plans, within, put, context)?;
+            if self.stored.places.cancel.is_cancelled() {
+                return Err(failure(&StoreError::Cancelled));
+            }
+            if let Some(set) = outcome.untrue {
+                return Err(crate::sets::untrue(set));
+            }
+            // Once more with patience: places that take their time may have it.
+            if outcome.is_whole() || !self.is_hasty.swap(false, Relaxed) {
+                return Ok(outcome.is_whole());
+            }
+        }
+    }
+
+    /// Shards that are said to be somewhere, when that was asked.
+    fn known(&self) -> usize {
+        lock(&self.places).of.len()
+    }
+
+    fn note_came(&self, place: usize) {
+        *lock(&self.came).entry(place).or_default() += 1;
+    }
+
+    fn note_failure(&self, place: usize, error: StoreError) {
+        let mut failures = lock(&self.failures);
+        match error {
+            StoreError::NotFound | StoreError::Cancelled => {}
+            // That it is not asked any more is no reason.
+            StoreError::GivenUp => drop(failures.entry(place).or_insert(error)),
+            error => drop(failures.insert(place, error)),
+        }
+    }
+
+    /// Whether a place is left alone.
+    fn is_left(&self, place: usize) -> bool {
+        self.is_hasty.load(Relaxed) && lock(&self.crawling).contains(&place)
+    }
+
+    /// Whether a record that was asked for so long ago, and of which so much came, is as good as lost.
+    fn crawls(&self, time: Duration, came: u64) -> bool {
+        let all = self.layout.shard_len + self.layout.proof_len;
+        self.is_hasty.load(Relaxed)
+            && time >= (self.late * 10).clamp(WARM, CRAWL)
+            && time.as_secs_f64() * all as f64 > CRAWL.as_secs_f64() * came as f64
     }
 
     /// What came from where.
@@ -177,13 +281,13 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    fn few_left(self, segment: usize) -> Error {
-        let failures = fec_core::executor::into_value(self.failures);
+    fn few_left(&self, segment: usize) -> Error {
+        let failures = lock(&self.failures);
         let is_cut_off = failures.values().any(StoreError::leaves_open);
         let name = |place: usize| self.stored.places.get(place).target.name();
         let causes = failures.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
         let k = self.stored.manifest.code.k() as u32;
-        let there = fec_core::executor::into_value(self.places).of.len() as u32;
+        let there = self.known() as u32;
         let few = super::error::StoresError::FewLeft {
             segment: segment as u32,
             there: there.min(k.saturating_sub(1)),
@@ -193,19 +297,20 @@ impl<'a> StoreRecords<'a> {
         Error::new("decode", ErrorKind::from(few))
     }
 
-    /// Asks all places what they have.
+    /// Asks all places what they have; in haste, not those that take their time.
     fn ask(&self) {
         let mut known = lock(&self.places);
-        if std::mem::replace(&mut known.is_asked, true) {
+        let is_hasty = self.is_hasty.load(Relaxed);
+        if known.is_asked && (known.is_complete || is_hasty) {
             return;
         }
         let n = self.stored.manifest.code.n() as u32;
         let mut of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let failed = find::locate_all(self.stored.places, &self.encoding.root, n, |found| {
+        let failed = find::locate_all(self.stored.places, &self.encoding.root, n, is_hasty, |found| {
             of.entry(found.index).or_default().push(found.place);
         });
-        lock(&self.failures).extend(failed);
-        known.of = of;
+        failed.into_iter().for_each(|(place, error)| self.note_failure(place, error));
+        *known = Known { of, is_asked: true, is_complete: !is_hasty };
     }
 
     /// Loads a shard's record of a set, from whichever place has it intact.
@@ -215,7 +320,9 @@ impl<'a> StoreRecords<'a> {
             let (places, is_asked) = {
                 let known = lock(&self.places);
                 let of = known.of.get(&index).cloned().unwrap_or_default();
-                (of.into_iter().filter(|place| !tried.contains(place)).collect::<Vec<_>>(), known.is_asked)
+                let of = of.into_iter().filter(|place| !tried.contains(place) && !self.is_left(*place));
+                let is_asked = known.is_complete || known.is_asked && self.is_hasty.load(Relaxed);
+                (of.collect::<Vec<_>>(), is_asked)
             };
             match places.first() {
                 None if is_asked => return None,
@@ -235,48 +342,55 @@ impl<'a> StoreRecords<'a> {
 
     /// A record and its proof from one place: asked for once more when they are late.
     fn from(&self, place: usize, set: u32, index: u32) -> Option<Record> {
-        let cancel = self.stored.places.cancel.child();
+        let (started, cancel) = (Instant::now(), self.stored.places.cancel.child());
+        let came = [AtomicU64::new(0), AtomicU64::new(0)];
         let found = std::thread::scope(|scope| {
             let (telling, told): (Sender<std::result::Result<Record, StoreError>>, _) = channel();
-            let begin = || {
-                let (telling, cancel) = (telling.clone(), &cancel);
+            let mut asked = 0;
+            let mut ask = || {
+                let (telling, cancel, came) = (telling.clone(), &cancel, &came[asked]);
+                asked += 1;
                 scope.spawn(move || {
-                    let _ = telling.send(self.get(place, set, index, cancel));
+                    // Nobody waits for it any more if it cannot be told.
+                    let _ = telling.send(self.get(place, set, index, cancel, came));
                 });
+                asked
             };
-            begin();
-            let first = match told.recv_timeout(self.late) {
-                Ok(first) => first,
-                Err(_) => {
-                    begin();
-                    match told.recv() {
-                        // One that fails at once is no reason not to wait for the other.
-                        Ok(Err(_)) => told.recv().ok()?,
-                        Ok(first) => first,
-                        Err(_) => return None,
+            let mut asked = ask();
+            let mut failed = 0;
+            loop {
+                let time = started.elapsed();
+                let wait = if asked == 1 { self.late.saturating_sub(time) } else { TICK };
+                match told.recv_timeout(wait) {
+                    // One that fails is no reason not to wait for the other.
+                    Ok(Err(_)) if failed + 1 < asked => failed += 1,
+                    Ok(done) => {
+                        cancel.cancel();
+                        break done;
                     }
-                }
-            };
-            cancel.cancel();
-            match first {
-                Ok(record) => Some(record),
-                Err(error) => {
-                    if error != StoreError::NotFound {
-                        let mut failures = lock(&self.failures);
-                        match error {
-                            // That it is not asked any more is no reason.
-                            StoreError::GivenUp => drop(failures.entry(place).or_insert(error)),
-                            error => drop(failures.insert(place, error)),
-                        }
+                    Err(_) if asked == 1 => asked = ask(),
+                    Err(_)
+                        if self
+                            .crawls(time, came.iter().map(|came| came.load(Relaxed)).max().unwrap_or(0)) =>
+                    {
+                        lock(&self.crawling).insert(place);
+                        cancel.cancel();
+                        break Err(StoreError::Unavailable("it is too slow to wait for".into()));
                     }
-                    None
+                    Err(_) => {}
                 }
             }
         });
-        if found.is_some() {
-            *lock(&self.came).entry(place).or_default() += 1;
+        match found {
+            Ok(record) => {
+                self.note_came(place);
+                Some(record)
+            }
+            Err(error) => {
+                self.note_failure(place, error);
+                None
+            }
         }
-        found
     }
 
     /// The record and its proof, at the same time.
@@ -285,7 +399,8 @@ impl<'a> StoreRecords<'a> {
         place: usize,
         set: u32,
         index: u32,
-        cancel: &super::call::Cancel,
+        cancel: &Cancel,
+        came: &AtomicU64,
     ) -> std::result::Result<Record, StoreError> {
         let key = keys::shard(&self.encoding.root, index);
         let fetch = |at: u64, len: u64| {
@@ -293,6 +408,7 @@ impl<'a> StoreRecords<'a> {
                 let mut bytes = Vec::with_capacity(len as usize);
                 let sink = &mut |part: &[u8]| {
                     bytes.extend_from_slice(part);
+                    came.fetch_add(part.len() as u64, Relaxed);
                     Ok(())
                 };
                 store.get(&key, at..at + len, sink, call).map(|()| bytes)

@@ -100,7 +100,7 @@ impl<'a> Stored<'a> {
         for encoding in &self.manifest.segments {
             let mut located = Vec::new();
             let n = self.manifest.code.n() as u32;
-            let failed = find::locate_all(self.places, &encoding.root, n, |found| located.push(found));
+            let failed = find::locate_all(self.places, &encoding.root, n, false, |found| located.push(found));
             failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, &why));
             let checked = match deep {
                 false => self.heads(encoding, located, &mut trouble),

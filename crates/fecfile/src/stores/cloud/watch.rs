@@ -256,7 +256,7 @@ impl Watch {
             (true, 0) => "it went silent for".to_owned(),
             (true, came) => format!("it gave {came} bytes in"),
         };
-        StoreError::Unavailable(format!("{what} {:.1} s", timeout.as_secs_f64()))
+        StoreError::Silent(format!("{what} {:.1} s", timeout.as_secs_f64()))
     }
 }
 
