@@ -3,6 +3,7 @@
 use super::placement::Crowded;
 use crate::error::Class;
 use fec_core::error::FormatError;
+use std::collections::BTreeMap;
 
 /// Why a call on a store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +67,16 @@ impl StoreError {
                 | StoreError::Absent
                 | StoreError::GivenUp
         )
+    }
+}
+
+/// Notes why a place does not give something, or not all. That it is not asked any more, and that something else is not there,
+/// says less than what was wrong before; that the caller has stopped it, nothing.
+pub(super) fn note(failures: &mut BTreeMap<usize, StoreError>, place: usize, why: StoreError) {
+    match why {
+        StoreError::Cancelled => {}
+        StoreError::GivenUp | StoreError::NotFound => drop(failures.entry(place).or_insert(why)),
+        why => drop(failures.insert(place, why)),
     }
 }
 

@@ -2,7 +2,7 @@
 //! one is later than nearly all the others were.
 
 use super::call::Cancel;
-use super::error::StoreError;
+use super::error::{StoreError, note};
 use super::find::{Candidate, Located, locate, patience};
 use super::keys;
 use super::places::Places;
@@ -381,13 +381,11 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Notes why a place does not give something. That it is not asked any more, and that something else is not there, says less
-    /// than what was wrong before.
+    /// Notes why a place does not give something, or why it cannot be kept here.
     fn note_failure(&mut self, place: usize, error: StoreError) {
         match error {
             StoreError::Sink(_) => self.sink_failed = Some(error),
-            StoreError::GivenUp | StoreError::NotFound => drop(self.failures.entry(place).or_insert(error)),
-            error => drop(self.failures.insert(place, error)),
+            error => note(&mut self.failures, place, error),
         }
     }
 

@@ -145,7 +145,8 @@ fn bare(
     causes: &mut Vec<(usize, StoreError)>,
 ) -> Option<FoundManifest> {
     let mut located = Vec::new();
-    causes.extend(locate_all(places, root, 256, false, |candidate| located.push(candidate)));
+    let (failed, _) = locate_all(places, root, 256, false, |candidate| located.push(candidate));
+    causes.extend(failed);
     for candidate in located {
         let key = keys::shard(root, candidate.index);
         let mut bytes = Vec::with_capacity(HEADER_LEN);
@@ -250,17 +251,18 @@ fn heads(
     (found, into_value(failed))
 }
 
-/// Asks all places, and hands on what they have as they tell it; returns why some did not. Whoever is hasty does not wait for those
-/// that take much longer than the first one.
+/// Asks all places, and hands on what they have as they tell it; returns why some did not, and whether all of them have told or
+/// failed: whoever is hasty does not wait for those that take much longer than the first one.
 pub(super) fn locate_all(
     places: &Places,
     root: &Digest,
     n: u32,
     is_hasty: bool,
     mut on: impl FnMut(Candidate),
-) -> Vec<(usize, StoreError)> {
+) -> (Vec<(usize, StoreError)>, bool) {
     let (start, cancel) = (Instant::now(), places.cancel.child());
     let mut failed = Vec::new();
+    let mut asked = places.len();
     std::thread::scope(|scope| {
         let (told, telling): (Sender<Located>, Receiver<Located>) = channel();
         for place in 0..places.len() {
@@ -278,6 +280,7 @@ pub(super) fn locate_all(
                 None => telling.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             let Ok(located) = located else { break };
+            asked -= 1;
             if is_hasty && located.failed.is_none() {
                 wait.get_or_insert_with(|| patience(start.elapsed()));
             }
@@ -286,7 +289,7 @@ pub(super) fn locate_all(
         }
         cancel.cancel();
     });
-    failed
+    (failed, asked == 0)
 }
 
 /// How long to wait for places that have not told what they have, when the first one took `first`.

@@ -79,8 +79,8 @@ impl FolderStore {
         Ok(())
     }
 
-    /// Makes the folders that hold `path`, and removes from the last one what killed runs left unfinished. Above the store's own folder nothing is made: a file system that is not mounted
-    /// would not be missed.
+    /// Makes the folders that hold `path`, and removes from the last one what killed runs left unfinished. Above the store's own
+    /// folder nothing is made: a file system that is not mounted would not be missed.
     fn make_folders(&self, path: &Path) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),

@@ -25,20 +25,21 @@ pub(super) fn shard(root: &Digest, index: u32) -> String {
 
 /// Which shard file a key of the segment with this root names.
 pub(super) fn shard_index(root: &Digest, key: &str) -> Option<u32> {
-    let name = key.strip_prefix(prefix(root).as_str())?.strip_suffix(".shard")?;
-    let is_plain = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
-    is_plain.then(|| name.parse().ok()).flatten()
+    index_of(key.strip_prefix(prefix(root).as_str())?)
+}
+
+/// Which shard file is called so, under whatever root.
+fn index_of(name: &str) -> Option<u32> {
+    let index = name.strip_suffix(".shard")?;
+    let is_plain = index.len() == 3 && index.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| index.parse::<u8>().ok()).flatten().map(u32::from)
 }
 
 /// Whether a key is one that something of ours may have, under whatever root.
 pub(super) fn is_ours(key: &str) -> bool {
     let Some((root, name)) = key.split_once('/') else { return false };
     let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let is_shard = || {
-        let index = name.strip_suffix(".shard").filter(|index| index.len() == 3);
-        index.is_some_and(|index| index.parse::<u8>().is_ok() && !index.starts_with('+'))
-    };
-    is_root && (name == "manifest" || is_shard())
+    is_root && (name == "manifest" || index_of(name).is_some())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! files as a whole.
 
 use super::call::Cancel;
-use super::error::StoreError;
+use super::error::{StoreError, note};
 use super::fetch::Fetch;
 use super::find;
 use super::keys;
@@ -166,6 +166,13 @@ struct Known {
     is_complete: bool,
 }
 
+impl Known {
+    /// Whether places were asked, and some of them not waited for.
+    fn is_cut(&self) -> bool {
+        self.is_asked && !self.is_complete
+    }
+}
+
 /// A record and its proof.
 type Record = (Vec<u8>, Vec<u8>);
 
@@ -232,8 +239,9 @@ impl<'a> StoreRecords<'a> {
             if let Some(set) = outcome.untrue {
                 return Err(crate::sets::untrue(set));
             }
-            // Once more with patience: places that take their time may have it.
-            if outcome.is_whole() || !self.is_hasty.swap(false, Relaxed) {
+            // Once more with patience, if places that take their time may have it.
+            let is_cut = !lock(&self.crawling).is_empty() || lock(&self.places).is_cut();
+            if outcome.is_whole() || !is_cut || !self.is_hasty.swap(false, Relaxed) {
                 return Ok(outcome.is_whole());
             }
         }
@@ -248,13 +256,10 @@ impl<'a> StoreRecords<'a> {
         *lock(&self.came).entry(place).or_default() += 1;
     }
 
+    /// Notes why a record is not had from a place; that it is not there is nothing to tell, it may have moved.
     fn note_failure(&self, place: usize, error: StoreError) {
-        let mut failures = lock(&self.failures);
-        match error {
-            StoreError::NotFound | StoreError::Cancelled => {}
-            // That it is not asked any more is no reason.
-            StoreError::GivenUp => drop(failures.entry(place).or_insert(error)),
-            error => drop(failures.insert(place, error)),
+        if error != StoreError::NotFound {
+            note(&mut lock(&self.failures), place, error);
         }
     }
 
@@ -297,20 +302,26 @@ impl<'a> StoreRecords<'a> {
         Error::new("decode", ErrorKind::from(few))
     }
 
+    /// Whether asking the places would tell more than is known.
+    fn lacks(&self, known: &Known) -> bool {
+        !known.is_asked || known.is_cut() && !self.is_hasty.load(Relaxed)
+    }
+
     /// Asks all places what they have; in haste, not those that take their time.
     fn ask(&self) {
         let mut known = lock(&self.places);
-        let is_hasty = self.is_hasty.load(Relaxed);
-        if known.is_asked && (known.is_complete || is_hasty) {
+        if !self.lacks(&known) {
             return;
         }
+        let is_hasty = self.is_hasty.load(Relaxed);
         let n = self.stored.manifest.code.n() as u32;
         let mut of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let failed = find::locate_all(self.stored.places, &self.encoding.root, n, is_hasty, |found| {
+        let root = &self.encoding.root;
+        let (failed, is_complete) = find::locate_all(self.stored.places, root, n, is_hasty, |found| {
             of.entry(found.index).or_default().push(found.place);
         });
         failed.into_iter().for_each(|(place, error)| self.note_failure(place, error));
-        *known = Known { of, is_asked: true, is_complete: !is_hasty };
+        *known = Known { of, is_asked: true, is_complete };
     }
 
     /// Loads a shard's record of a set, from whichever place has it intact.
@@ -321,8 +332,7 @@ impl<'a> StoreRecords<'a> {
                 let known = lock(&self.places);
                 let of = known.of.get(&index).cloned().unwrap_or_default();
                 let of = of.into_iter().filter(|place| !tried.contains(place) && !self.is_left(*place));
-                let is_asked = known.is_complete || known.is_asked && self.is_hasty.load(Relaxed);
-                (of.collect::<Vec<_>>(), is_asked)
+                (of.collect::<Vec<_>>(), !self.lacks(&known))
             };
             match places.first() {
                 None if is_asked => return None,
@@ -346,18 +356,15 @@ impl<'a> StoreRecords<'a> {
         let came = [AtomicU64::new(0), AtomicU64::new(0)];
         let found = std::thread::scope(|scope| {
             let (telling, told): (Sender<std::result::Result<Record, StoreError>>, _) = channel();
-            let mut asked = 0;
-            let mut ask = || {
-                let (telling, cancel, came) = (telling.clone(), &cancel, &came[asked]);
-                asked += 1;
+            let ask = |came| {
+                let (telling, cancel) = (telling.clone(), &cancel);
                 scope.spawn(move || {
                     // Nobody waits for it any more if it cannot be told.
                     let _ = telling.send(self.get(place, set, index, cancel, came));
                 });
-                asked
             };
-            let mut asked = ask();
-            let mut failed = 0;
+            ask(&came[0]);
+            let (mut asked, mut failed) = (1, 0);
             loop {
                 let time = started.elapsed();
                 let wait = if asked == 1 { self.late.saturating_sub(time) } else { TICK };
@@ -368,11 +375,11 @@ impl<'a> StoreRecords<'a> {
                         cancel.cancel();
                         break done;
                     }
-                    Err(_) if asked == 1 => asked = ask(),
-                    Err(_)
-                        if self
-                            .crawls(time, came.iter().map(|came| came.load(Relaxed)).max().unwrap_or(0)) =>
-                    {
+                    Err(_) if asked == 1 => {
+                        ask(&came[1]);
+                        asked = 2;
+                    }
+                    Err(_) if came.iter().all(|came| self.crawls(time, came.load(Relaxed))) => {
                         lock(&self.crawling).insert(place);
                         cancel.cancel();
                         break Err(StoreError::Unavailable("it is too slow to wait for".into()));

@@ -6,6 +6,7 @@ use super::object::ObjectStore;
 use super::target::Target;
 use crate::error::{Error, Result};
 use fec_core::executor::lock;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,8 +43,9 @@ impl Places {
     /// [`ErrorKind::Stores`](crate::ErrorKind::Stores) for a place that cannot be used, or that is named twice: two domains that
     /// are one would fail together.
     pub fn open(targets: &[Target], options: CallOptions, sync: bool) -> Result<Places> {
-        for (nth, target) in targets.iter().enumerate() {
-            if targets[..nth].iter().any(|other| target.is_same(other)) {
+        let mut seen = BTreeSet::new();
+        for target in targets {
+            if !target.identities().into_iter().all(|identity| seen.insert(identity)) {
                 return Err(Error::at("open", target, StoresError::Twice));
             }
         }

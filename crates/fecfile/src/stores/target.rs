@@ -113,14 +113,14 @@ impl Target {
         behind.split_once('/').unwrap_or((behind, ""))
     }
 
-    /// Whether both are one place, as far as can be seen from here: a folder by whatever path.
-    pub fn is_same(&self, other: &Target) -> bool {
-        match (&self.scheme, &other.scheme) {
-            (Scheme::Folder(one), Scheme::Folder(other)) => {
-                let file = |path: &PathBuf| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
-                resolved(one) == resolved(other) || file(one).is_some_and(|one| Some(one) == file(other))
+    /// What it is, whatever it is called, as far as can be seen from here. Two places that share any of these are one.
+    pub(super) fn identities(&self) -> Vec<Identity> {
+        match &self.scheme {
+            Scheme::Folder(path) => {
+                let file = fs::metadata(path).ok().map(|meta| Identity::File(meta.dev(), meta.ino()));
+                file.into_iter().chain([Identity::Path(resolved(path))]).collect()
             }
-            _ => self.name() == other.name(),
+            _ => vec![Identity::Name(self.name())],
         }
     }
 
@@ -128,6 +128,17 @@ impl Target {
     pub fn is_read_only(&self) -> bool {
         self.scheme == Scheme::Http
     }
+}
+
+/// Something that no two places have.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Identity {
+    /// Device and inode of a folder that is there.
+    File(u64, u64),
+    /// The path of a folder, without links.
+    Path(PathBuf),
+    /// The name of anything else.
+    Name(String),
 }
 
 /// A path without links, as far as it exists.
@@ -268,7 +279,8 @@ mod tests {
             (at("b"), at("./b"), true),
             (at("a"), at("a/b"), false),
         ] {
-            assert_eq!(one.is_same(&other), is_same, "{one:?} {other:?}");
+            let shares = one.identities().iter().any(|identity| other.identities().contains(identity));
+            assert_eq!(shares, is_same, "{one:?} {other:?}");
         }
     }
 

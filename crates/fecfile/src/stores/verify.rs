@@ -1,5 +1,6 @@
 //! What is left of a payload in stores, by few bytes or by all.
 
+use super::error::{StoreError, note};
 use super::find::{self, Candidate};
 use super::keys;
 use super::placement::{Placement, Survival};
@@ -100,14 +101,15 @@ impl<'a> Stored<'a> {
         for encoding in &self.manifest.segments {
             let mut located = Vec::new();
             let n = self.manifest.code.n() as u32;
-            let failed = find::locate_all(self.places, &encoding.root, n, false, |found| located.push(found));
-            failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, &why));
+            let (failed, _) =
+                find::locate_all(self.places, &encoding.root, n, false, |found| located.push(found));
+            failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
             let checked = match deep {
                 false => self.heads(encoding, located, &mut trouble),
                 true => self.bodies(encoding, located, &mut trouble, context)?,
             };
             if self.places.cancel.is_cancelled() {
-                return Err(failure(&super::StoreError::Cancelled));
+                return Err(failure(&StoreError::Cancelled));
             }
             segments.push(self.state(checked));
             meter.add(encoding.geometry.payload_len());
@@ -178,7 +180,7 @@ impl<'a> Stored<'a> {
         &self,
         encoding: &Encoding,
         located: Vec<Candidate>,
-        trouble: &mut BTreeMap<usize, String>,
+        trouble: &mut BTreeMap<usize, StoreError>,
     ) -> Vec<(Candidate, bool)> {
         let len = encoding.layout().file_len;
         let (next, checked) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -206,7 +208,7 @@ impl<'a> Stored<'a> {
                             )
                         });
                         if let Err(error) = got {
-                            note(&mut lock(&troubled), candidate.place, &error);
+                            note(&mut lock(&troubled), candidate.place, error);
                             continue;
                         }
                         lock(&checked).push((*candidate, read == header));
@@ -224,7 +226,7 @@ impl<'a> Stored<'a> {
         &self,
         encoding: &Encoding,
         located: Vec<Candidate>,
-        trouble: &mut BTreeMap<usize, String>,
+        trouble: &mut BTreeMap<usize, StoreError>,
         context: &Context<'_>,
     ) -> Result<Vec<(Candidate, bool)>> {
         let mut checked = Vec::new();
@@ -251,12 +253,12 @@ impl<'a> Stored<'a> {
                 });
                 match got {
                     Ok(()) => there.push(*candidate),
-                    Err(super::StoreError::Sink(why)) => {
+                    Err(StoreError::Sink(why)) => {
                         return Err(Error::io("write", Place::Temporary, std::io::Error::other(why)));
                     }
                     Err(error) => {
                         let _ = std::fs::remove_file(&path);
-                        note(trouble, place, &error);
+                        note(trouble, place, error);
                     }
                 }
             }
@@ -281,13 +283,5 @@ impl<'a> Stored<'a> {
             checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
         }
         Ok(checked)
-    }
-}
-
-/// Notes why a place does not tell something. That it is not asked any more is no reason.
-fn note(trouble: &mut BTreeMap<usize, String>, place: usize, why: &super::StoreError) {
-    match why {
-        super::StoreError::GivenUp => drop(trouble.entry(place).or_insert_with(|| why.to_string())),
-        why => drop(trouble.insert(place, why.to_string())),
     }
 }
