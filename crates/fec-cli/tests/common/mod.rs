@@ -6,6 +6,7 @@ pub(crate) mod forge;
 use fec_core::random::SplitMix64;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -120,11 +121,12 @@ pub(crate) fn shard_files(folder: &Path) -> Vec<PathBuf> {
     listing(folder).into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// Flips one bit of a file.
+/// Flips one bit of a file, where it stands.
 pub(crate) fn flip(path: &Path, at: usize) {
-    let mut bytes = std::fs::read(path).expect("the file is there");
-    bytes[at] ^= 1;
-    std::fs::write(path, bytes).expect("the file can be written");
+    let file = std::fs::File::options().read(true).write(true).open(path).expect("the file is there");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at as u64).expect("the byte is there");
+    file.write_all_at(&[byte[0] ^ 1], at as u64).expect("the file can be written");
 }
 
 /// Waits for `child` at most `limit`, feeding `input` to its standard input; kills it then and returns `None`.
