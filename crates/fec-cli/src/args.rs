@@ -2,6 +2,7 @@
 
 use crate::link::args::Link;
 use crate::progress::Mode;
+use crate::seal;
 use crate::stores;
 use crate::stream;
 use crate::stream::args::Kind;
@@ -34,6 +35,12 @@ Examples:
   fec encode FILE -o FILE.fec --keep   a container; run again, it is checked and kept
   find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec' --keep --json
                                        a container for each file, and a line of JSON for each";
+
+const KEYGEN_EXAMPLES: &str = "\
+Examples:
+  fec keygen -o key.txt                     prints the recipient: age1…
+  fec encode FILE --recipient age1…         what is encoded is sealed for it
+  fec decode FILE.shards -i key.txt         and opened again";
 
 /// Protects files and pipes against loss, corruption and tampering.
 ///
@@ -197,6 +204,8 @@ pub(crate) struct Encode {
     #[arg(short, long)]
     pub(crate) force: bool,
     #[command(flatten)]
+    pub(crate) seal: seal::args::Seal,
+    #[command(flatten)]
     pub(crate) live: stream::args::Send,
     #[command(flatten)]
     pub(crate) stores: stores::args::Send,
@@ -232,6 +241,8 @@ pub(crate) struct Decode {
     /// Replace an existing output
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) open: seal::args::Open,
     #[command(flatten)]
     pub(crate) live: stream::args::Receive,
     #[command(flatten)]
@@ -319,10 +330,15 @@ pub(crate) struct Protect {
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = KEYGEN_EXAMPLES)]
 pub(crate) struct Keygen {
-    /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file`
-    #[arg(long, required = true)]
+    /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file` [default: an identity of age,
+    /// whose recipient is printed]
+    #[arg(long)]
     pub(crate) stream: bool,
+    /// An identity that stands up to quantum computers too (ML-KEM-768 and X25519)
+    #[arg(long, conflicts_with = "stream")]
+    pub(crate) pq: bool,
     /// The key file, which its owner alone may read; it must not exist
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) output: PathBuf,

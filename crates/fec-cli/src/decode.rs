@@ -10,6 +10,7 @@ use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::params::Form;
+use fecfile::age::Keys;
 use fecfile::archive::{self, Archive, check_only_stream};
 use fecfile::forms::Beginning;
 use fecfile::io::output::{self, Policy, is_special};
@@ -20,6 +21,7 @@ use fecfile::pipe::{self, Pipe};
 use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
 use fecfile::restore::Wish;
+use fecfile::seal::Opener;
 use fecfile::{Context, Input};
 use report::Report;
 use std::ffi::OsString;
@@ -33,7 +35,9 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
         return stores::decode(args, settings);
     }
-    let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
+    let started = Instant::now();
+    let policy = settings.policy(args.force);
+    let mut decoding = Decoding { args, settings, policy, keys: None, started };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
@@ -47,16 +51,18 @@ struct Decoding<'a> {
     args: &'a args::Decode,
     settings: &'a Settings,
     policy: Policy,
+    /// What opens sealed payloads.
+    keys: Option<Keys>,
     started: Instant,
 }
 
 impl Decoding<'_> {
-    fn objects(&self, input: &Input) -> Result<Exit> {
+    fn objects(&mut self, input: &Input) -> Result<Exit> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
         let beginning = archive::beginning(input)?;
-        if beginning == Beginning::Stream && !self.wants_proofs() {
+        if beginning == Beginning::Stream && !self.wants_proofs() && !self.args.open.is_given() {
             check_only_stream(input, &context)?;
             let target = self.container_target(path)?;
             return stream::receive_bytes(
@@ -68,24 +74,30 @@ impl Decoding<'_> {
                 self.settings,
             );
         }
+        if beginning == Beginning::Sealed && self.args.open.passphrase && !self.wants_proofs() {
+            return self.told_stream();
+        }
         self.not_live(path)?;
+        self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
         if let Some(range) = self.args.range {
             return self.range(range, input, path, early, &context);
         }
         let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
         check_not_piped_shard(path, &archive)?;
+        let opener = self.opener(&archive)?;
         let target = match early {
             Some(target) => target,
-            None => self.archive_target(&archive, path)?,
+            None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
+        let wish = self.wish(opener.as_ref());
         let restored = match &target {
             Target::File(path) | Target::Folder(path) => {
-                archive.restore_to_file(path, self.policy, self.wish(), &context)
+                archive.restore_to_file(path, self.policy, wish, &context)
             }
             Target::Stdout | Target::Special(_) => {
                 let (mut out, place) = target.sequential()?;
-                archive.restore_to_writer(&mut out, &place, self.wish(), &context)
+                archive.restore_to_writer(&mut out, &place, wish, &context)
             }
         };
         self.finish(&target, &restored?)
@@ -101,14 +113,16 @@ impl Decoding<'_> {
         context: &Context<'_>,
     ) -> Result<Exit> {
         let mut archive = Archive::open_by_index(input, self.args.root, context)?;
+        let mut opener = self.opener(&archive)?;
         let target = match early {
             Some(target) => target,
-            None => self.archive_target(&archive, path)?,
+            None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
-        let mut restored = self.range_of(&archive, range, &target, context)?;
+        let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         if !restored.is_whole() {
             archive = Archive::open(input, self.args.root, context)?;
-            restored = self.range_of(&archive, range, &target, context)?;
+            opener = self.opener(&archive)?;
+            restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         }
         self.finish(&target, &restored)
     }
@@ -117,27 +131,34 @@ impl Decoding<'_> {
         &self,
         archive: &Archive,
         range: PayloadRange,
+        opener: Option<&Opener>,
         target: &Target,
         context: &Context<'_>,
     ) -> Result<Restored> {
         Ok(match target {
             Target::File(path) | Target::Folder(path) => {
-                archive.range_to_file(range, path, self.policy, context)?
+                archive.range_to_file(range, opener, path, self.policy, context)?
             }
             Target::Stdout | Target::Special(_) => {
                 let (mut out, place) = target.sequential()?;
-                archive.range_to_writer(range, &mut out, &place, context)?
+                archive.range_to_writer(range, opener, &mut out, &place, context)?
             }
         })
     }
 
-    fn pipe(&self, path: &Path, mut file: File) -> Result<Exit> {
+    fn pipe(&mut self, path: &Path, mut file: File) -> Result<Exit> {
         let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io("read", path, e))?;
-        if beginning == Beginning::Stream && !self.wants_proofs() {
+        let is_stream = match beginning {
+            Beginning::Stream => !self.args.open.is_given(),
+            Beginning::Sealed => self.args.open.passphrase,
+            Beginning::Other => false,
+        };
+        if is_stream && !self.wants_proofs() {
             let target = self.container_target(path)?;
             return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
         }
         self.not_live(path)?;
+        self.keys = self.args.open.keys()?;
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
@@ -153,16 +174,18 @@ impl Decoding<'_> {
             }
             let archive =
                 Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
+            let opener = self.opener(&archive)?;
+            let wish = self.wish(opener.as_ref());
             let restored = match &target {
-                Target::File(path) => archive.restore_to_file(path, self.policy, self.wish(), &context),
+                Target::File(path) => archive.restore_to_file(path, self.policy, wish, &context),
                 _ => {
                     let (mut out, place) = target.sequential()?;
-                    archive.restore_to_writer(&mut out, &place, self.wish(), &context)
+                    archive.restore_to_writer(&mut out, &place, wish, &context)
                 }
             };
             return self.finish(&target, &restored?);
         }
-        let pipe = Pipe { input, place: path, beginning, wanted: self.args.root };
+        let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
         let restored = match &target {
             Target::File(path) => pipe::to_file(pipe, path, self.policy, &context),
             _ => {
@@ -173,8 +196,13 @@ impl Decoding<'_> {
         self.finish(&target, &restored?)
     }
 
-    fn wish(&self) -> Wish {
-        Wish { partial: self.args.partial, strict: self.args.deep }
+    fn wish<'a>(&self, opener: Option<&'a Opener>) -> Wish<'a> {
+        Wish { partial: self.args.partial, strict: self.args.deep, opener }
+    }
+
+    /// What opens an archive, if it is sealed, with the keys that were given.
+    fn opener(&self, archive: &Archive) -> Result<Option<Opener>> {
+        Ok(archive.opener(self.keys.as_ref())?)
     }
 
     /// The report, and the exit code that the outcome means.
@@ -256,13 +284,14 @@ impl Decoding<'_> {
     }
 
     /// The target of what was found: shard files record a name, a container has its own without `.fec`.
-    fn archive_target(&self, archive: &Archive, path: &Path) -> Result<Target> {
+    fn archive_target(&self, archive: &Archive, opener: Option<&Opener>, path: &Path) -> Result<Target> {
         if archive.form() == Form::Container {
             return self.container_target(path);
         }
         let target = self.named_target(|| {
             // The name is one path component: the reader of the format saw to that.
-            let name = archive.name().ok_or_else(|| {
+            let sealed = || opener.and_then(Opener::name).map(<[u8]>::to_vec);
+            let name = archive.name().or_else(sealed).ok_or_else(|| {
                 Failure::usage("decode: no name is recorded").help("name the output with -o")
             })?;
             if !is_plain(&name) {

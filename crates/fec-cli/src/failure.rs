@@ -104,6 +104,7 @@ impl From<Error> for Failure {
             message: error.to_string(),
             help: match &error.kind {
                 ErrorKind::Live(cause) => crate::stream::help::help(cause),
+                ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
                 _ => help(&error).map(str::to_owned),
             },
             broken_pipe,

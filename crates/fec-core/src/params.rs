@@ -103,6 +103,10 @@ impl Shape {
     pub fn is_sealed(&self) -> bool {
         self.flags & SEALED != 0
     }
+
+    fn sealed(self) -> Shape {
+        Shape { flags: self.flags | SEALED, ..self }
+    }
 }
 
 fn set_path_len(k: u64, m: u64) -> usize {
@@ -380,6 +384,11 @@ impl GroupGeometry {
         Ok(GroupGeometry { shape, payload_len, number: 0, last: true })
     }
 
+    /// The same group of a payload that is ciphertext.
+    pub fn sealed(self) -> GroupGeometry {
+        GroupGeometry { shape: self.shape.sealed(), ..self }
+    }
+
     /// The 32 bytes of Pg.
     pub fn to_bytes(&self) -> [u8; 32] {
         write_block(&self.shape, u8::from(self.last), self.payload_len, self.number.into())
@@ -457,6 +466,11 @@ impl ContainerLayout {
         let shape =
             Shape { hash, form: Form::Container, flags: 0, code, shard_len: shard_len as usize, sets };
         Ok(ContainerLayout { shape })
+    }
+
+    /// The same layout of a payload that is ciphertext.
+    pub fn sealed(self) -> ContainerLayout {
+        ContainerLayout { shape: self.shape.sealed() }
     }
 
     /// What every group but the last has.

@@ -1,5 +1,6 @@
 //! The way to restoring and verifying: one encoding, found and chosen among all that an input holds.
 
+use crate::age::Keys;
 use crate::choose::{Choice, choose};
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,8 +12,10 @@ use crate::input::{Content, Input};
 use crate::leftovers::{Beginning, Leftovers};
 use crate::live;
 use crate::report::{Examination, Outcome, Restored};
+use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
 use fec_core::digest::Digest;
+use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
 use fec_core::set::PlanCache;
 use std::io;
@@ -116,6 +119,21 @@ impl Archive {
         self.encoded().name().map(<[u8]>::to_vec)
     }
 
+    /// What opens the payload, if it is sealed.
+    ///
+    /// # Errors
+    /// Those of [`SealError`](crate::seal::SealError): it is sealed, and these keys do not open it; or keys are given, and it is
+    /// not.
+    pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
+        self.opener_of(keys, SealedKind::Payload)
+    }
+
+    pub(crate) fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {
+        let encoded = self.encoded();
+        let opener = open::opener(encoded.shape().is_sealed(), encoded.meta, keys, wanted);
+        opener.map_err(|e| Error::new("open", e))
+    }
+
     /// Whether it can be restored, if that is known without decoding.
     pub fn is_restorable(&self) -> Option<bool> {
         self.candidate().is_restorable
@@ -170,6 +188,7 @@ impl Archive {
             meta: encoded.meta.cloned(),
             is_sealed: encoded.shape().is_sealed(),
             payload_len: encoded.payload_len,
+            opened: None,
             part: None,
             sets: encoded.groups.sets(),
             outcome,

@@ -3,11 +3,14 @@
 use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::check_memory;
+use crate::forms::shards::writer::Label;
 use crate::forms::{container, shards};
 use crate::io::Store;
 use crate::io::output::{FileOut, Policy};
 use crate::payload::{Grouping, Options, Payload, Source};
 use crate::report::Written;
+use crate::seal::sealed::{Coded, SealedPayload};
+use crate::seal::sealer::Sealer;
 use crate::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
@@ -29,7 +32,11 @@ pub fn to_store(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    shards::writer::write(payload, name, store, options, context)
+    let Some(sealer) = options.sealer(Some(name))? else {
+        return shards::writer::write(payload, &Label::named(name)?, store, options, context);
+    };
+    let sealed = SealedPayload::new(payload, &sealer);
+    shards::writer::write(&sealed, &Label::sealed(&sealer), store, options, context)
 }
 
 /// Encodes to a container file, which appears only when it is whole.
@@ -43,7 +50,10 @@ pub fn to_file(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let plan = Plan::new(&source, options, context)?;
+    let sealer = options.sealer(None)?;
+    let mut coded = Coded::new(source, sealer.as_ref());
+    let source = coded.source();
+    let plan = Plan::new(&source, options, sealer.as_ref(), context)?;
     let out = FileOut::create(path, policy)?;
     let written = match (source, plan.whole) {
         (Source::Payload(payload), Some(geometry)) => {
@@ -76,7 +86,7 @@ pub fn root_of_shards(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    shards::writer::root(payload, name, options, context)
+    shards::writer::root(payload, &Label::named(name)?, options, context)
 }
 
 /// What [`to_file`] would write, as [`root_of_shards`] tells it.
@@ -85,7 +95,7 @@ pub fn root_of_shards(
 /// As [`to_file`], but for those of the output.
 pub fn root_of_container(payload: &dyn Payload, options: &Options, context: &Context<'_>) -> Result<Written> {
     let source = Source::Payload(payload);
-    let plan = Plan::new(&source, options, context)?;
+    let plan = Plan::new(&source, options, None, context)?;
     let Some(geometry) = plan.whole else {
         let fail = |e| Error::io("encode", payload.place(), e);
         return container::writer::write(source, &mut io::sink(), &fail, &plan.layout, &plan.meta, context);
@@ -106,7 +116,10 @@ pub fn to_writer(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let plan = Plan::bounded(&source, options, context)?;
+    let sealer = options.sealer(None)?;
+    let mut coded = Coded::new(source, sealer.as_ref());
+    let source = coded.source();
+    let plan = Plan::bounded(&source, options, sealer.as_ref(), context)?;
     let mut out = BufWriter::with_capacity(WRITE_BUFFER, out);
     let fail = |e| Error::io("write", place.clone(), e);
     container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)
@@ -139,14 +152,20 @@ struct Plan {
 
 impl Plan {
     /// Groups of a bounded size, or of the size that is asked for.
-    fn bounded(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Plan> {
+    fn bounded(
+        source: &Source<'_>,
+        options: &Options,
+        sealer: Option<&Sealer>,
+        context: &Context<'_>,
+    ) -> Result<Plan> {
         let sets = match options.grouping {
             Grouping::Auto => None,
             Grouping::Sets(sets) => Some(sets),
         };
         let layout_of = |sets| {
             let layout = ContainerLayout::new(options.hash, options.code, options.set_size(None), sets);
-            layout.map_err(|e| refused(source, e))
+            let layout = layout.map_err(|e| refused(source, e))?;
+            Ok::<_, Error>(if sealer.is_some() { layout.sealed() } else { layout })
         };
         let mut layout = layout_of(sets)?;
         if let Some(len) = source.size().filter(|len| *len < layout.piece_len()) {
@@ -157,23 +176,38 @@ impl Plan {
         check_groups(source, &layout)?;
         check_memory(layout.shape(), &source.place(), &context.settings)?;
         check_group_memory(source, layout.shape(), &context.settings)?;
-        Ok(Plan { layout, meta: meta(source, options, context)?, whole: None })
+        Ok(Plan { layout, meta: meta(source, options, sealer, context)?, whole: None })
     }
 
     /// One group for the whole payload, if its length is known and nothing else is asked for.
-    fn new(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Plan> {
+    fn new(
+        source: &Source<'_>,
+        options: &Options,
+        sealer: Option<&Sealer>,
+        context: &Context<'_>,
+    ) -> Result<Plan> {
         let (Some(len), Grouping::Auto) = (source.size(), options.grouping) else {
-            return Plan::bounded(source, options, context);
+            return Plan::bounded(source, options, sealer, context);
         };
         let set_size = options.set_size(Some(len));
         let geometry = GroupGeometry::whole(Form::Container, options.hash, options.code, set_size, len);
-        let geometry = geometry.map_err(|e| refused(source, e))?;
+        let mut geometry = geometry.map_err(|e| refused(source, e))?;
+        if sealer.is_some() {
+            geometry = geometry.sealed();
+        }
         let shape = geometry.shape();
         check_memory(shape, &source.place(), &context.settings)?;
         let layout = ContainerLayout::new(options.hash, options.code, set_size, Some(shape.sets));
-        let layout = layout.map_err(|e| refused(source, e))?;
+        let mut layout = layout.map_err(|e| refused(source, e))?;
+        if sealer.is_some() {
+            layout = layout.sealed();
+        }
         let is_held = group_bytes(shape) <= BOUNDED_GROUP_BYTES.min(context.settings.max_memory / 2);
-        Ok(Plan { layout, meta: meta(source, options, context)?, whole: (!is_held).then_some(geometry) })
+        Ok(Plan {
+            layout,
+            meta: meta(source, options, sealer, context)?,
+            whole: (!is_held).then_some(geometry),
+        })
     }
 }
 
@@ -205,8 +239,16 @@ fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -
     Ok(())
 }
 
-/// The meta of a container: the digests of the payload, if they are asked for.
-fn meta(source: &Source<'_>, options: &Options, context: &Context<'_>) -> Result<Vec<u8>> {
+/// The meta of a container: its seal, or the digests of the payload, if they are asked for.
+fn meta(
+    source: &Source<'_>,
+    options: &Options,
+    sealer: Option<&Sealer>,
+    context: &Context<'_>,
+) -> Result<Vec<u8>> {
+    if let Some(sealer) = sealer {
+        return Ok(sealer.meta().to_bytes());
+    }
     match source {
         Source::Payload(payload) => Ok(options.meta(*payload, Meta::default(), context)?.to_bytes()),
         Source::Pipe(..) if options.payload_digests.any() => {

@@ -6,6 +6,7 @@ use crate::live::LiveError;
 use crate::names::show;
 use crate::ranges::RangeList;
 use crate::report::Restored;
+use crate::seal::error::SealError;
 use crate::sidecar::error::SidecarError;
 #[cfg(feature = "stores")]
 use crate::stores::error::StoresError;
@@ -226,6 +227,15 @@ pub enum ErrorKind {
     /// Files cannot be protected, or a sidecar not be used.
     #[error("{0}")]
     Sidecar(#[source] Box<SidecarError>),
+    /// A payload cannot be sealed, or not be opened.
+    #[error("{0}")]
+    Seal(#[source] Box<SealError>),
+}
+
+impl From<SealError> for ErrorKind {
+    fn from(error: SealError) -> ErrorKind {
+        ErrorKind::Seal(Box::new(error))
+    }
 }
 
 impl From<SidecarError> for ErrorKind {
@@ -371,6 +381,7 @@ impl Error {
             #[cfg(feature = "stores")]
             ErrorKind::Stores(cause) => cause.class(),
             ErrorKind::Sidecar(cause) => cause.class(),
+            ErrorKind::Seal(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
             | ErrorKind::Exists

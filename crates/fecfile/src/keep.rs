@@ -17,6 +17,7 @@ use crate::io::temporary::{is_temporary, parent, remove_stale_outputs};
 use crate::names::show_bytes;
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
+use crate::seal::error::SealError;
 use fec_core::params::Form;
 use std::fs;
 use std::io;
@@ -61,6 +62,9 @@ pub fn encode(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<(Written, Fate)> {
+    if options.sealing.is_some() {
+        return Err(Error::at("keep", payload.place(), SealError::Kept));
+    }
     remove_stale_outputs(parent(output.path()));
     let mut wanted = None;
     let mut completed = Vec::new();

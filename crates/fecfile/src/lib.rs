@@ -35,8 +35,10 @@
 //! be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal ([`io::temporary::remove_all`]) and the
 //! timing of stages ([`stages::start`]) are there for programs that ask for them.
 
+pub mod age;
 pub mod archive;
 mod choose;
+pub mod cipher;
 mod class;
 pub mod context;
 pub mod encode;
@@ -60,6 +62,7 @@ pub mod ranges;
 pub mod repair;
 pub mod report;
 pub mod restore;
+pub mod seal;
 pub mod sets;
 pub mod sidecar;
 mod simple;

@@ -3,14 +3,18 @@
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
 use crate::io::source::SourceFile;
+use crate::seal::error::SealError;
+use crate::seal::sealer::{Sealer, Sealing};
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::meta::Meta;
+use fec_core::format::seal::SealedKind;
 use fec_core::params::default_set_size;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 /// How a payload is encoded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// k original and m recovery shards.
     pub code: Code,
@@ -22,6 +26,8 @@ pub struct Options {
     pub grouping: Grouping,
     /// Digests of the payload to record in the meta. It is read once more for them, so it must have a known length.
     pub payload_digests: PayloadDigests,
+    /// For whom the payload is sealed before it is encoded; each encoding gets a key of its own.
+    pub sealing: Option<Arc<Sealing>>,
 }
 
 /// Which digests of the payload are recorded.
@@ -59,12 +65,22 @@ impl Options {
             set_size: None,
             grouping: Grouping::Auto,
             payload_digests: PayloadDigests::default(),
+            sealing: None,
         }
     }
 
     /// Payload bytes of a set, for a payload of this length, if it is known.
     pub fn set_size(&self, payload_len: Option<u64>) -> u64 {
         self.set_size.unwrap_or_else(|| default_set_size(self.code, payload_len))
+    }
+
+    /// What seals the payload, if it is to be sealed, with its name inside.
+    pub(crate) fn sealer(&self, name: Option<&[u8]>) -> Result<Option<Sealer>> {
+        let Some(sealing) = &self.sealing else { return Ok(None) };
+        if self.payload_digests.any() {
+            return Err(Error::new("seal", SealError::Digests));
+        }
+        Sealer::new(sealing, SealedKind::Payload, name).map(Some)
     }
 
     /// `meta` with the digests of the payload, if they are asked for.

@@ -8,6 +8,7 @@
 //! memory, larger ones in a temporary file. Unless a root was asked for, a census of all records that went by tells
 //! whether another chain could have been restored as well.
 
+use crate::age::Keys;
 use crate::choose::nothing_found;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
@@ -21,6 +22,7 @@ use crate::leftovers::{Beginning, Leftovers};
 use crate::names::hex;
 use crate::report::{Outcome, Restored};
 use crate::restore::{PayloadOut, put_in_memory};
+use crate::seal::open::{self, Opener, Opening, Unsealed};
 use crate::sets::{SetWalk, SpareDecoders, untrue};
 use crate::stages::Observed;
 use fec_core::digest::Digest;
@@ -28,6 +30,7 @@ use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
 use fec_core::format::container::{GroupId, Index, RecordHeader};
 use fec_core::format::meta::Meta;
+use fec_core::format::seal::SealedKind;
 use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, Reading, Run};
 use std::collections::{BTreeMap, HashSet};
@@ -46,6 +49,8 @@ pub struct Pipe<'a, R> {
     pub beginning: Beginning,
     /// The root that is asked for. Whether it is there is known only at the end: what went out until then may be another's.
     pub wanted: Option<Digest>,
+    /// What opens it, if it is sealed.
+    pub keys: Option<&'a Keys>,
 }
 
 /// Decodes a container from a pipe to a file, which appears when all of it is proved.
@@ -61,7 +66,7 @@ pub fn to_file<R: Read>(
     let out = FileOut::create(path, policy)?;
     let fail = |e| out.failure(e);
     let restored = Receiver::new(&pipe, &mut out.file(), &fail, context).run(pipe.input)?;
-    out.commit(restored.payload_len.unwrap_or(0))?;
+    out.commit(restored.opened.or(restored.payload_len).unwrap_or(0))?;
     Ok(restored)
 }
 
@@ -246,6 +251,12 @@ struct Receiver<'a> {
     spare: Vec<u8>,
     /// Its decoders.
     decoders: SpareDecoders,
+    keys: Option<&'a Keys>,
+    /// What opens the payload, from its first group on, and how far that is; `None` for one that is not sealed.
+    opener: Option<Opener>,
+    opening: Opening,
+    /// Bytes of plaintext that went out, of a payload that is sealed.
+    opened: Option<u64>,
     /// The last group that was released, and the first.
     released: Option<GroupId>,
     first: Option<GroupId>,
@@ -288,6 +299,10 @@ impl<'a> Receiver<'a> {
             open: Vec::new(),
             spare: Vec::new(),
             decoders: SpareDecoders::default(),
+            keys: pipe.keys,
+            opener: None,
+            opening: Opening::default(),
+            opened: None,
             released: None,
             first: None,
             failure: None,
@@ -432,20 +447,44 @@ impl<'a> Receiver<'a> {
         }
         self.outcome.absorb(done);
         let len = group.id.geometry.payload_len();
-        match group.room {
+        if self.first.is_none() {
+            self.opener = self.find_opener(&group.id)?;
+        }
+        let opening = std::mem::take(&mut self.opening);
+        let mut out = Unsealed::resume(self.opener.as_ref(), self.out, opening);
+        let written = match group.room {
             Room::Memory(bytes) => {
                 let bytes = into_value(bytes);
-                self.out.write_all(&bytes[..len as usize]).map_err(self.write_failure)?;
+                let written = out.write_all(&bytes[..len as usize]).map_err(self.write_failure);
                 self.spare = bytes;
+                written
             }
-            Room::File(file) => file.copy_to(len, self.out, self.write_failure)?,
+            Room::File(file) => file.copy_to(len, &mut out, self.write_failure),
+        };
+        out.result(written)?;
+        if group.id.geometry.is_last() {
+            out.end(self.write_failure)?;
         }
+        self.opened = out.plain_len();
+        self.opening = out.pause();
         self.position += len;
         self.first.get_or_insert(group.id);
         self.released = Some(group.id);
         self.open.retain(|g| g.id.before == group.id.root);
         tracing::debug!("group {} released, root {}", group.id.geometry.number(), hex(&group.id.root));
         Ok(())
+    }
+
+    /// What opens the payload whose first group is `first`, if it is sealed: its meta has to have come before.
+    fn find_opener(&self, first: &GroupId) -> Result<Option<Opener>> {
+        let shape = first.geometry.shape();
+        let none = Meta::default();
+        let meta = match self.metas.iter().find(|(meta_hash, _)| *meta_hash == first.before) {
+            Some((_, meta)) => Some(meta),
+            None => (shape.hash.digest(b"") == first.before).then_some(&none),
+        };
+        let opener = open::opener(shape.is_sealed(), meta, self.keys, SealedKind::Payload);
+        opener.map_err(|e| Error::at("open", self.place, e))
     }
 
     fn meta(&mut self, meta_hash: Digest, meta: Meta) {
@@ -522,6 +561,7 @@ impl<'a> Receiver<'a> {
             meta: meta.map(|(_, meta)| meta).or(is_empty.then(Meta::default)),
             is_sealed: first.geometry.shape().is_sealed(),
             payload_len: Some(geometry.payload_len()),
+            opened: self.opened,
             part: None,
             sets: u64::from(last.geometry.number()) * sets(first.geometry) + sets(last.geometry),
             outcome: self.outcome,

@@ -13,12 +13,15 @@ use crate::io::spool::Spool;
 use crate::losses;
 use crate::ranges::ByteRange;
 use crate::report::{Outcome, Restored};
+use crate::seal::open::{Opener, Opening, Unsealed};
 use crate::sets::{SetEntry, untrue};
 use crate::stages::{self, Observed, Stage};
 use crate::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::seal::CHUNK;
 use fec_core::set::{PlanCache, Reading, Run, SetDecoder, SetError};
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -33,6 +36,9 @@ pub struct PayloadRange {
 }
 
 impl PayloadRange {
+    /// All of the payload.
+    pub const ALL: PayloadRange = PayloadRange { start: 0, end: None };
+
     /// The bytes of a payload of this length.
     pub(crate) fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
@@ -51,22 +57,26 @@ impl Archive {
     pub fn range_to_file(
         &self,
         range: PayloadRange,
+        opener: Option<&Opener>,
         path: &Path,
         policy: Policy,
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
-        let bytes = range.of(encoded.known_len())?;
+        let wanted = Wanted::new(range, opener, encoded.known_len())?;
         let out = FileOut::create(path, policy)?;
         let put = |offset: u64, part: &[u8]| out.put(offset, part);
-        let outcome = part(&encoded, self.plans(), &bytes, &put, context)?;
+        let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
         let written = outcome.is_whole();
         if written {
+            wanted.open(out.file(), context, &|e| out.failure(e))?;
             let _stage = stages::enter(Stage::Sync, 0);
-            out.commit(bytes.end - bytes.start)?;
+            out.commit(wanted.len())?;
         }
+        let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
-        Ok(Restored { part, ..self.restored(&encoded, outcome, written)? })
+        let opened = opener.filter(|_| written).map(|_| wanted.len());
+        Ok(Restored { part, opened, ..self.restored(&encoded, outcome, written)? })
     }
 
     /// Restores a part of the payload to a writer, through a temporary file.
@@ -76,23 +86,115 @@ impl Archive {
     pub fn range_to_writer(
         &self,
         range: PayloadRange,
+        opener: Option<&Opener>,
         out: &mut dyn Write,
         place: &Place,
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
-        let bytes = range.of(encoded.known_len())?;
+        let wanted = Wanted::new(range, opener, encoded.known_len())?;
         let fail = |e| Error::io("write", place.clone(), e);
         let fail: &WriteFailure<'_> = &fail;
         let spool = Spool::new()?;
         let put = |offset: u64, part: &[u8]| spool.put(offset, part);
-        let outcome = part(&encoded, self.plans(), &bytes, &put, context)?;
+        let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
         let written = outcome.is_whole();
         if written {
-            spool.copy_to(bytes.end - bytes.start, out, fail)?;
+            wanted.copy(spool, out, fail)?;
         }
+        let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
-        Ok(Restored { part, ..self.restored(&encoded, outcome, written)? })
+        let opened = opener.filter(|_| written).map(|_| wanted.len());
+        Ok(Restored { part, opened, ..self.restored(&encoded, outcome, written)? })
+    }
+}
+
+/// A part of a payload that is wanted.
+pub(crate) struct Wanted<'a> {
+    /// Bytes of the payload.
+    pub(crate) bytes: Range<u64>,
+    /// Bytes of what was encoded: of a sealed payload the chunks that have any of those.
+    pub(crate) encoded: Range<u64>,
+    encoded_len: u64,
+    opener: Option<&'a Opener>,
+}
+
+impl<'a> Wanted<'a> {
+    /// A range of what was encoded as `encoded_len` bytes.
+    ///
+    /// # Errors
+    /// [`OutOfPayload`](ErrorKind::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
+    pub(crate) fn new(
+        range: PayloadRange,
+        opener: Option<&'a Opener>,
+        encoded_len: u64,
+    ) -> Result<Wanted<'a>> {
+        let bytes = range.of(opener.map_or(Ok(encoded_len), |opener| opener.plain_len(encoded_len))?)?;
+        let encoded = match opener {
+            None => bytes.clone(),
+            Some(_) => Opener::sealed_range(&bytes, encoded_len),
+        };
+        Ok(Wanted { bytes, encoded, encoded_len, opener })
+    }
+
+    /// Bytes of the part.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// Opens a sealed part where it stands in a file, at 0.
+    ///
+    /// # Errors
+    /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file by `fail`.
+    pub(crate) fn open(&self, file: &File, context: &Context<'_>, fail: &WriteFailure<'_>) -> Result<()> {
+        let Some(opener) = self.opener else { return Ok(()) };
+        let threads = Threads(context.settings.threads);
+        opener.open_file(file, (self.encoded_len, &self.bytes), false, threads, fail)
+    }
+
+    /// Writes what stands in a temporary file, opened.
+    ///
+    /// # Errors
+    /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file, and of `out` by `fail`.
+    pub(crate) fn copy(&self, spool: Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+        let mut part = Cut { out, skip: 0, left: self.len() };
+        let sealed_len = self.encoded.end - self.encoded.start;
+        let opening = match self.opener {
+            None => Opening::default(),
+            Some(_) => {
+                let first = self.bytes.start / CHUNK as u64;
+                part.skip = self.bytes.start - first * CHUNK as u64;
+                Opening::from_chunk(first, self.encoded.end < self.encoded_len)
+            }
+        };
+        let mut opened = Unsealed::resume(self.opener, &mut part, opening);
+        let copied = spool.copy_to(sealed_len, &mut opened, fail);
+        opened.result(copied)?;
+        opened.end(fail)
+    }
+}
+
+/// A writer that lets a part of what comes through.
+struct Cut<'a> {
+    out: &'a mut dyn Write,
+    /// Bytes in front that are left out.
+    skip: u64,
+    /// Bytes that go through, of those that follow.
+    left: u64,
+}
+
+impl Write for Cut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skip = self.skip.min(bytes.len() as u64) as usize;
+        self.skip -= skip as u64;
+        let take = self.left.min((bytes.len() - skip) as u64) as usize;
+        self.out.write_all(&bytes[skip..skip + take])?;
+        self.left -= take as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

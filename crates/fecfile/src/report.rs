@@ -79,6 +79,8 @@ pub struct Restored {
     pub is_sealed: bool,
     /// Bytes of the payload, if its end is known.
     pub payload_len: Option<u64>,
+    /// Bytes that were opened, of a sealed payload.
+    pub opened: Option<u64>,
     /// The part that was asked for, if not all of it.
     pub part: Option<ByteRange>,
     /// Sets of the encoding.

@@ -11,8 +11,10 @@ use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
+use crate::seal::open::{Opener, Unsealed};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
 use crate::stages::{self, Stage};
+use crate::threads::Threads;
 use fec_core::executor::lock;
 use fec_core::params::BOUNDED_GROUP_BYTES;
 use fec_core::set::{Decoded, Reading};
@@ -51,12 +53,14 @@ impl SetVisitor for PayloadOut<'_> {
 }
 
 /// What is wanted of a payload.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+#[derive(Clone, Copy, Default)]
+pub struct Wish<'a> {
     /// What is proved, with zeros for what is lost, if it is not whole.
     pub partial: bool,
     /// Every set must be one codeword, its recovery shards too.
     pub strict: bool,
+    /// What opens the payload: [`Archive::opener`]. Without, a sealed one is restored as it is, sealed.
+    pub opener: Option<&'a Opener>,
 }
 
 impl Archive {
@@ -68,7 +72,7 @@ impl Archive {
         &self,
         path: &Path,
         policy: Policy,
-        wish: Wish,
+        wish: Wish<'_>,
         context: &Context<'_>,
     ) -> Result<Restored> {
         self.restore(wish, context, |encoded, walk| {
@@ -85,6 +89,18 @@ impl Archive {
                 check_digests(encoded, &written, context)?;
             }
             if keep {
+                let len = match wish.opener {
+                    None => len,
+                    Some(opener) => {
+                        let file = out.file();
+                        file.set_len(len).map_err(|e| out.failure(e))?;
+                        let gaps = !outcome.is_whole();
+                        let threads = Threads(context.settings.threads);
+                        let plain = opener.plain_len(len)?;
+                        opener.open_file(file, (len, &(0..plain)), gaps, threads, &|e| out.failure(e))?;
+                        plain
+                    }
+                };
                 let _stage = stages::enter(Stage::Sync, 0);
                 out.commit(len)?;
             }
@@ -102,7 +118,7 @@ impl Archive {
         &self,
         out: &mut dyn Write,
         place: &Place,
-        wish: Wish,
+        wish: Wish<'_>,
         context: &Context<'_>,
     ) -> Result<Restored> {
         self.restore(wish, context, |encoded, walk| {
@@ -110,10 +126,17 @@ impl Archive {
                 check_left(encoded)?;
             }
             let fail = |e| Error::io("write", place.clone(), e);
-            match wish.strict && has_digests(encoded) {
-                true => checked(encoded, walk, wish.partial, out, &fail),
-                false => by_group(encoded, walk, wish.partial, out, &fail),
+            let as_a_whole = wish.opener.is_some() && wish.partial;
+            if as_a_whole || wish.strict && has_digests(encoded) {
+                return whole(encoded, walk, wish, out, &fail);
             }
+            let mut out = Unsealed::new(wish.opener, out);
+            let done = by_group(encoded, walk, wish.partial, &mut out, &fail);
+            let done = out.result(done)?;
+            if done.1 {
+                out.end(&fail)?;
+            }
+            Ok(done)
         })
     }
 
@@ -134,7 +157,7 @@ impl Archive {
     /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
     fn restore(
         &self,
-        wish: Wish,
+        wish: Wish<'_>,
         context: &Context<'_>,
         write: impl FnOnce(&Encoded<'_>, &mut SetWalk<'_>) -> Result<(Outcome, bool)>,
     ) -> Result<Restored> {
@@ -149,7 +172,11 @@ impl Archive {
         walk.strict = wish.strict;
         let (outcome, written) = write(&encoded, &mut walk)?;
         meter.finish();
-        self.restored(&encoded, outcome, written)
+        let opened = match wish.opener.filter(|_| written) {
+            None => None,
+            Some(opener) => Some(opener.plain_len(encoded.known_len())?),
+        };
+        Ok(Restored { opened, ..self.restored(&encoded, outcome, written)? })
     }
 
     /// What is lost, if it is known beforehand that something is, and only the whole payload is wanted: nothing is
@@ -223,14 +250,16 @@ fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Cont
     Ok(())
 }
 
-/// All of a payload of which digests are recorded, through a temporary file: they are compared before a byte goes out.
-fn checked(
+/// All of a payload through a temporary file: recorded digests are compared before a byte goes out, and of a sealed one it is known
+/// whether anything is lost.
+fn whole(
     encoded: &Encoded,
     walk: &SetWalk,
-    partial: bool,
+    wish: Wish<'_>,
     out: &mut dyn Write,
     fail: &WriteFailure<'_>,
 ) -> Result<(Outcome, bool)> {
+    let partial = wish.partial;
     let spool = Spool::new()?;
     let put = |offset, bytes: &[u8]| spool.put(offset, bytes);
     let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &PayloadOut { put: &put, partial })?;
@@ -241,8 +270,17 @@ fn checked(
         let written = WrittenPayload { bytes: spool.bytes(), len, place: Place::Temporary };
         check_digests(encoded, &written, &walk.context)?;
     }
-    if keep {
-        spool.copy_to(len, out, fail)?;
+    match wish.opener.filter(|_| keep) {
+        None if !keep => {}
+        None => spool.copy_to(len, out, fail)?,
+        // Chunk after chunk as it goes out: nothing that was opened is put into a file of its own.
+        Some(opener) => {
+            let mut out = Unsealed::new(Some(opener), out);
+            out.zeros_for_gaps(!outcome.is_whole());
+            let copied = spool.copy_to(len, &mut out, fail);
+            out.result(copied)?;
+            out.end(fail)?;
+        }
     }
     Ok((outcome, keep))
 }

@@ -58,7 +58,10 @@ pub fn decode_path(
     context: &Context<'_>,
 ) -> Result<Restored> {
     let archive = Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?;
-    let restored = archive.restore_to_file(output, policy(context), Wish::default(), context)?;
+    // What is sealed is refused.
+    let opener = archive.opener(None)?;
+    let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
+    let restored = archive.restore_to_file(output, policy(context), wish, context)?;
     match restored.is_whole() {
         true => Ok(restored),
         false => Err(Error::at("decode", path, ErrorKind::Lost(Box::new(restored)))),
@@ -76,7 +79,7 @@ pub fn decode_reader(
     root: Option<Digest>,
     context: &Context<'_>,
 ) -> Result<Restored> {
-    let pipe = Pipe { input, place: Path::new("-"), beginning: Beginning::Other, wanted: root };
+    let pipe = Pipe { input, place: Path::new("-"), beginning: Beginning::Other, wanted: root, keys: None };
     pipe::to_writer(pipe, output, &Place::Output, context)
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Report {
     meta_lost: bool,
     /// The payload is ciphertext.
     sealed: bool,
+    /// Of a sealed payload: bytes that were opened, and written.
+    opened_bytes: Option<u64>,
     payload_bytes: Option<u64>,
     /// The bytes of the payload that were asked for, if not all of them.
     range: Option<ByteRange>,
@@ -72,6 +74,7 @@ impl Report {
             recorded_blake3: meta.and_then(|m| m.blake3).map(|digest| hex(&digest)),
             meta_lost: meta.is_none(),
             sealed: restored.is_sealed,
+            opened_bytes: restored.opened,
             payload_bytes: restored.payload_len,
             range: restored.part.map(|part| byte_ranges(&[part])[0]),
             restored_bytes: outcome.restored,
@@ -99,9 +102,10 @@ impl Report {
         let mut out = String::new();
         if self.whole {
             let all = self.payload_bytes.unwrap_or(outcome.restored);
-            let what = match &restored.part {
-                Some(part) => format!("bytes {} to {} of {all}", part.start, part.end),
-                None => format!("{all} bytes"),
+            let what = match (&restored.part, self.opened_bytes) {
+                (Some(part), None) => format!("bytes {} to {} of {all}", part.start, part.end),
+                (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
+                (None, opened) => format!("{} bytes", opened.unwrap_or(all)),
             };
             out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
         } else {
@@ -131,8 +135,10 @@ impl Report {
         if self.meta_lost {
             out.push_str("the recorded name, and what else was recorded, is lost\n");
         }
-        if self.sealed {
-            out.push_str("the payload is sealed: what was restored is ciphertext\n");
+        match (self.sealed, self.opened_bytes) {
+            (true, None) => out.push_str("the payload is sealed: what was restored is ciphertext\n"),
+            (true, Some(_)) => out.push_str("the payload was sealed, and is open now\n"),
+            (false, _) => {}
         }
         for (name, digest) in [("SHA-256", &self.recorded_sha256), ("BLAKE3", &self.recorded_blake3)] {
             if let Some(digest) = digest {

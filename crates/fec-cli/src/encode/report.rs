@@ -23,6 +23,8 @@ pub(super) struct Report {
     k: usize,
     m: usize,
     payload_bytes: u64,
+    /// The payload is sealed, by this cipher; its bytes are counted sealed.
+    sealed: Option<&'static str>,
     output_bytes: u64,
     shard_bytes: usize,
     sets: u64,
@@ -61,6 +63,7 @@ impl Report {
             k: options.code.k(),
             m: options.code.m(),
             payload_bytes: geometry.payload_len(),
+            sealed: options.sealing.as_ref().map(|sealing| sealing.cipher.name()),
             output_bytes: written.output_bytes,
             shard_bytes: geometry.shape().shard_len,
             sets,
@@ -104,8 +107,14 @@ impl Report {
             ),
         };
         format!(
-            "{}: {} bytes -> {what} ({} bytes): {stands}\n{fate}{:.2} s, {} kernel, {} threads; keep the root:",
-            self.input, self.payload_bytes, self.output_bytes, self.seconds, self.backend, self.threads
+            "{}: {} bytes{} -> {what} ({} bytes): {stands}\n{fate}{:.2} s, {} kernel, {} threads; keep the root:",
+            self.input,
+            self.payload_bytes,
+            self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),
+            self.output_bytes,
+            self.seconds,
+            self.backend,
+            self.threads
         )
     }
 }

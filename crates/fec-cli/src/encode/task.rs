@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is encoded.
 pub(super) enum Input {
@@ -51,6 +52,7 @@ pub(super) fn options(args: &args::Encode) -> Result<Options> {
             sha256: args.payload_digest.contains(&args::Hash::Sha256),
             blake3: args.payload_digest.contains(&args::Hash::Blake3),
         },
+        sealing: args.seal.sealing()?.map(Arc::new),
     })
 }
 

@@ -12,6 +12,7 @@ use fecfile::error::{Error, ErrorKind};
 use fecfile::interrupt;
 use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
+use fecfile::seal::Opener;
 use fecfile::stores::StoreError;
 use fecfile::stores::call::CallOptions;
 use fecfile::stores::error::StoresError;
@@ -44,7 +45,7 @@ pub(crate) fn send(
     }
     let places = open(&targets(&args.stores.to)?, &args.network, settings)?;
     let options = SendOptions {
-        encode: *options,
+        encode: options.clone(),
         segment_len: args.stores.segment_size.unwrap_or(SEGMENT),
         spool: args.network.spool.clone(),
         uploads: args.stores.uploads.map_or(UPLOADS, usize::from),
@@ -86,20 +87,25 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     defer("decode", settings, args.output.as_deref().is_some_and(is_dash));
     let stored =
         Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain("decode"))?;
-    let target = target(args, &stored)?;
+    let keys = args.open.keys()?;
+    let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
+    let opener = opener.as_ref();
+    let target = target(args, &stored, opener)?;
     let policy = settings.policy(args.force);
     let bars = settings.bars("scan");
     let context = Context { settings: settings.library, progress: &bars };
     let restored = match (&target, args.range) {
-        (Target::File(path) | Target::Folder(path), None) => stored.restore_to_file(path, policy, &context),
+        (Target::File(path) | Target::Folder(path), None) => {
+            stored.restore_to_file(path, opener, policy, &context)
+        }
         (Target::File(path) | Target::Folder(path), Some(range)) => {
-            stored.range_to_file(range, path, policy, &context)
+            stored.range_to_file(range, opener, path, policy, &context)
         }
         (Target::Stdout | Target::Special(_), range) => {
             let (mut out, place) = target.sequential()?;
             match range {
-                None => stored.restore_to_writer(&mut out, &place, &context),
-                Some(range) => stored.range_to_writer(range, &mut out, &place, &context),
+                None => stored.restore_to_writer(opener, &mut out, &place, &context),
+                Some(range) => stored.range_to_writer(range, opener, &mut out, &place, &context),
             }
         }
     };
@@ -227,10 +233,11 @@ fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Pla
 }
 
 /// Where the payload goes: -o, or the recorded name.
-fn target(args: &Decode, stored: &Stored<'_>) -> Result<Target> {
+fn target(args: &Decode, stored: &Stored<'_>, opener: Option<&Opener>) -> Result<Target> {
     let name = || {
         let name = stored
             .name()
+            .or_else(|| opener.and_then(Opener::name))
             .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))?;
         if !is_plain(name) {
             let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name));

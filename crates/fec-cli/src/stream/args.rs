@@ -5,7 +5,6 @@ use fec_core::window::{Profile, Ratio};
 use fecfile::live::impair::Impairment;
 use fecfile::live::key::StreamKey;
 use fecfile::live::receive::{Deadline, GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
-use fecfile::live::seal::Cipher;
 use fecfile::live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
 use fecfile::live::udp::Interface;
 use std::path::PathBuf;
@@ -58,12 +57,6 @@ pub(crate) struct Send {
     /// Encrypt packets, and make them authentic, with the key in this file: see `fec keygen --stream`
     #[arg(long, value_name = "FILE", requires = "stream", conflicts_with_all = ["passphrase", "stream_id"])]
     pub(crate) key_file: Option<PathBuf>,
-    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
-    #[arg(long, requires = "stream", conflicts_with = "stream_id")]
-    pub(crate) passphrase: bool,
-    /// Encrypt by this cipher [default: AES where the processor has instructions for it]
-    #[arg(long, value_enum, value_name = "NAME", requires = "stream")]
-    pub(crate) cipher: Option<CipherKind>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
     #[arg(long, value_name = "LIST", requires = "stream")]
@@ -89,9 +82,6 @@ pub(crate) struct Receive {
     /// Take only packets that are sealed with the key in this file
     #[arg(long, value_name = "FILE", conflicts_with = "passphrase")]
     pub(crate) key_file: Option<PathBuf>,
-    /// The same with the key of a passphrase, from the terminal or the variable FEC_PASSPHRASE
-    #[arg(long)]
-    pub(crate) passphrase: bool,
     /// Refuse sealed packets from a network that are older, or from further in the future, by the clocks of both
     /// ends: they may be a recording; any takes them [default: 10]
     #[arg(long, value_name = "SECONDS|any", value_parser = max_age)]
@@ -132,7 +122,6 @@ impl Receive {
         let given = [
             (self.stream, "--stream"),
             (self.key_file.is_some(), "--key-file"),
-            (self.passphrase, "--passphrase"),
             (self.max_age.is_some(), "--max-age"),
             (self.latency.is_some(), "--latency"),
             (self.deadline_packets.is_some(), "--deadline-packets"),
@@ -149,7 +138,7 @@ impl Receive {
 
     /// Whether the options say that the input is a live stream.
     pub(crate) fn is_told(&self) -> bool {
-        self.stream || self.key_file.is_some() || self.passphrase
+        self.stream || self.key_file.is_some()
     }
 
     /// `is_live`: it comes from a network, and somebody may watch what comes out; `key`: what opens packets.
@@ -181,8 +170,8 @@ impl Receive {
 }
 
 impl Send {
-    /// `payload`: what stands for `auto`; `key`: what seals packets.
-    pub(super) fn options(&self, payload: u16, is_network: bool, key: Option<StreamKey>) -> SendOptions {
+    /// `payload`: what stands for `auto`; `sealing`: what seals packets.
+    pub(super) fn options(&self, payload: u16, is_network: bool, sealing: Option<Sealing>) -> SendOptions {
         SendOptions {
             latency: match self.latency {
                 Some(Latency(latency)) => latency,
@@ -196,8 +185,7 @@ impl Send {
             ratio: self.rate,
             flush: Duration::from_millis(self.flush_ms.into()),
             mbps: self.mbps,
-            sealing: key
-                .map(|key| Sealing { key, cipher: self.cipher.map_or_else(Cipher::best, Cipher::from) }),
+            sealing,
             impairment: self.impair.clone(),
         }
     }
@@ -242,26 +230,6 @@ fn latency(text: &str) -> Result<Latency, String> {
         ("none", _) => Ok(Latency(None)),
         (_, Ok(ms)) if (1..=MOST_LATENCY).contains(&ms) => Ok(Latency(Some(Duration::from_millis(ms)))),
         _ => Err(format!("write none, or a number of milliseconds from 1 to {MOST_LATENCY}")),
-    }
-}
-
-/// What seals packets.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum CipherKind {
-    /// AES-256-GCM
-    #[value(name = "aes-256-gcm")]
-    Aes,
-    /// ChaCha20-Poly1305
-    #[value(name = "chacha20-poly1305")]
-    ChaCha,
-}
-
-impl From<CipherKind> for Cipher {
-    fn from(kind: CipherKind) -> Cipher {
-        match kind {
-            CipherKind::Aes => Cipher::Aes256Gcm,
-            CipherKind::ChaCha => Cipher::ChaCha20Poly1305,
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::Settings;
 use crate::target::{Target, is_dash, open_input};
 use args::Stats;
+use fecfile::cipher::Cipher;
 use fecfile::error::Place;
 use fecfile::interrupt;
 use fecfile::io::output::{FileOut, Policy, check_absent};
@@ -19,7 +20,7 @@ use fecfile::live::output::Output;
 use fecfile::live::paths::Way;
 use fecfile::live::receive::{PacketSource, ReceptionWatcher, receive};
 use fecfile::live::received::Received;
-use fecfile::live::send::{PacketDestination, SendOptions, SendWatcher, StreamSender, payload_for};
+use fecfile::live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
 use fecfile::live::udp::Replies;
 use fecfile::names::show;
 use fecfile::{Context, Error, ErrorKind};
@@ -33,11 +34,17 @@ use std::time::Instant;
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
-    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
-    if key.is_none() && args.live.cipher.is_some() {
+    if !args.seal.recipient.is_empty() || !args.seal.recipients_file.is_empty() {
+        return Err(Failure::usage("encode --stream: a stream is not for recipients")
+            .help("both ends share a key: --key-file or --passphrase"));
+    }
+    let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase)?;
+    if key.is_none() && args.seal.cipher.is_some() {
         return Err(Failure::usage("encode --stream: --cipher needs a key: give --key-file or --passphrase"));
     }
-    let options = args.live.options(payload(args, &ways, key.is_some())?, !ways.is_empty(), key);
+    let cipher = args.seal.cipher.map_or_else(Cipher::best, Cipher::from);
+    let sealing = key.map(|key| Sealing { key, cipher });
+    let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(&args.input)?;
     let (destination, output) = destination(args, ways, settings.policy(args.force))?;
@@ -187,7 +194,7 @@ fn received(
         return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
             .help("of a file or pipe with several streams, --stream-id chooses one"));
     }
-    let key = key::key(args.live.key_file.as_deref(), args.live.passphrase)?;
+    let key = key::key(args.live.key_file.as_deref(), args.open.passphrase)?;
     if key.is_none() && args.live.max_age.is_some() {
         return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
     }

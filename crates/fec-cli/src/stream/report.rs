@@ -3,10 +3,10 @@
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::Target;
+use fecfile::cipher::Cipher;
 use fecfile::live::LostPackets;
 use fecfile::live::quality::{Advice, Quality};
 use fecfile::live::received::Received;
-use fecfile::live::seal::Cipher;
 use fecfile::live::send::Sent;
 use fecfile::names::show;
 use serde::Serialize;

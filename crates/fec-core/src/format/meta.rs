@@ -12,6 +12,7 @@ const TYPE_NAME: u8 = 2;
 const TYPE_SHA256: u8 = 3;
 const TYPE_BLAKE3: u8 = 5;
 const TYPE_ANNEXES: u8 = 7;
+const TYPE_SEAL: u8 = 9;
 /// Bytes that bind the annexes of one type.
 const BOUND_ANNEX_LEN: usize = 44;
 
@@ -26,6 +27,8 @@ pub struct Meta {
     pub blake3: Option<Digest>,
     /// Annexes that are bound to the root, by ascending type.
     pub annexes: Vec<BoundAnnexes>,
+    /// What opens a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
+    pub seal: Option<Vec<u8>>,
     /// Entries of other odd types, which mean nothing to this version: type and value, by ascending type.
     pub others: Vec<(u8, Vec<u8>)>,
 }
@@ -77,6 +80,8 @@ impl Meta {
                 TYPE_SHA256 => meta.sha256 = Some(payload_digest(value)?),
                 TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
                 TYPE_ANNEXES => meta.annexes = bound_annexes(value)?,
+                // What breaks its rules, whoever has a key is told: to others it is bytes.
+                TYPE_SEAL => meta.seal = Some(value.to_vec()),
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
                 odd => meta.others.push((odd, value.to_vec())),
             }
@@ -110,6 +115,7 @@ impl Meta {
             };
             entry(TYPE_ANNEXES, &self.annexes.iter().flat_map(bytes).collect::<Vec<u8>>());
         }
+        self.seal.iter().for_each(|seal| entry(TYPE_SEAL, seal));
         entries.sort_by_key(|(kind, _)| *kind);
         let bytes = |(kind, value): &(u8, Vec<u8>)| {
             [&[*kind][..], &(value.len() as u16).to_le_bytes(), value].concat()

@@ -41,6 +41,7 @@ pub mod manifest;
 pub mod meta;
 pub mod packet;
 pub mod scan;
+pub mod seal;
 pub mod sealed_packet;
 pub mod shard_file;
 pub mod sidecar;

@@ -9,7 +9,7 @@ use fec_core::format::shard_file;
 use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -80,6 +80,10 @@ impl Turn {
     }
 }
 
+/// Permissions of an output, less those that the process withholds; and of a secret.
+const ANYBODY: u32 = 0o666;
+const OWNER_ALONE: u32 = 0o600;
+
 /// A regular file that appears under its name only when it is whole.
 #[derive(Debug)]
 pub struct FileOut {
@@ -93,8 +97,15 @@ pub struct FileOut {
 impl FileOut {
     /// Starts a file that will be `target`.
     pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
+        FileOut::create_for(target, policy, ANYBODY)
+    }
+
+    /// The same with these permissions, less those that the process withholds, from the first moment on.
+    fn create_for(target: &Path, policy: Policy, permissions: u32) -> Result<FileOut> {
         check_absent(target, policy)?;
-        let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let open = |path: &Path| {
+            OpenOptions::new().read(true).write(true).create_new(true).mode(permissions).open(path)
+        };
         let (temporary, file) =
             Temporary::beside(target, open).map_err(|e| Error::io("create", target, e))?;
         // So that others see that somebody is at it; a file system may be without locks.
@@ -369,6 +380,16 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
     let out = FileOut::create(path, policy)?;
     out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
     out.commit(text.len() as u64)
+}
+
+/// Writes a secret to a new file, which its owner alone may ever read.
+///
+/// # Errors
+/// Those of the file, and that it exists.
+pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
+    let out = FileOut::create_for(path, Policy { force: false, sync: true }, OWNER_ALONE)?;
+    out.put(0, secret)?;
+    out.commit(secret.len() as u64)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! checked without its key: what looks like one only helps to say why nothing else was found.
 
 use super::frame::first_packet;
-use super::seal::Cipher;
+use crate::cipher::Cipher;
 use crate::io::ReadAt;
 use crate::io::bad_blocks::is_bad_place;
 use crate::leftovers::Beginning;

@@ -2,10 +2,9 @@
 
 use super::LiveError;
 use crate::error::{Error, Place, Result};
-use crate::io::output::{FileOut, Policy};
-use std::fs::{File, Permissions};
+use crate::io::output::write_secret;
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -80,11 +79,7 @@ impl StreamKey {
     /// # Errors
     /// Those of the file, and that it exists.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let file = FileOut::create(path, Policy { force: false, sync: true })?;
-        let owner_alone = Permissions::from_mode(0o600);
-        file.file().set_permissions(owner_alone).map_err(|e| Error::io("create", path, e))?;
-        file.put(0, &self.0[..])?;
-        file.commit(KEY_LEN as u64)
+        write_secret(path, &self.0[..])
     }
 
     pub(super) fn bytes(&self) -> &[u8; KEY_LEN] {
@@ -95,6 +90,7 @@ impl StreamKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     /// The bytes are those of Python's `hashlib.scrypt`, which is OpenSSL's.
     #[test]

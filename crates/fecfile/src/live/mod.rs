@@ -50,7 +50,7 @@ pub mod receive;
 pub mod received;
 mod refusals;
 mod replay;
-pub mod seal;
+mod seal;
 pub mod send;
 #[cfg(test)]
 mod tests;

@@ -3,85 +3,20 @@
 //! The codec knows nothing of it: packets are sealed when they leave the encoder, and opened before they reach the decoder. So
 //! repair packets combine what is in the clear, and whoever has no key sees that packets of a stream go by, and how long they are.
 
-use super::key::{KEY_LEN, StreamKey};
+use super::key::StreamKey;
 use super::replay::Replays;
+use crate::cipher::{AeadKey, Cipher, derive};
 use fec_core::format::packet::{HEADER, PacketError};
 use fec_core::format::sealed_packet::{self, HEAD, Sealed};
-use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Streams that a receiver remembers the keys of.
 const MOST_STREAMS: usize = 64;
 
-/// What seals packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cipher {
-    /// AES-256-GCM: fast where the processor has instructions for it.
-    #[default]
-    Aes256Gcm,
-    /// ChaCha20-Poly1305: faster where it has none, as on a Raspberry Pi 4.
-    ChaCha20Poly1305,
-}
-
-impl Cipher {
-    /// The faster one on this machine.
-    pub fn best() -> Cipher {
-        #[cfg(target_arch = "x86_64")]
-        let has_aes = is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
-        #[cfg(target_arch = "aarch64")]
-        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let has_aes = false;
-        if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
-    }
-
-    /// Its name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cipher::Aes256Gcm => "aes-256-gcm",
-            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
-        }
-    }
-
-    /// Its number in a packet.
-    fn number(self) -> u8 {
-        match self {
-            Cipher::Aes256Gcm => 1,
-            Cipher::ChaCha20Poly1305 => 2,
-        }
-    }
-
-    /// That of a number in a packet.
-    pub(super) fn from_number(number: u8) -> Option<Cipher> {
-        [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305].into_iter().find(|cipher| cipher.number() == number)
-    }
-
-    fn algorithm(self) -> &'static Algorithm {
-        match self {
-            Cipher::Aes256Gcm => &AES_256_GCM,
-            Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-        }
-    }
-
-    /// The key of one stream, by HKDF-SHA256 (RFC 5869).
-    fn key(self, key: &StreamKey, stream_id: u64) -> LessSafeKey {
-        struct Len;
-        impl KeyType for Len {
-            fn len(&self) -> usize {
-                KEY_LEN
-            }
-        }
-        let pseudorandom = Salt::new(HKDF_SHA256, b"fec live stream").extract(key.bytes());
-        let number = [self.number()];
-        let info = [&b"fec stream 1, sender to receivers"[..], &number, &stream_id.to_le_bytes()];
-        let mut bytes = zeroize::Zeroizing::new([0; KEY_LEN]);
-        let filled = pseudorandom.expand(&info, Len).and_then(|okm| okm.fill(&mut bytes[..]));
-        filled.expect("HKDF gives up to 8160 bytes");
-        LessSafeKey::new(
-            UnboundKey::new(self.algorithm(), &bytes[..]).expect("keys of both ciphers have 32 bytes"),
-        )
-    }
+/// The key of one stream, by HKDF-SHA256 (RFC 5869).
+fn key_of(cipher: Cipher, key: &StreamKey, stream_id: u64) -> AeadKey {
+    let info = [&b"fec stream 1, sender to receivers"[..], &[cipher.number()], &stream_id.to_le_bytes()];
+    AeadKey::new(cipher, &derive(b"fec live stream", key.bytes(), &info))
 }
 
 /// The time by this machine's clock, in seconds since 1970, modulo 2^32.
@@ -93,7 +28,7 @@ fn now() -> u32 {
 /// Seals the packets of one stream.
 pub(super) struct Sealer {
     cipher: Cipher,
-    key: LessSafeKey,
+    key: AeadKey,
     /// Packets sealed so far: no two have the same nonce.
     counter: u64,
     sealed: Vec<u8>,
@@ -102,7 +37,7 @@ pub(super) struct Sealer {
 impl Sealer {
     /// For the stream of this number, which no other stream of this key may have.
     pub(super) fn new(key: &StreamKey, cipher: Cipher, stream_id: u64) -> Sealer {
-        Sealer { cipher, key: cipher.key(key, stream_id), counter: 0, sealed: Vec::new() }
+        Sealer { cipher, key: key_of(cipher, key, stream_id), counter: 0, sealed: Vec::new() }
     }
 
     pub(super) fn cipher(&self) -> Cipher {
@@ -121,12 +56,8 @@ impl Sealer {
         self.sealed.clear();
         self.sealed.extend_from_slice(&head);
         self.sealed.extend_from_slice(&packet[HEADER..]);
-        let nonce = Nonce::assume_unique_for_key(sealed_packet::nonce(&head));
-        let tag = self
-            .key
-            .seal_in_place_separate_tag(nonce, Aad::from(&head), &mut self.sealed[head.len()..])
-            .expect("a packet is not too long for a cipher");
-        self.sealed.extend_from_slice(tag.as_ref());
+        let tag = self.key.seal(&sealed_packet::nonce(&head), &head, &mut self.sealed[head.len()..]);
+        self.sealed.extend_from_slice(&tag);
         &self.sealed
     }
 }
@@ -161,7 +92,7 @@ pub(super) struct Opener {
 struct Opened {
     stream_id: u64,
     cipher: Cipher,
-    key: LessSafeKey,
+    key: AeadKey,
     replays: Replays,
 }
 
@@ -203,7 +134,7 @@ impl Opener {
                 }
             }
             None => {
-                let key = cipher.key(&self.key, sealed.stream_id);
+                let key = key_of(cipher, &self.key, sealed.stream_id);
                 decrypt(&key, &sealed, bytes)?;
                 is_fresh(&sealed, self.max_age, now)?;
                 // One that begins now is newer than those that were had: others are recordings.
@@ -228,12 +159,8 @@ impl Opener {
 }
 
 /// Decrypts what is in a packet where it stands, if it is authentic.
-fn decrypt(key: &LessSafeKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOpened> {
-    let nonce = Nonce::assume_unique_for_key(sealed.nonce());
-    match key.open_in_place(nonce, Aad::from(&sealed.head), &mut bytes[HEAD..]) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(NotOpened::Forged),
-    }
+fn decrypt(key: &AeadKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOpened> {
+    key.open(&sealed.nonce(), &sealed.head, &mut bytes[HEAD..]).map(|_| ()).map_err(|_| NotOpened::Forged)
 }
 
 /// Whether an authentic packet was sealed now, as far as clocks tell.

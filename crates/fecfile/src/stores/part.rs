@@ -17,7 +17,8 @@ use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::io::output::{FileOut, Policy};
 use crate::io::spool::Spool;
-use crate::range::{PayloadRange, part};
+use crate::range::{PayloadRange, Wanted, part};
+use crate::seal::open::Opener;
 use fec_core::executor::lock;
 use fec_core::format::shard_file::{Encoding, Layout};
 use fec_core::set::{PlanCache, Reading, Run};
@@ -48,15 +49,17 @@ impl Stored<'_> {
     pub fn range_to_file(
         &self,
         range: PayloadRange,
+        opener: Option<&Opener>,
         path: &Path,
         policy: Policy,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let bytes = range.of(self.manifest.payload_len())?;
+        let wanted = Wanted::new(range, opener, self.manifest.payload_len())?;
         let out = FileOut::create(path, policy)?;
-        let restored = self.part(&bytes, &|at, part: &[u8]| out.put(at, part), context)?;
-        out.commit(bytes.end - bytes.start)?;
-        Ok(restored)
+        let restored = self.part(&wanted.encoded, &|at, part: &[u8]| out.put(at, part), context)?;
+        wanted.open(out.file(), context, &|e| out.failure(e))?;
+        out.commit(wanted.len())?;
+        Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
     }
 
     /// Restores a part of the payload to a writer, through a temporary file.
@@ -66,15 +69,17 @@ impl Stored<'_> {
     pub fn range_to_writer(
         &self,
         range: PayloadRange,
+        opener: Option<&Opener>,
         out: &mut dyn Write,
         place: &Place,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let bytes = range.of(self.manifest.payload_len())?;
+        let wanted = Wanted::new(range, opener, self.manifest.payload_len())?;
         let spool = Spool::within(self.spool.as_deref())?;
-        let restored = self.part(&bytes, &|at, part: &[u8]| spool.put(at, part), context)?;
-        spool.copy_to(bytes.end - bytes.start, out, &|e| Error::io("write", place.clone(), e))?;
-        Ok(restored)
+        let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
+        let fail = |e| Error::io("write", place.clone(), e);
+        wanted.copy(spool, out, &fail)?;
+        Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
     }
 
     fn part(

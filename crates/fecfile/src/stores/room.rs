@@ -56,7 +56,7 @@ impl Room {
         self.folder.path().join(SHARDS)
     }
 
-    /// A shard file of an encoding that records `name`.
+    /// A shard file of an encoding whose files are named after `name`.
     pub(super) fn shard(&self, name: &[u8], index: usize) -> PathBuf {
         self.shards().join(file_name(name, index))
     }

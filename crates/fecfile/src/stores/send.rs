@@ -13,11 +13,12 @@ use super::target::Target;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, Place, Result};
 use crate::forms::encode_job::SpareRooms;
-use crate::forms::shards::writer::write_in;
+use crate::forms::shards::writer::{Label, write_in};
 use crate::io::ReadAt;
 use crate::io::folder::Folder;
 use crate::io::output::{Policy, check_room};
 use crate::payload::{Options, Payload, Source};
+use crate::seal::sealed as seal;
 use fec_core::digest::Digest;
 use fec_core::executor::{into_value, lock};
 use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
@@ -113,7 +114,14 @@ pub fn send(
     context: &Context<'_>,
 ) -> Result<Sent> {
     let placement = check(places, options)?;
-    let meta = Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?;
+    let sealer = options.encode.sealer(Some(name))?;
+    let meta = match &sealer {
+        Some(sealer) => sealer.meta(),
+        None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,
+    };
+    let mut coded = seal::Coded::new(source, sealer.as_ref());
+    let source = coded.source();
+    let name = sealer.is_none().then_some(name);
     let targets: Vec<_> = places.iter().map(|place| recorded(&place.target)).collect();
     let most = Manifest::most_segments(&meta, &targets);
     if let Some(len) = source.size() {
@@ -252,15 +260,15 @@ impl Payload for Spooled {
 struct Coded {
     number: u32,
     encoding: Encoding,
-    /// The name that it records, after which its files are named.
-    name: Vec<u8>,
+    /// What its files are named after.
+    files: Vec<u8>,
     room: Room,
 }
 
-/// Codes segment after segment, `most` of them, until the source ends or nobody takes them any more.
+/// Codes segment after segment, which record `name`, or of a sealed payload none; `most` of them, until the source ends or nobody takes them any more.
 fn code(
     mut source: Source<'_>,
-    (name, most): (&[u8], u64),
+    (name, most): (Option<&[u8]>, u64),
     options: &SendOptions,
     coded: &SyncSender<Coded>,
     context: &Context<'_>,
@@ -345,7 +353,7 @@ fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
 
 fn code_segment(
     segment: &dyn Payload,
-    (name, number, is_last): (&[u8], u32, bool),
+    (name, number, is_last): (Option<&[u8]>, u32, bool),
     room: Room,
     spare: &SpareRooms,
     options: &SendOptions,
@@ -355,13 +363,17 @@ fn code_segment(
     let bytes = segment.size() / code.k() as u64 * code.n() as u64;
     check_room(room.path(), bytes).map_err(Room::failure)?;
     let store = Folder::new(room.shards(), Policy { force: false, sync: false });
-    let name = segment_name(name, number, is_last);
-    write_in(spare, segment, &name, &store, &options.encode, context)?;
+    let label = match name {
+        Some(name) => Label::named(&segment_name(name, number, is_last))?,
+        None => Label::part_of_sealed(),
+    };
+    write_in(spare, segment, &label, &store, &options.encode, context)?;
+    let files = label.files().to_vec();
     let mut header = [0; HEADER_LEN];
     let fail = |e| Error::io("read", Place::Temporary, e);
-    File::open(room.shard(&name, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
+    File::open(room.shard(&files, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
     let header = ShardHeader::parse(&header).map_err(|e| Error::new("encode", e))?;
-    Ok(Coded { number, encoding: header.encoding, name, room })
+    Ok(Coded { number, encoding: header.encoding, files, room })
 }
 
 /// Sends what was coded.
@@ -456,7 +468,7 @@ impl Sending<'_> {
     /// Sends a shard file, unless it is there; tells whether it is there now. Fails only if what was coded cannot be read.
     fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
         let place = self.placement.target(segment.number.into(), index as usize);
-        let path = segment.room.shard(&segment.name, index as usize);
+        let path = segment.room.shard(&segment.files, index as usize);
         let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
         let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();

@@ -5,6 +5,7 @@ use super::fetch::Fetch;
 use super::find;
 use super::places::Places;
 use super::target::Target;
+use crate::age::Keys;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -12,9 +13,12 @@ use crate::input::Input;
 use crate::io::output::{FileOut, Policy, check_room};
 use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
+use crate::range::{PayloadRange, Wanted};
 use crate::report::{Restored, ShardState};
+use crate::seal::open::{Opener, Unsealed, opener};
 use fec_core::digest::Digest;
 use fec_core::format::manifest::Manifest;
+use fec_core::format::seal::SealedKind;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -115,7 +119,18 @@ impl<'a> Stored<'a> {
         self.root
     }
 
-    /// The recorded name.
+    /// What opens it, if it is sealed.
+    ///
+    /// # Errors
+    /// Those of [`SealError`](crate::seal::SealError): it is sealed, and these keys do not open it; or keys are given, and it is
+    /// not.
+    pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
+        let is_sealed = self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed());
+        let opener = opener(is_sealed, Some(&self.manifest.meta), keys, SealedKind::Payload);
+        opener.map_err(|e| Error::new("open", e))
+    }
+
+    /// The recorded name, if it is not sealed.
     pub fn name(&self) -> Option<&[u8]> {
         self.manifest.meta.name.as_deref()
     }
@@ -127,6 +142,7 @@ impl<'a> Stored<'a> {
     pub fn restore_to_file(
         &self,
         path: &Path,
+        opener: Option<&Opener>,
         policy: Policy,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
@@ -138,8 +154,10 @@ impl<'a> Stored<'a> {
             let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
             archive.restore_by(&put, context)
         })?;
-        out.commit(len)?;
-        Ok(restored)
+        let wanted = Wanted::new(PayloadRange::ALL, opener, len)?;
+        wanted.open(out.file(), context, &|e| out.failure(e))?;
+        out.commit(wanted.len())?;
+        Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
     }
 
     /// Restores the payload to a writer, segment after segment, each when all of it is proved.
@@ -148,22 +166,26 @@ impl<'a> Stored<'a> {
     /// As [`restore_to_file`](Stored::restore_to_file), and those of the writer, named `place`.
     pub fn restore_to_writer(
         &self,
+        opener: Option<&Opener>,
         out: &mut dyn Write,
         place: &Place,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
+        let fail = |e| Error::io("write", place.clone(), e);
+        let mut out = Unsealed::new(opener, out);
         let restored = self.segments(context, |archive, _, context| {
             let spool = Spool::within(self.spool.as_deref())?;
             let put = |offset: u64, bytes: &[u8]| spool.put(offset, bytes);
             let restored = archive.restore_by(&put, context)?;
             if restored.written {
-                let fail = |e| Error::io("write", place.clone(), e);
-                spool.copy_to(archive.encoded().known_len(), out, &fail)?;
+                let copied = spool.copy_to(archive.encoded().known_len(), &mut out, &fail);
+                out.result(copied)?;
             }
             Ok(restored)
         })?;
-        out.flush().map_err(|e| Error::io("write", place.clone(), e))?;
-        Ok(restored)
+        out.end(&fail)?;
+        out.flush().map_err(fail)?;
+        Ok(StoredRestored { payload_bytes: out.plain_len().unwrap_or(restored.payload_bytes), ..restored })
     }
 
     /// Restores one segment after the other by `restore`, which is told where each begins, and fetches the next one meanwhile.

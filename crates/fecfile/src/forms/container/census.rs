@@ -537,7 +537,7 @@ impl Census {
 }
 
 static NO_META: Meta =
-    Meta { name: None, sha256: None, blake3: None, annexes: Vec::new(), others: Vec::new() };
+    Meta { name: None, sha256: None, blake3: None, annexes: Vec::new(), seal: None, others: Vec::new() };
 
 /// Whether a group can follow another.
 pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {

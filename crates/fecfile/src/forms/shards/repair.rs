@@ -1,7 +1,7 @@
 //! Makes damaged and missing shard files anew, bit for bit.
 
 use super::gather::ShardSet;
-use super::writer::{NewShards, file_name};
+use super::writer::{NO_NAME, NewShards, file_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
@@ -97,7 +97,7 @@ fn new_files(
     if members.is_empty() {
         let name =
             set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.name.as_deref();
-        let name = name.unwrap_or(b"payload");
+        let name = name.unwrap_or(NO_NAME);
         // Of a payload it is the name that its own file has.
         if job.payload.is_none() && !is_plain(name) {
             return Err(Error::new("repair", ErrorKind::NameNotPlain));

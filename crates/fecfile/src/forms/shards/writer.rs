@@ -12,6 +12,7 @@ use crate::forms::encode_job::{
 use crate::io::{NewObjects, Store};
 use crate::payload::{Options, Payload};
 use crate::report::Written;
+use crate::seal::sealer::Sealer;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -34,26 +35,26 @@ const PROOF_PIECE: usize = 256 << 10;
 /// options beyond what the format allows.
 pub(crate) fn write(
     payload: &dyn Payload,
-    name: &[u8],
+    label: &Label,
     store: &dyn Store,
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    write_in(&SpareRooms::default(), payload, name, store, options, context)
+    write_in(&SpareRooms::default(), payload, label, store, options, context)
 }
 
 /// The same in rooms that are kept for the next payload.
 pub(crate) fn write_in(
     spare: &SpareRooms,
     payload: &dyn Payload,
-    name: &[u8],
+    label: &Label,
     store: &dyn Store,
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
+    let Plan { geometry, meta, output_bytes } = Plan::new(payload, label, options, context)?;
     let n = options.code.n();
-    let names: Vec<OsString> = (0..n).map(|i| file_name(name, i)).collect();
+    let names: Vec<OsString> = (0..n).map(|i| file_name(&label.files, i)).collect();
     let out = store.create(&names, output_bytes)?;
     let meter = context.meter("encode", Some(payload.size()));
     let indices: Vec<usize> = (0..n).collect();
@@ -74,11 +75,11 @@ pub(crate) fn write_in(
 /// As [`write`].
 pub(crate) fn root(
     payload: &dyn Payload,
-    name: &[u8],
+    label: &Label,
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
+    let Plan { geometry, meta, output_bytes } = Plan::new(payload, label, options, context)?;
     let meter = context.meter("encode", Some(payload.size()));
     let source = PayloadSets { payload, group: geometry, start: 0 };
     let spare = SpareRooms::default();
@@ -98,18 +99,59 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(payload: &dyn Payload, name: &[u8], options: &Options, context: &Context<'_>) -> Result<Plan> {
+    fn new(payload: &dyn Payload, label: &Label, options: &Options, context: &Context<'_>) -> Result<Plan> {
         let Options { code, hash, .. } = *options;
         let refused = |e| Error::at("encode", payload.place(), crate::ErrorKind::Format(e));
         let set_size = options.set_size(Some(payload.size()));
-        let geometry =
+        let mut geometry =
             GroupGeometry::whole(Form::Shards, hash, code, set_size, payload.size()).map_err(refused)?;
-        let meta = options.meta(payload, Meta::with_name(name).map_err(refused)?, context)?.to_bytes();
+        if label.is_sealed {
+            geometry = geometry.sealed();
+        }
+        let meta = options.meta(payload, label.meta.clone(), context)?.to_bytes();
         check_memory(geometry.shape(), &payload.place(), &context.settings)?;
         let output_bytes = Layout::new(&geometry, meta.len() as u32).file_len * code.n() as u64;
         Ok(Plan { geometry, meta, output_bytes })
     }
 }
+
+/// What shard files record besides a payload's bytes, and what they are named after.
+pub(crate) struct Label {
+    files: Vec<u8>,
+    meta: Meta,
+    is_sealed: bool,
+}
+
+impl Label {
+    /// The recorded name, after which the files are named.
+    ///
+    /// # Errors
+    /// [`Format`](crate::ErrorKind::Format) for what is no name.
+    pub(crate) fn named(name: &[u8]) -> Result<Label> {
+        let meta = Meta::with_name(name).map_err(|e| Error::new("encode", crate::ErrorKind::Format(e)))?;
+        Ok(Label { files: name.to_vec(), meta, is_sealed: false })
+    }
+
+    /// Those of a payload that this seals: its name is inside.
+    pub(crate) fn sealed(sealer: &Sealer) -> Label {
+        Label { files: NO_NAME.to_vec(), meta: sealer.meta(), is_sealed: true }
+    }
+
+    /// Those of a part of a sealed payload, whose seal stands elsewhere.
+    #[cfg(feature = "stores")]
+    pub(crate) fn part_of_sealed() -> Label {
+        Label { files: NO_NAME.to_vec(), meta: Meta::default(), is_sealed: true }
+    }
+
+    /// What the files are named after.
+    #[cfg(feature = "stores")]
+    pub(crate) fn files(&self) -> &[u8] {
+        &self.files
+    }
+}
+
+/// What files are named after that record no name, as those of a sealed payload.
+pub(crate) const NO_NAME: &[u8] = b"payload";
 
 /// NAME.017.shard, with the name cut where a file name would be too long.
 pub(crate) fn file_name(name: &[u8], index: usize) -> OsString {

@@ -1,0 +1,31 @@
+//! What to do about what is sealed, in the options of the command line.
+
+use fecfile::age::AgeError;
+use fecfile::seal::SealError;
+
+/// The line that helps.
+pub(crate) fn help(error: &SealError) -> Option<&'static str> {
+    Some(match error {
+        SealError::NoKey => {
+            "give the file with your key: -i FILE, or --passphrase; fec verify and fec repair need none"
+        }
+        SealError::NotSealed => {
+            "if that is right, leave -i or --passphrase out; if not, somebody put something else in its place"
+        }
+        SealError::NoSeal => "without -i it is restored as it is, sealed",
+        SealError::IsSidecar => "fec verify and fec repair take it",
+        SealError::IsPayload => "fec decode takes it",
+        SealError::Digests => "leave --payload-digest out: each chunk is authentic anyway",
+        SealError::Kept => "leave --keep out, and replace what is there with -f",
+        SealError::Age(AgeError::NoMatch) => "is it the right key, and the right payload?",
+        SealError::Age(AgeError::NeedsPassphrase) => "give --passphrase",
+        SealError::Age(AgeError::NeedsIdentity) => "give the file with your key: -i FILE",
+        SealError::Age(AgeError::Mixed) => {
+            "seal for post-quantum keys alone, or for others alone: one of the others would open it for whoever breaks that one"
+        }
+        SealError::Format(_) => {
+            "as many recipients as fit take 64,000 bytes: 300 keys of age, or 38 post-quantum ones"
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,124 @@
+//! From options to recipients and identities. No message repeats a line of a key file, or a key: it may be a secret one.
+
+use super::args::{Open, Seal};
+use crate::failure::{Failure, Result};
+use crate::passphrase;
+use fecfile::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};
+use fecfile::cipher::Cipher;
+use fecfile::error::Error;
+use fecfile::names::show;
+use fecfile::seal::{SealError, SealedTo, Sealing};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// The most bytes of a file of keys.
+const MOST: u64 = 16 << 20;
+
+impl Seal {
+    /// Whether anything is to be sealed.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        !self.recipient.is_empty() || !self.recipients_file.is_empty() || self.passphrase
+    }
+
+    /// Whom to seal for, if anybody is named.
+    pub(crate) fn sealing(&self) -> Result<Option<Sealing>> {
+        let cipher = self.cipher.map(Cipher::from);
+        if !self.is_asked_for() {
+            return match cipher {
+                None => Ok(None),
+                Some(_) => Err(Failure::usage("--cipher says how to seal, and nobody is named to seal for")
+                    .help("name a key with --recipient, or give --passphrase")),
+            };
+        }
+        let to = match (self.passphrase, self.recipients()?) {
+            (true, recipients) if recipients.is_empty() => {
+                let text = passphrase::ask("what is sealed", true, "--recipient")?;
+                SealedTo::Passphrase(Passphrase::new(text).map_err(failure)?)
+            }
+            (true, _) => {
+                return Err(Failure::usage("--passphrase stands alone: no --recipient can open it too")
+                    .help("age files are for keys or for one passphrase"));
+            }
+            (false, recipients) if recipients.is_empty() => {
+                return Err(Failure::usage("the files of --recipients-file name nobody"));
+            }
+            (false, recipients) => SealedTo::Recipients(recipients),
+        };
+        Ok(Some(Sealing { to, cipher: cipher.unwrap_or_else(Cipher::best) }))
+    }
+
+    fn recipients(&self) -> Result<Vec<Recipient>> {
+        let mut recipients = Vec::new();
+        for (nth, text) in (1..).zip(&self.recipient) {
+            let recipient = text.parse::<Recipient>();
+            recipients.push(recipient.map_err(|e| {
+                let nth = if self.recipient.len() > 1 { format!(" number {nth}") } else { String::new() };
+                let failure = Failure::usage(format!("--recipient{nth}: {e}"));
+                match Path::new(text).is_file() {
+                    true => failure.help("it is a file: name it with -R"),
+                    false => failure.help("a recipient begins with age1, age1pq1 or ssh-ed25519"),
+                }
+            })?);
+        }
+        for path in &self.recipients_file {
+            let bytes = read(path)?;
+            let text = std::str::from_utf8(&bytes)
+                .map_err(|_| Failure::usage(format!("read {}: it is not text", show(path))))?;
+            let listed = age::recipients_of(text);
+            recipients.extend(listed.map_err(|e| Failure::usage(format!("read {}: {e}", show(path))))?);
+        }
+        Ok(recipients)
+    }
+}
+
+impl Open {
+    /// Whether a key is given.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.identity.is_empty() || self.passphrase
+    }
+
+    /// The keys, if any are given.
+    pub(crate) fn keys(&self) -> Result<Option<Keys>> {
+        if self.passphrase {
+            let text = passphrase::ask("what is sealed", false, "-i")?;
+            return Ok(Some(Keys::Passphrase(Passphrase::new(text).map_err(failure)?)));
+        }
+        let mut identities: Vec<Identity> = Vec::new();
+        for path in &self.identity {
+            let bytes = read(path)?;
+            let mut asked = None;
+            let found = age::identities_of(&bytes, &mut || {
+                let text = passphrase::ask(&format!("the key {}", show(path)), false, "another key");
+                match text.and_then(|text| Passphrase::new(text).map_err(failure)) {
+                    Ok(passphrase) => Some(passphrase),
+                    Err(failure) => {
+                        asked = Some(failure);
+                        None
+                    }
+                }
+            });
+            match (found, asked) {
+                (Ok(found), _) => identities.extend(found),
+                (Err(AgeError::KeyNeedsPassphrase), Some(failure)) => return Err(failure),
+                (Err(e), _) => return Err(Failure::usage(format!("read {}: {e}", show(path)))),
+            }
+        }
+        Ok((!identities.is_empty()).then_some(Keys::Identities(identities)))
+    }
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let fail = |e| Failure::io("read", path, e);
+    let mut bytes = Zeroizing::new(Vec::new());
+    File::open(path).map_err(fail)?.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > MOST {
+        return Err(Failure::usage(format!("read {}: it is too large for a file of keys", show(path))));
+    }
+    Ok(bytes)
+}
+
+fn failure(error: AgeError) -> Failure {
+    Error::new("seal", SealError::Age(error)).into()
+}

@@ -1,0 +1,166 @@
+//! Sealed payloads, in place of those that are sealed.
+
+use super::sealer::Sealer;
+use crate::error::{Place, Result};
+use crate::payload::{Payload, Source};
+use fec_core::executor::lock;
+use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK};
+use std::io::{self, Read};
+use std::sync::Mutex;
+use zeroize::{Zeroize, Zeroizing};
+
+/// A sealed payload, in place of what is sealed.
+///
+/// A chunk is sealed again for each part that is read of it. Of bytes that change meanwhile, what comes out is not all of one
+/// version, but no two versions of a byte do as long as each is read once: the keystream hides them both.
+pub struct SealedPayload<'a> {
+    payload: &'a dyn Payload,
+    sealer: &'a Sealer,
+    /// Room for chunks of which a part is wanted.
+    spare: Mutex<Vec<Chunk>>,
+}
+
+/// Room for a chunk, which is wiped.
+type Chunk = Zeroizing<Vec<u8>>;
+
+impl<'a> SealedPayload<'a> {
+    /// Seals `payload`, all of it, and no other with this sealer.
+    pub fn new(payload: &'a dyn Payload, sealer: &'a Sealer) -> SealedPayload<'a> {
+        SealedPayload { payload, sealer, spare: Mutex::default() }
+    }
+
+    /// Seals chunk `number` into `out`, which is as long as it is.
+    fn chunk(&self, number: u64, out: &mut [u8]) -> Result<()> {
+        let start = number * CHUNK as u64;
+        let len = out.len() - seal::TAG;
+        let is_last = start + len as u64 == self.payload.size();
+        if len > 0 {
+            self.payload.read_at(start, &mut out[..len])?;
+        }
+        self.sealer.seal_chunk(number, is_last, out);
+        Ok(())
+    }
+}
+
+impl Payload for SealedPayload<'_> {
+    fn size(&self) -> u64 {
+        seal::sealed_len(self.payload.size())
+    }
+
+    fn read_at(&self, offset: u64, mut out: &mut [u8]) -> Result<()> {
+        let (size, mut at) = (self.size(), offset);
+        while !out.is_empty() {
+            let number = at / SEALED_CHUNK as u64;
+            let start = number * SEALED_CHUNK as u64;
+            let len = (size - start).min(SEALED_CHUNK as u64) as usize;
+            let skip = (at - start) as usize;
+            let take = out.len().min(len - skip);
+            let (part, rest) = out.split_at_mut(take);
+            if take == len {
+                self.chunk(number, part)?;
+            } else {
+                let spare = lock(&self.spare).pop();
+                let mut room = spare.unwrap_or_else(|| Zeroizing::new(vec![0; SEALED_CHUNK]));
+                self.chunk(number, &mut room[..len])?;
+                part.copy_from_slice(&room[skip..skip + take]);
+                lock(&self.spare).push(room);
+            }
+            at += take as u64;
+            out = rest;
+        }
+        Ok(())
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.payload.check_unchanged()
+    }
+
+    fn place(&self) -> Place {
+        self.payload.place()
+    }
+}
+
+/// A sealed payload from a pipe, from front to back.
+pub struct SealedReader<'a, R> {
+    inner: R,
+    sealer: &'a Sealer,
+    number: u64,
+    /// The chunk that goes out, and what of it did.
+    chunk: Zeroizing<Vec<u8>>,
+    gone: usize,
+    /// The byte behind the chunk, which shows that it is not the last.
+    ahead: Option<u8>,
+    has_ended: bool,
+}
+
+impl<'a, R: Read> SealedReader<'a, R> {
+    /// Seals what `inner` reads, all of it, and nothing else with this sealer.
+    pub fn new(inner: R, sealer: &'a Sealer) -> SealedReader<'a, R> {
+        let chunk = Zeroizing::new(Vec::with_capacity(SEALED_CHUNK));
+        SealedReader { inner, sealer, number: 0, chunk, gone: 0, ahead: None, has_ended: false }
+    }
+
+    /// Reads and seals the next chunk.
+    fn next(&mut self) -> io::Result<()> {
+        self.chunk.clear();
+        self.gone = 0;
+        self.chunk.extend(self.ahead.take());
+        let missing = CHUNK - self.chunk.len();
+        self.inner.by_ref().take(missing as u64).read_to_end(&mut self.chunk)?;
+        let mut ahead = Zeroizing::new(Vec::with_capacity(1));
+        if self.chunk.len() == CHUNK {
+            self.inner.by_ref().take(1).read_to_end(&mut ahead)?;
+        }
+        self.ahead = ahead.first().copied();
+        self.has_ended = self.ahead.is_none();
+        let len = self.chunk.len() + seal::TAG;
+        self.chunk.resize(len, 0);
+        self.sealer.seal_chunk(self.number, self.has_ended, &mut self.chunk);
+        self.number += 1;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for SealedReader<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.gone == self.chunk.len() && !self.has_ended && !out.is_empty() {
+            if let Err(error) = self.next() {
+                // What was read is not given out unsealed.
+                self.chunk.zeroize();
+                self.gone = 0;
+                return Err(error);
+            }
+        }
+        let take = out.len().min(self.chunk.len() - self.gone);
+        out[..take].copy_from_slice(&self.chunk[self.gone..self.gone + take]);
+        self.gone += take;
+        Ok(take)
+    }
+}
+
+/// A source as it is coded: sealed, if something seals it.
+pub(crate) enum Coded<'s, 'k> {
+    Plain(Source<'s>),
+    Payload(SealedPayload<'k>),
+    Pipe(SealedReader<'k, &'s mut (dyn Read + Send + 's)>, Place),
+}
+
+impl<'s: 'k, 'k> Coded<'s, 'k> {
+    pub(crate) fn new(source: Source<'s>, sealer: Option<&'k Sealer>) -> Coded<'s, 'k> {
+        match (source, sealer) {
+            (source, None) => Coded::Plain(source),
+            (Source::Payload(payload), Some(sealer)) => Coded::Payload(SealedPayload::new(payload, sealer)),
+            (Source::Pipe(pipe, place), Some(sealer)) => Coded::Pipe(SealedReader::new(pipe, sealer), place),
+        }
+    }
+
+    /// What is coded.
+    pub(crate) fn source(&mut self) -> Source<'_> {
+        match self {
+            Coded::Plain(Source::Payload(payload)) => Source::Payload(*payload),
+            Coded::Plain(Source::Pipe(pipe, place)) => Source::Pipe(*pipe, place.clone()),
+            Coded::Payload(payload) => Source::Payload(payload),
+            Coded::Pipe(pipe, place) => Source::Pipe(pipe, place.clone()),
+        }
+    }
+}

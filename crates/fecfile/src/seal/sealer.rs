@@ -1,0 +1,90 @@
+//! What seals a payload: its key, and the seal that its recipients open.
+
+use super::error::SealError;
+use super::keys::{associated, chunk_key, nonce, private_key};
+use crate::age::{self, Passphrase, Recipient};
+use crate::cipher::{AeadKey, Cipher, KEY, NONCE};
+use crate::error::{Error, Place, Result};
+use fec_core::format::meta::Meta;
+use fec_core::format::seal::{self, Seal, SealedKind};
+use zeroize::Zeroizing;
+
+/// For whom payloads are sealed, and how.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// Who can open them.
+    pub to: SealedTo,
+    /// What encrypts the chunks.
+    pub cipher: Cipher,
+}
+
+/// Who can open what is sealed.
+#[derive(Clone, Debug)]
+pub enum SealedTo {
+    /// Whoever has the identity of any of these.
+    Recipients(Vec<Recipient>),
+    /// Whoever knows this.
+    Passphrase(Passphrase),
+}
+
+/// What makes a key of a passphrase slow: scrypt with N = 2^18, 256 MiB and a second.
+const LOG_N: u8 = 18;
+
+/// Seals one payload, with a key that nothing else is ever sealed with.
+pub struct Sealer {
+    key: AeadKey,
+    associated: [u8; 32],
+    seal: Vec<u8>,
+}
+
+impl Sealer {
+    /// A new key, given to all recipients, and `name` inside the seal.
+    ///
+    /// # Errors
+    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Format`] for more recipients than the meta has room
+    /// for, or a name that none may be.
+    pub fn new(sealing: &Sealing, content: SealedKind, name: Option<&[u8]>) -> Result<Sealer> {
+        let fail = |e: SealError| Error::new("seal", e);
+        let mut content_key = Zeroizing::new([0; KEY]);
+        rustix::rand::getrandom(&mut content_key[..], rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+        let age_file = match &sealing.to {
+            SealedTo::Recipients(recipients) => age::seal(recipients, &content_key[..]),
+            SealedTo::Passphrase(passphrase) => {
+                age::seal_with_passphrase(passphrase, LOG_N, &content_key[..])
+            }
+        };
+        let age_file = age_file.map_err(|e| fail(e.into()))?;
+        Sealer::with(&content_key, sealing.cipher, content, &age_file, name).map_err(fail)
+    }
+
+    pub(crate) fn with(
+        content_key: &[u8; KEY],
+        cipher: Cipher,
+        content: SealedKind,
+        age_file: &[u8],
+        name: Option<&[u8]>,
+    ) -> std::result::Result<Sealer, SealError> {
+        let mut seal = Seal::public(cipher.number(), content, age_file)?;
+        let meta = match name {
+            Some(name) => Meta::with_name(name)?,
+            None => Meta::default(),
+        };
+        let mut private = Zeroizing::new(seal::padded(&meta.to_bytes()));
+        let tag = private_key(cipher, content_key).seal(&[0; NONCE], &seal, &mut private);
+        seal.extend_from_slice(&private);
+        seal.extend_from_slice(&tag);
+        Ok(Sealer { key: chunk_key(cipher, content_key), associated: associated(&seal), seal })
+    }
+
+    /// The meta of the encoding: the seal, and nothing else.
+    pub fn meta(&self) -> Meta {
+        Meta { seal: Some(self.seal.clone()), ..Meta::default() }
+    }
+
+    /// Seals chunk `number`: `bytes` are its plaintext and room for the tag.
+    pub(super) fn seal_chunk(&self, number: u64, is_last: bool, bytes: &mut [u8]) {
+        let (data, tag) = bytes.split_last_chunk_mut().expect("there is room for the tag");
+        *tag = self.key.seal(&nonce(number, is_last), &self.associated, data);
+    }
+}
