@@ -35,6 +35,7 @@
 //! be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal ([`io::temporary::remove_all`]) and the
 //! timing of stages ([`stages::start`]) are there for programs that ask for them.
 
+pub mod age;
 pub mod archive;
 mod choose;
 mod class;

@@ -1,0 +1,94 @@
+//! Making age files.
+
+use super::error::AgeError;
+use super::header::{self, Sealed};
+use super::limits::MOST_STANZAS;
+use super::passphrase::Passphrase;
+use super::primitives::{BODY_LEN, FileKey, random};
+use super::recipient::Recipient;
+use super::stream;
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+
+/// Recipients from which on threads are worth it.
+const FEWEST_TO_SHARE: usize = 8;
+/// Recipients that a thread has at least.
+const FEWEST_EACH: usize = 4;
+
+type Wrapped = (Sealed, [u8; BODY_LEN]);
+
+/// An age file of this plaintext, for each of these recipients, in this order; a second one with the same key counts once.
+/// Encapsulates on all processors where there are at least eight recipients.
+///
+/// # Errors
+/// [`AgeError::NoRecipients`], [`AgeError::TooManyRecipients`], [`AgeError::Mixed`], [`AgeError::Random`].
+pub fn seal(recipients: &[Recipient], plaintext: &[u8]) -> Result<Vec<u8>, AgeError> {
+    let threads =
+        if recipients.len() < FEWEST_TO_SHARE { None } else { std::thread::available_parallelism().ok() };
+    seal_on(threads.unwrap_or(NonZeroUsize::MIN), recipients, plaintext)
+}
+
+/// As [`seal`], and encapsulates on as many threads, or fewer if there are few recipients: one at a time on one.
+///
+/// # Errors
+/// Those of [`seal`].
+pub fn seal_on(
+    threads: NonZeroUsize,
+    recipients: &[Recipient],
+    plaintext: &[u8],
+) -> Result<Vec<u8>, AgeError> {
+    let mut seen = HashSet::new();
+    let recipients: Vec<&Recipient> =
+        recipients.iter().filter(|recipient| seen.insert(recipient.bytes())).collect();
+    let Some(first) = recipients.first() else { return Err(AgeError::NoRecipients) };
+    if recipients.len() > MOST_STANZAS {
+        return Err(AgeError::TooManyRecipients(recipients.len()));
+    }
+    if recipients.iter().any(|recipient| recipient.is_post_quantum() != first.is_post_quantum()) {
+        return Err(AgeError::Mixed);
+    }
+    let file_key = random()?;
+    file(&file_key, &wrap_all(threads, &recipients, &file_key)?, plaintext)
+}
+
+/// An age file of this plaintext, which this passphrase opens. `log_n` is the work factor, [`DEFAULT_WORK`](super::DEFAULT_WORK)
+/// for people: it takes 2^`log_n` KiB of memory, now and whenever the file is opened.
+///
+/// # Errors
+/// [`AgeError::WorkFactor`], [`AgeError::Random`].
+pub fn seal_with_passphrase(
+    passphrase: &Passphrase,
+    log_n: u8,
+    plaintext: &[u8],
+) -> Result<Vec<u8>, AgeError> {
+    let file_key = random()?;
+    file(&file_key, &[passphrase.seal(log_n, &file_key)?], plaintext)
+}
+
+fn file(file_key: &FileKey, stanzas: &[Wrapped], plaintext: &[u8]) -> Result<Vec<u8>, AgeError> {
+    let mut file = header::write(file_key, stanzas);
+    stream::write(file_key, plaintext, &mut file)?;
+    Ok(file)
+}
+
+/// The stanzas of these recipients, in their order.
+fn wrap_all(
+    threads: NonZeroUsize,
+    recipients: &[&Recipient],
+    file_key: &FileKey,
+) -> Result<Vec<Wrapped>, AgeError> {
+    let each = recipients.len().div_ceil(threads.get()).max(FEWEST_EACH);
+    let wrap = |part: &[&Recipient]| part.iter().map(|recipient| recipient.seal(file_key)).collect();
+    let Some((first, others)) = recipients.split_at_checked(each) else { return wrap(recipients) };
+    let parts: Vec<Result<Vec<Wrapped>, AgeError>> = std::thread::scope(|scope| {
+        let others: Vec<_> = others.chunks(each).map(|part| scope.spawn(move || wrap(part))).collect();
+        let first = wrap(first);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("it does not panic");
+        std::iter::once(first).chain(others.into_iter().map(join)).collect()
+    });
+    let mut stanzas = Vec::with_capacity(recipients.len());
+    for part in parts {
+        stanzas.append(&mut part?);
+    }
+    Ok(stanzas)
+}

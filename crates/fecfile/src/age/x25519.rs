@@ -1,0 +1,90 @@
+//! Keys of X25519: `age1…` and `AGE-SECRET-KEY-1…` (C2SP age.md, "The X25519 recipient type").
+
+use super::bech32;
+use super::error::AgeError;
+use super::header::Sealed;
+use super::primitives::{BODY_LEN, FileKey, Secret, hkdf, random, unwrap, wrap, x25519, x25519_public};
+use zeroize::Zeroizing;
+
+const PREFIX: &str = "age";
+const SECRET_PREFIX: &str = "age-secret-key-";
+const LABEL: &[u8] = b"age-encryption.org/v1/X25519";
+/// The key of a stanza is used once.
+const NONCE: [u8; 12] = [0; 12];
+
+/// Whom a file can be for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct X25519Recipient([u8; 32]);
+
+impl X25519Recipient {
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// `None` for malformed text, and for a point of low order, to which nothing secret can be sent.
+    pub(super) fn from_text(text: &str) -> Option<X25519Recipient> {
+        let key = <[u8; 32]>::try_from(bech32::decode(PREFIX, text)?.as_slice()).ok()?;
+        is_of_high_order(&key).then_some(X25519Recipient(key))
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        bech32::encode(PREFIX, &self.0).to_string()
+    }
+
+    pub(super) fn seal(&self, file_key: &FileKey) -> Result<(Sealed, [u8; BODY_LEN]), AgeError> {
+        let ephemeral = random()?;
+        let share = x25519_public(&ephemeral);
+        let shared = x25519(&ephemeral, &self.0).ok_or(AgeError::Recipient("it is a point of low order"))?;
+        Ok((Sealed::X25519 { share }, wrap(&wrapping_key(&shared, &share, &self.0), &NONCE, file_key)))
+    }
+}
+
+/// Whether something secret can be sent to a point at all.
+pub(super) fn is_of_high_order(point: &[u8; 32]) -> bool {
+    x25519(&Zeroizing::new([1; 32]), point).is_some()
+}
+
+/// Who can open files.
+pub(super) struct X25519Identity {
+    secret: Secret,
+    public: [u8; 32],
+}
+
+impl X25519Identity {
+    pub(super) fn generate() -> Result<X25519Identity, AgeError> {
+        random().map(X25519Identity::new)
+    }
+
+    fn new(secret: Secret) -> X25519Identity {
+        X25519Identity { public: x25519_public(&secret), secret }
+    }
+
+    pub(super) fn from_text(text: &str) -> Option<X25519Identity> {
+        let secret = bech32::decode(SECRET_PREFIX, text)?;
+        Some(X25519Identity::new(Zeroizing::new(secret.as_slice().try_into().ok()?)))
+    }
+
+    pub(super) fn to_text(&self) -> Zeroizing<String> {
+        let mut text = bech32::encode(SECRET_PREFIX, &self.secret[..]);
+        text.make_ascii_uppercase();
+        text
+    }
+
+    pub(super) fn recipient(&self) -> X25519Recipient {
+        X25519Recipient(self.public)
+    }
+
+    /// `None` if the stanza is for somebody else.
+    ///
+    /// # Errors
+    /// [`AgeError::Header`] for a share that everybody has something in common with.
+    pub(super) fn open(&self, share: &[u8; 32], body: &[u8; BODY_LEN]) -> Result<Option<FileKey>, AgeError> {
+        let shared =
+            x25519(&self.secret, share).ok_or(AgeError::Header("a share is a point of low order"))?;
+        Ok(unwrap(&wrapping_key(&shared, share, &self.public), &NONCE, body))
+    }
+}
+
+fn wrapping_key(shared: &Secret, share: &[u8; 32], public: &[u8; 32]) -> Secret {
+    hkdf(&shared[..], &[*share, *public].concat(), LABEL)
+}
