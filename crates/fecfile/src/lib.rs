@@ -29,6 +29,7 @@
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
 //! | send and receive live streams | [`live`] |
+//! | wrap a content key for those who may have it, as other tools read it | [`age`] |
 //!
 //! Everything is synchronous. Errors are values ([`Error`]: what was done, where, why) with a [`Class`] that says what they mean.
 //! Nothing prints, nothing ends the process, and nothing is installed behind the caller's back: the fence that lets inputs

@@ -90,7 +90,7 @@ fn private(bytes: &[u8], block_len: usize) -> Result<Option<SshIdentity>, AgeErr
     let (kind, public, pair) = (secret.string()?, secret.string()?, secret.string()?);
     let _comment = secret.string()?;
     let padding = secret.0;
-    let is_padded = bytes.len() % block_len == 0
+    let is_padded = bytes.len().is_multiple_of(block_len)
         && padding.len() < block_len
         && padding.iter().zip(1..).all(|(&byte, number)| byte == number);
     let (seed, again) = pair.split_first_chunk::<32>().ok_or(MALFORMED)?;

@@ -50,8 +50,10 @@ pub(super) fn x25519(secret: &Secret, public: &[u8; 32]) -> Option<Secret> {
 
 /// HKDF-SHA-256 (RFC 5869) of 32 bytes.
 pub(super) fn hkdf(secret: &[u8], salt: &[u8], info: &[u8]) -> Secret {
+    let (mut prk, hkdf) = Hkdf::<Sha256>::extract(Some(salt), secret);
+    prk.zeroize();
     let mut key = Zeroizing::new([0; 32]);
-    Hkdf::<Sha256>::new(Some(salt), secret).expand(info, &mut key[..]).expect("32 bytes are allowed");
+    hkdf.expand(info, &mut key[..]).expect("32 bytes are allowed");
     key
 }
 
