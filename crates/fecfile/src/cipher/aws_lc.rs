@@ -1,6 +1,6 @@
 //! The ciphers of AWS-LC.
 
-use super::{Cipher, KEY, NONCE, NotAuthentic, TAG};
+use super::kind::{Cipher, KEY, NONCE, NotAuthentic, TAG};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 pub(super) const NAME: &str = "aws-lc";

@@ -4,81 +4,30 @@
 //! which need no C compiler. All give the same bytes.
 
 #[cfg(feature = "aws-lc")]
-#[path = "aws_lc.rs"]
-mod engine;
+mod aws_lc;
+mod kind;
 #[cfg(all(feature = "ring", not(feature = "aws-lc")))]
-#[path = "ring.rs"]
-mod engine;
+mod ring;
 #[cfg(not(any(feature = "ring", feature = "aws-lc")))]
-#[path = "rust_crypto.rs"]
-mod engine;
+mod rust_crypto;
+
+#[cfg(feature = "aws-lc")]
+use aws_lc as engine;
+pub use kind::{Cipher, KEY, NONCE, NotAuthentic, TAG};
 
 use hkdf::Hkdf;
+#[cfg(all(feature = "ring", not(feature = "aws-lc")))]
+use ring as engine;
+#[cfg(not(any(feature = "ring", feature = "aws-lc")))]
+use rust_crypto as engine;
 use sha2::Sha256;
 use zeroize::Zeroizing;
-
-/// Bytes of a key.
-pub const KEY: usize = 32;
-/// Bytes of a nonce.
-pub const NONCE: usize = 12;
-/// Bytes of a tag.
-pub const TAG: usize = 16;
 
 /// The name of what computes the ciphers.
 pub const ENGINE: &str = engine::NAME;
 
-/// What seals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cipher {
-    /// AES-256-GCM (NIST SP 800-38D): fast where the processor has instructions for it.
-    Aes256Gcm,
-    /// ChaCha20-Poly1305 (RFC 8439): faster where it has none, as on a Raspberry Pi 4.
-    ChaCha20Poly1305,
-}
-
-impl Cipher {
-    /// All of them.
-    pub const ALL: [Cipher; 2] = [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
-
-    /// The faster one on this machine.
-    pub fn best() -> Cipher {
-        #[cfg(target_arch = "x86_64")]
-        let has_aes = is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
-        #[cfg(target_arch = "aarch64")]
-        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let has_aes = false;
-        if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
-    }
-
-    /// Its name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cipher::Aes256Gcm => "aes-256-gcm",
-            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
-        }
-    }
-
-    /// Its number in the formats.
-    pub fn number(self) -> u8 {
-        match self {
-            Cipher::Aes256Gcm => 1,
-            Cipher::ChaCha20Poly1305 => 2,
-        }
-    }
-
-    /// That of a number in the formats.
-    pub fn from_number(number: u8) -> Option<Cipher> {
-        Cipher::ALL.into_iter().find(|cipher| cipher.number() == number)
-    }
-}
-
 /// A key of a cipher, made ready.
 pub struct AeadKey(engine::Key);
-
-/// Bytes that were not sealed with this key, nonce and associated data, or were changed since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAuthentic;
 
 impl AeadKey {
     /// Makes a key ready.

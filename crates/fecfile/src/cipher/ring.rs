@@ -1,7 +1,7 @@
 //! The ciphers of ring.
 
-use super::{Cipher, KEY, NONCE, NotAuthentic, TAG};
-use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use super::kind::{Cipher, KEY, NONCE, NotAuthentic, TAG};
+use ::ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 pub(super) const NAME: &str = "ring";
 

@@ -1,6 +1,6 @@
 //! The ciphers of RustCrypto: no C, no assembly.
 
-use super::{Cipher, KEY, NONCE, NotAuthentic, TAG};
+use super::kind::{Cipher, KEY, NONCE, NotAuthentic, TAG};
 use aes_gcm::Aes256Gcm;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Tag};
