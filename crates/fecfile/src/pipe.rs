@@ -22,7 +22,7 @@ use crate::leftovers::{Beginning, Leftovers};
 use crate::names::hex;
 use crate::report::{Outcome, Restored};
 use crate::restore::{PayloadOut, put_in_memory};
-use crate::seal::open::{self, Opener, Opening, Unsealed};
+use crate::seal::open::{self, End, Opener, Opening, Unsealed};
 use crate::sets::{SetWalk, SpareDecoders, untrue};
 use crate::stages::Observed;
 use fec_core::digest::Digest;
@@ -451,19 +451,17 @@ impl<'a> Receiver<'a> {
             self.opener = self.find_opener(&group.id)?;
         }
         let opening = std::mem::take(&mut self.opening);
-        let mut out = Unsealed::resume(self.opener.as_ref(), self.out, opening);
-        let written = match group.room {
+        let mut out = Unsealed::new(self.opener.as_ref(), self.out, opening);
+        let end = if group.id.geometry.is_last() { End::Payload } else { End::Nothing };
+        let fail = self.write_failure;
+        match group.room {
             Room::Memory(bytes) => {
                 let bytes = into_value(bytes);
-                let written = out.write_all(&bytes[..len as usize]).map_err(self.write_failure);
+                let mut write = |to: &mut dyn Write| to.write_all(&bytes[..len as usize]).map_err(fail);
+                out.release(end, &mut write, fail)?;
                 self.spare = bytes;
-                written
             }
-            Room::File(file) => file.copy_to(len, &mut out, self.write_failure),
-        };
-        out.result(written)?;
-        if group.id.geometry.is_last() {
-            out.end(self.write_failure)?;
+            Room::File(file) => out.release(end, &mut |to| file.copy_to(len, to, fail), fail)?,
         }
         self.opened = out.plain_len();
         self.opening = out.pause();

@@ -13,7 +13,7 @@ use crate::io::spool::Spool;
 use crate::losses;
 use crate::ranges::ByteRange;
 use crate::report::{Outcome, Restored};
-use crate::seal::open::{Opener, Opening, Unsealed};
+use crate::seal::open::{End, Opener, Opening, Unsealed};
 use crate::sets::{SetEntry, untrue};
 use crate::stages::{self, Observed, Stage};
 use crate::threads::{Threads, share};
@@ -100,7 +100,7 @@ impl Archive {
         let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
         let written = outcome.is_whole();
         if written {
-            wanted.copy(spool, out, fail)?;
+            wanted.copy(&spool, out, fail)?;
         }
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
@@ -156,21 +156,14 @@ impl<'a> Wanted<'a> {
     ///
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file, and of `out` by `fail`.
-    pub(crate) fn copy(&self, spool: Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
-        let mut part = Cut { out, skip: 0, left: self.len() };
-        let sealed_len = self.encoded.end - self.encoded.start;
-        let opening = match self.opener {
-            None => Opening::default(),
-            Some(_) => {
-                let first = self.bytes.start / CHUNK as u64;
-                part.skip = self.bytes.start - first * CHUNK as u64;
-                Opening::from_chunk(first, self.encoded.end < self.encoded_len)
-            }
-        };
-        let mut opened = Unsealed::resume(self.opener, &mut part, opening);
-        let copied = spool.copy_to(sealed_len, &mut opened, fail);
-        opened.result(copied)?;
-        opened.end(fail)
+    pub(crate) fn copy(&self, spool: &Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+        let first = self.bytes.start / CHUNK as u64;
+        let skip = if self.opener.is_some() { self.bytes.start - first * CHUNK as u64 } else { 0 };
+        let end = if self.encoded.end < self.encoded_len { End::Part } else { End::Payload };
+        let mut cut = Cut { out, skip, left: self.len() };
+        let mut opened = Unsealed::new(self.opener, &mut cut, Opening::from_chunk(first));
+        let encoded_len = self.encoded.end - self.encoded.start;
+        opened.release(end, &mut |to| spool.copy_to(encoded_len, to, fail), fail)
     }
 }
 

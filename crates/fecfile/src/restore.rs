@@ -11,7 +11,7 @@ use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
-use crate::seal::open::{Opener, Unsealed};
+use crate::seal::open::{End, Opener, Opening, Unsealed};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
@@ -130,13 +130,8 @@ impl Archive {
             if as_a_whole || wish.strict && has_digests(encoded) {
                 return whole(encoded, walk, wish, out, &fail);
             }
-            let mut out = Unsealed::new(wish.opener, out);
-            let done = by_group(encoded, walk, wish.partial, &mut out, &fail);
-            let done = out.result(done)?;
-            if done.1 {
-                out.end(&fail)?;
-            }
-            Ok(done)
+            let mut out = Unsealed::new(wish.opener, out, Opening::default());
+            by_group(encoded, walk, wish.partial, &mut out, &fail)
         })
     }
 
@@ -270,17 +265,10 @@ fn whole(
         let written = WrittenPayload { bytes: spool.bytes(), len, place: Place::Temporary };
         check_digests(encoded, &written, &walk.context)?;
     }
-    match wish.opener.filter(|_| keep) {
-        None if !keep => {}
-        None => spool.copy_to(len, out, fail)?,
-        // Chunk after chunk as it goes out: nothing that was opened is put into a file of its own.
-        Some(opener) => {
-            let mut out = Unsealed::new(Some(opener), out);
-            out.zeros_for_gaps(!outcome.is_whole());
-            let copied = spool.copy_to(len, &mut out, fail);
-            out.result(copied)?;
-            out.end(fail)?;
-        }
+    if keep {
+        // Opened as it goes out: nothing that was opened is put into a file of its own.
+        let mut out = Unsealed::new(wish.opener, out, Opening::with_gaps(!outcome.is_whole()));
+        out.release(End::Payload, &mut |to| spool.copy_to(len, to, fail), fail)?;
     }
     Ok((outcome, keep))
 }
@@ -291,7 +279,7 @@ fn by_group(
     encoded: &Encoded,
     walk: &mut SetWalk,
     partial: bool,
-    out: &mut dyn Write,
+    out: &mut Unsealed<'_>,
     fail: &WriteFailure<'_>,
 ) -> Result<(Outcome, bool)> {
     let most = walk.context.settings.max_memory;
@@ -299,7 +287,10 @@ fn by_group(
     let buffer = Mutex::new(Vec::new());
     if partial {
         // Nothing is known of what stands before.
-        io::copy(&mut io::repeat(0).take(encoded.groups.start()), out).map_err(fail)?;
+        let zeros = encoded.groups.start();
+        let mut write =
+            |to: &mut dyn Write| io::copy(&mut io::repeat(0).take(zeros), to).map(|_| ()).map_err(fail);
+        out.release(End::Nothing, &mut write, fail)?;
     }
     for nth in 0..encoded.groups.len() {
         let (group, only) = (encoded.groups.get(nth), encoded.groups.only(nth));
@@ -326,10 +317,12 @@ fn by_group(
         if stop {
             return Ok((outcome, false));
         }
-        match spool {
-            Some(spool) => spool.copy_to(len, out, fail)?,
-            None => out.write_all(&lock(&buffer)).map_err(fail)?,
-        }
+        let end = if group.geometry.is_last() { End::Payload } else { End::Nothing };
+        let mut write = |to: &mut dyn Write| match &spool {
+            Some(spool) => spool.copy_to(len, to, fail),
+            None => to.write_all(&lock(&buffer)).map_err(fail),
+        };
+        out.release(end, &mut write, fail)?;
     }
     Ok((outcome, true))
 }

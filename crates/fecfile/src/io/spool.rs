@@ -75,11 +75,12 @@ impl Spool {
     ///
     /// # Errors
     /// Those of the file, one that became shorter meanwhile too, and those of `out`.
-    pub fn copy_to(mut self, len: u64, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+    pub fn copy_to(&self, len: u64, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
         let here = |action| move |e| Error::io(action, Place::Temporary, e);
         self.0.set_len(len).map_err(here("write"))?;
-        self.0.rewind().map_err(here("read"))?;
-        let copied = io::copy(&mut self.0.take(len), out).map_err(fail)?;
+        let mut file = &self.0;
+        file.rewind().map_err(here("read"))?;
+        let copied = io::copy(&mut file.take(len), out).map_err(fail)?;
         if copied < len {
             // What went out is not the payload.
             return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));

@@ -204,50 +204,45 @@ impl WriteAt for std::fs::File {
     }
 }
 
-/// A writer that opens what goes through it, from front to back: each chunk goes out when it is proved. Without an opener all goes
-/// through as it is.
+/// Opens what is written, from front to back. Without an opener all goes out as it is.
 pub(crate) struct Unsealed<'a> {
     opener: Option<&'a Opener>,
     out: &'a mut dyn Write,
     opening: Opening,
-    /// Why a write failed, where it was not the writer behind.
-    failure: Option<Error>,
 }
 
 /// How far a sealed payload was opened.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Opening {
     number: u64,
     /// Bytes that are not opened yet: less than a chunk, or one of which it is not known whether it is the last.
     held: Zeroizing<Vec<u8>>,
     /// Chunks that are not authentic become zeros.
     gaps: bool,
-    /// The last chunk that comes is not the last of the payload.
-    goes_on: bool,
     /// Bytes of plaintext that went out.
     plain_len: u64,
 }
 
+/// What ends with a piece that is released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing: more follows, perhaps of the same chunk.
+    Nothing,
+    /// What is wanted, with a chunk behind which the payload goes on.
+    Part,
+    /// The payload.
+    Payload,
+}
+
 impl Opening {
-    /// Begins at a chunk, and ends with one behind which the payload may go on.
-    pub(crate) fn from_chunk(number: u64, goes_on: bool) -> Opening {
-        Opening { number, goes_on, ..Opening::default() }
+    /// Begins at a chunk.
+    pub(crate) fn from_chunk(number: u64) -> Opening {
+        Opening { number, ..Opening::default() }
     }
 
-    fn push(&mut self, opener: &Opener, mut bytes: &[u8], out: &mut dyn Write) -> io::Result<Option<Error>> {
-        let missing = SEALED_CHUNK - self.held.len();
-        self.held.reserve_exact(missing);
-        while !bytes.is_empty() {
-            if self.held.len() == SEALED_CHUNK
-                && let Some(error) = self.open(opener, false, out)?
-            {
-                return Ok(Some(error));
-            }
-            let (part, rest) = bytes.split_at(bytes.len().min(SEALED_CHUNK - self.held.len()));
-            self.held.extend_from_slice(part);
-            bytes = rest;
-        }
-        Ok(None)
+    /// Chunks that are not authentic become zeros, if `gaps`: something is known to be lost.
+    pub(crate) fn with_gaps(gaps: bool) -> Opening {
+        Opening { gaps, ..Opening::default() }
     }
 
     /// Opens what is held, a whole chunk, and writes its plaintext; why it is not authentic, if it is not.
@@ -273,18 +268,45 @@ impl Opening {
     }
 }
 
-impl<'a> Unsealed<'a> {
-    pub(crate) fn new(opener: Option<&'a Opener>, out: &'a mut dyn Write) -> Unsealed<'a> {
-        Unsealed::resume(opener, out, Opening::default())
+/// A writer that opens what goes through it.
+struct Through<'a> {
+    opener: &'a Opener,
+    opening: &'a mut Opening,
+    out: &'a mut dyn Write,
+    /// Why a chunk is not authentic: then a write fails.
+    failure: Option<Error>,
+}
+
+impl Write for Through<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.opening.held.len() == SEALED_CHUNK {
+                self.failure = self.opening.open(self.opener, false, self.out)?;
+                if self.failure.is_some() {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+            }
+            let held = &mut self.opening.held;
+            // At once, since what grows leaves copies behind.
+            let room = SEALED_CHUNK - held.len();
+            held.reserve_exact(room);
+            let (part, behind) = rest.split_at(rest.len().min(room));
+            held.extend_from_slice(part);
+            rest = behind;
+        }
+        Ok(bytes.len())
     }
 
-    /// Goes on where another one stopped.
-    pub(crate) fn resume(
-        opener: Option<&'a Opener>,
-        out: &'a mut dyn Write,
-        opening: Opening,
-    ) -> Unsealed<'a> {
-        Unsealed { opener, out, opening, failure: None }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<'a> Unsealed<'a> {
+    /// From there on.
+    pub(crate) fn new(opener: Option<&'a Opener>, out: &'a mut dyn Write, opening: Opening) -> Unsealed<'a> {
+        Unsealed { opener, out, opening }
     }
 
     /// How far it is, for one that goes on later.
@@ -292,44 +314,44 @@ impl<'a> Unsealed<'a> {
         self.opening
     }
 
-    /// Whether chunks that are not authentic become zeros, since something is known to be lost.
-    pub(crate) fn zeros_for_gaps(&mut self, gaps: bool) {
-        self.opening.gaps = gaps;
-    }
-
     /// Bytes of plaintext that went out, of a payload that is sealed.
     pub(crate) fn plain_len(&self) -> Option<u64> {
         self.opener.map(|_| self.opening.plain_len)
     }
 
-    /// What failed, when something that wrote to this one fails.
-    pub(crate) fn result<T>(&mut self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| self.failure.take().unwrap_or(error))
-    }
-
-    /// The end of the payload: its last chunk goes out.
+    /// Writes what `write` writes, opened: nothing of it, unless all of it is authentic. For that `write` is called twice.
     ///
     /// # Errors
-    /// [`SealError::Chunk`]; those of the writer, by `fail`.
-    pub(crate) fn end(&mut self, fail: &WriteFailure<'_>) -> Result<()> {
-        let Some(opener) = self.opener else { return Ok(()) };
-        self.opening.open(opener, !self.opening.goes_on, self.out).map_err(fail)?.map_or(Ok(()), Err)
+    /// [`SealError::Chunk`]; those of `write`, and of the writer by `fail`.
+    pub(crate) fn release(
+        &mut self,
+        end: End,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+        fail: &WriteFailure<'_>,
+    ) -> Result<()> {
+        let Some(opener) = self.opener else { return write(self.out) };
+        let mut tried = self.opening.clone();
+        open_all(opener, &mut tried, &mut io::sink(), end, write, fail)?;
+        drop(tried);
+        open_all(opener, &mut self.opening, self.out, end, write, fail)
     }
 }
 
-impl Write for Unsealed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(opener) = self.opener else { return self.out.write(bytes) };
-        match self.opening.push(opener, bytes, self.out)? {
-            None => Ok(bytes.len()),
-            Some(error) => {
-                self.failure = Some(error);
-                Err(io::ErrorKind::InvalidData.into())
-            }
-        }
+fn open_all(
+    opener: &Opener,
+    opening: &mut Opening,
+    out: &mut dyn Write,
+    end: End,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+    fail: &WriteFailure<'_>,
+) -> Result<()> {
+    let mut through = Through { opener, opening, out, failure: None };
+    if let Err(error) = write(&mut through) {
+        return Err(through.failure.take().unwrap_or(error));
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    let Through { opening, out, .. } = through;
+    match end {
+        End::Nothing => Ok(()),
+        _ => opening.open(opener, end == End::Payload, out).map_err(fail)?.map_or(Ok(()), Err),
     }
 }

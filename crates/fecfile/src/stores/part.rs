@@ -78,7 +78,7 @@ impl Stored<'_> {
         let spool = Spool::within(self.spool.as_deref())?;
         let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
         let fail = |e| Error::io("write", place.clone(), e);
-        wanted.copy(spool, out, &fail)?;
+        wanted.copy(&spool, out, &fail)?;
         Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
     }
 

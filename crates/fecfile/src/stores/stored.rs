@@ -15,7 +15,7 @@ use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::range::{PayloadRange, Wanted};
 use crate::report::{Restored, ShardState};
-use crate::seal::open::{Opener, Unsealed, opener};
+use crate::seal::open::{End, Opener, Opening, Unsealed, opener};
 use fec_core::digest::Digest;
 use fec_core::format::manifest::Manifest;
 use fec_core::format::seal::SealedKind;
@@ -172,20 +172,22 @@ impl<'a> Stored<'a> {
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
         let fail = |e| Error::io("write", place.clone(), e);
-        let mut out = Unsealed::new(opener, out);
-        let restored = self.segments(context, |archive, _, context| {
+        let len = self.manifest.payload_len();
+        let mut opened = Unsealed::new(opener, out, Opening::default());
+        let restored = self.segments(context, |archive, start, context| {
             let spool = Spool::within(self.spool.as_deref())?;
             let put = |offset: u64, bytes: &[u8]| spool.put(offset, bytes);
             let restored = archive.restore_by(&put, context)?;
             if restored.written {
-                let copied = spool.copy_to(archive.encoded().known_len(), &mut out, &fail);
-                out.result(copied)?;
+                let segment = archive.encoded().known_len();
+                let end = if start + segment == len { End::Payload } else { End::Nothing };
+                opened.release(end, &mut |to| spool.copy_to(segment, to, &fail), &fail)?;
             }
             Ok(restored)
         })?;
-        out.end(&fail)?;
+        let payload_bytes = opened.plain_len().unwrap_or(restored.payload_bytes);
         out.flush().map_err(fail)?;
-        Ok(StoredRestored { payload_bytes: out.plain_len().unwrap_or(restored.payload_bytes), ..restored })
+        Ok(StoredRestored { payload_bytes, ..restored })
     }
 
     /// Restores one segment after the other by `restore`, which is told where each begins, and fetches the next one meanwhile.
