@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
+use crate::secrecy::no_core_dumps;
 use crate::settings::{Settings, print_line};
 use crate::target::is_dash;
 use fecfile::age::{Identity, KeyKind};
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &args::Keygen, settings: &Settings) -> Result<Exit> {
         return Err(misuse("write", &args.output, "it exists")
             .help("choose another name with -o: no key is overwritten"));
     }
+    no_core_dumps();
     let output = show(&args.output);
     let (kind, recipient, text) = match (args.stream, args.pq) {
         (true, _) => {

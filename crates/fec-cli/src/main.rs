@@ -20,6 +20,7 @@ mod progress;
 mod repair;
 mod report;
 mod seal;
+mod secrecy;
 mod settings;
 mod sidecar;
 mod signals;

@@ -3,6 +3,7 @@
 use super::args::{Open, Seal};
 use crate::failure::{Failure, Result};
 use crate::passphrase;
+use crate::secrecy::no_core_dumps;
 use fecfile::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};
 use fecfile::cipher::Cipher;
 use fecfile::error::Error;
@@ -32,6 +33,7 @@ impl Seal {
                     .help("name a key with --recipient, or give --passphrase")),
             };
         }
+        no_core_dumps();
         let to = match (self.passphrase, self.recipients()?) {
             (true, recipients) if recipients.is_empty() => {
                 let text = passphrase::ask("what is sealed", true, "--recipient")?;
@@ -81,6 +83,10 @@ impl Open {
 
     /// The keys, if any are given.
     pub(crate) fn keys(&self) -> Result<Option<Keys>> {
+        if !self.is_given() {
+            return Ok(None);
+        }
+        no_core_dumps();
         if self.passphrase {
             let text = passphrase::ask("what is sealed", false, "-i")?;
             return Ok(Some(Keys::Passphrase(Passphrase::new(text).map_err(failure)?)));
@@ -105,7 +111,7 @@ impl Open {
                 (Err(e), _) => return Err(Failure::usage(format!("read {}: {e}", show(path)))),
             }
         }
-        Ok((!identities.is_empty()).then_some(Keys::Identities(identities)))
+        Ok(Some(Keys::Identities(identities)))
     }
 }
 

@@ -2,11 +2,15 @@
 
 use crate::failure::Result;
 use crate::passphrase;
+use crate::secrecy::no_core_dumps;
 use fecfile::live::key::StreamKey;
 use std::path::Path;
 
 /// The key that the options name, if they name one.
 pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<StreamKey>> {
+    if file.is_some() || is_passphrase {
+        no_core_dumps();
+    }
     match file {
         Some(path) => Ok(Some(StreamKey::read(path)?)),
         None if is_passphrase => {

@@ -22,4 +22,6 @@ pub use sealed::{SealedPayload, SealedReader};
 pub use sealer::{SealedTo, Sealer, Sealing};
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,340 @@
+//! Sealed payloads: whoever holds the shards learns nothing; whoever has the key gets them back, and nothing else in their place.
+
+mod common;
+
+use common::{Arena, expect, fec, flip, payload, pipe, root, shard_files, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// The variable that a passphrase is in.
+const VARIABLE: &str = "FEC_PASSPHRASE";
+
+/// Small sets, several of them.
+const SHAPE: [&str; 6] = ["-k", "5", "-m", "4", "--set-size", "20K"];
+
+/// An arena with two keys, `key` and `other`, and an input; and the recipients of the keys.
+fn arena(len: usize) -> (Arena, [String; 2]) {
+    let arena = Arena::new();
+    arena.write("secret-name.txt", &payload(16, len));
+    let recipients = ["key", "other"].map(|name| {
+        let output = arena.run(["keygen", "-o", name]);
+        expect(&output, 0);
+        text(&output.stdout).trim().to_owned()
+    });
+    (arena, recipients)
+}
+
+fn encode(arena: &Arena, more: &[&str]) -> Output {
+    arena.run([&["encode", "secret-name.txt", "-q"], &SHAPE[..], more].concat())
+}
+
+fn with_passphrase(arena: &Arena, passphrase: &str, args: &[&str]) -> Output {
+    fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
+}
+
+/// Every file in a folder, one level deep, and files themselves.
+fn bytes_of(path: &Path) -> Vec<u8> {
+    if path.is_dir() {
+        shard_files(path).iter().flat_map(|path| fs::read(path).unwrap()).collect()
+    } else {
+        fs::read(path).unwrap()
+    }
+}
+
+fn holds(bytes: &[u8], what: &[u8]) -> bool {
+    bytes.windows(what.len()).any(|part| part == what)
+}
+
+#[test]
+fn every_form_is_opened_by_its_keys_and_tells_nothing() {
+    for len in [0, 1, 65_535, 65_536, 65_537, 200_000] {
+        let (arena, [mine, other]) = arena(len);
+        let plain = payload(16, len);
+        arena.write("recipients", format!("# who may\n\n{mine}\n").as_bytes());
+        let outputs = [
+            ("s/", vec!["--recipient", &mine]),
+            ("c.fec", vec!["-R", "recipients"]),
+            ("g.fec", vec!["--recipient", &other, "--recipient", &mine, "--group-size", "1"]),
+            ("a.fec", vec!["--recipient", &mine, "--cipher", "chacha20-poly1305"]),
+        ];
+        for (output, options) in &outputs {
+            let root = root(&encode(&arena, &[&["-o", output], &options[..]].concat()));
+            let bytes = bytes_of(&arena.path(output));
+            assert!(!holds(&bytes, b"secret-name"), "{output}: the name is there");
+            for part in plain.chunks_exact(32).step_by(97) {
+                assert!(!holds(&bytes, part), "{output}: plaintext is there");
+            }
+            let input = output.trim_end_matches('/');
+            expect(&arena.run(["decode", input, "-i", "key", "-o", "out"]), 0);
+            assert!(fs::read(arena.path("out")).unwrap() == plain, "{output}, {len}");
+            fs::remove_file(arena.path("out")).unwrap();
+            let output = arena.run(["decode", input, "-i", "key", "-o", "-", "--root", &root]);
+            expect(&output, 0);
+            assert!(output.stdout == plain);
+            // Without the key, or with another one, nothing comes out, and all can be verified.
+            for (more, exit) in [(&[][..], 2), (&["-i", "unknown"], 5)] {
+                if !arena.path("unknown").exists() {
+                    expect(&arena.run(["keygen", "--pq", "-o", "unknown"]), 0);
+                }
+                for out in ["out", "-"] {
+                    let output = arena.run([&["decode", input, "-o", out], more].concat());
+                    expect(&output, exit);
+                    assert!(output.stdout.is_empty() && !arena.path("out").exists());
+                }
+            }
+            let output = arena.run(["verify", input, "--json", "--deep"]);
+            expect(&output, 0);
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(told["sealed"], true);
+        }
+        // The name comes back with the file.
+        fs::create_dir(arena.path("back")).unwrap();
+        expect(&arena.run(["decode", "s", "-i", "key", "-o", "back/"]), 0);
+        assert!(fs::read(arena.path("back/secret-name.txt")).unwrap() == plain);
+        assert!(arena.path("s/payload.000.shard").exists());
+    }
+}
+
+#[test]
+fn through_pipes() {
+    let (arena, [mine, _]) = arena(300_000);
+    let plain = payload(16, 300_000);
+    for sizes in [&[][..], &["--group-size", "1", "-k", "3", "-m", "2", "--set-size", "50K"]] {
+        let sealed = pipe(
+            &arena.path(""),
+            [&["encode", "-", "-o", "-", "--recipient", &mine], sizes].concat(),
+            &plain,
+        );
+        expect(&sealed, 0);
+        let opened = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &sealed.stdout);
+        expect(&opened, 0);
+        assert!(opened.stdout == plain);
+        let opened = pipe(&arena.path(""), ["decode", "-", "-i", "key", "-o", "out", "-f"], &sealed.stdout);
+        expect(&opened, 0);
+        assert!(fs::read(arena.path("out")).unwrap() == plain);
+        for (args, exit) in [(&["decode", "-", "-i", "other"][..], 5), (&["decode", "-"], 2)] {
+            let output = pipe(&arena.path(""), args, &sealed.stdout);
+            expect(&output, exit);
+            assert!(output.stdout.is_empty());
+        }
+        // What is cut off is told; what went out before is right.
+        let cut =
+            pipe(&arena.path(""), ["decode", "-", "-i", "key"], &sealed.stdout[..sealed.stdout.len() / 4]);
+        expect(&cut, 3);
+        assert!(plain.starts_with(&cut.stdout));
+    }
+}
+
+#[test]
+fn ranges_open_the_chunks_that_they_need() {
+    let (arena, [mine, _]) = arena(300_000);
+    let plain = payload(16, 300_000);
+    encode(&arena, &["-o", "s/", "--recipient", &mine]);
+    encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
+    // A chunk that nobody asks for may be gone.
+    for index in 0..3 {
+        fs::remove_file(arena.path(format!("s/payload.{index:03}.shard"))).unwrap();
+    }
+    for input in ["s", "c.fec"] {
+        for (start, end) in
+            [(0, 0), (0, 1), (65_530, 65_540), (65_536, 131_072), (131_072, 131_072), (1, 300_000)]
+        {
+            let range = format!("{start}..{end}");
+            let output = arena.run(["decode", input, "-i", "key", "--range", &range, "-o", "-"]);
+            expect(&output, 0);
+            assert!(output.stdout == plain[start..end], "{input} {range}");
+            expect(&arena.run(["decode", input, "-i", "key", "--range", &range, "-o", "out", "-f"]), 0);
+            assert!(fs::read(arena.path("out")).unwrap() == plain[start..end], "{input} {range}");
+        }
+        expect(&arena.run(["decode", input, "-i", "key", "--range", "299999..+2", "-o", "-"]), 2);
+        expect(&arena.run(["decode", input, "-i", "key", "--range", "300000..", "-o", "-"]), 0);
+    }
+}
+
+#[test]
+fn repair_needs_no_key_and_gives_the_same_bytes() {
+    let (arena, [mine, _]) = arena(200_000);
+    let root = root(&encode(&arena, &["-o", "s/", "--recipient", &mine]));
+    encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
+    let before = [bytes_of(&arena.path("s")), bytes_of(&arena.path("c.fec"))];
+    for index in [0, 3, 8] {
+        fs::remove_file(arena.path(format!("s/payload.{index:03}.shard"))).unwrap();
+    }
+    flip(&arena.path("s/payload.001.shard"), 20_000);
+    flip(&arena.path("c.fec"), 70_000);
+    for input in ["s", "c.fec"] {
+        expect(&arena.run(["verify", input]), 1);
+        expect(&arena.run(["decode", input, "-i", "key", "-o", "out", "-f"]), 0);
+        assert!(fs::read(arena.path("out")).unwrap() == payload(16, 200_000));
+        expect(&arena.run(["repair", input]), 0);
+        expect(&arena.run(["verify", input]), 0);
+    }
+    expect(&arena.run(["verify", "s", "--root", &root]), 0);
+    assert!([bytes_of(&arena.path("s")), bytes_of(&arena.path("c.fec"))] == before);
+}
+
+#[test]
+fn what_is_lost_of_a_payload_is_zeros_on_request() {
+    let (arena, [mine, _]) = arena(400_000);
+    encode(&arena, &["-o", "s/", "--recipient", &mine]);
+    for index in [1, 4, 5, 6, 7] {
+        fs::remove_file(arena.path(format!("s/payload.{index:03}.shard"))).unwrap();
+    }
+    expect(&arena.run(["decode", "s", "-i", "key", "-o", "out"]), 3);
+    assert!(!arena.path("out").exists());
+    for out in ["out", "-"] {
+        let output = arena.run(["decode", "s", "-i", "key", "-o", out, "--partial"]);
+        expect(&output, 3);
+        let bytes = if out == "-" { output.stdout } else { fs::read(arena.path("out")).unwrap() };
+        let plain = payload(16, 400_000);
+        assert_eq!(bytes.len(), plain.len());
+        let chunks = bytes.chunks(65_536).zip(plain.chunks(65_536));
+        let right = chunks.filter(|(is, was)| is == was || is.iter().all(|byte| *byte == 0));
+        assert_eq!(right.count(), 7, "every chunk is right, or zeros");
+        assert!(bytes[..65_536] == plain[..65_536]);
+    }
+}
+
+#[test]
+fn a_passphrase_opens_what_it_sealed() {
+    let (arena, _) = arena(70_000);
+    let encode = ["encode", "secret-name.txt", "-o", "p.fec", "--passphrase"];
+    expect(&with_passphrase(&arena, "correct horse", &encode), 0);
+    let decode = ["decode", "p.fec", "--passphrase", "-o", "-"];
+    let output = with_passphrase(&arena, "correct horse", &decode);
+    expect(&output, 0);
+    assert!(output.stdout == payload(16, 70_000));
+    let output = with_passphrase(&arena, "wrong horse", &decode);
+    expect(&output, 5);
+    assert!(output.stdout.is_empty());
+    // Empty ones, and another kind of key.
+    expect(&with_passphrase(&arena, "", &["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"]), 2);
+    assert!(!arena.path("e.fec").exists());
+    expect(&arena.run(["decode", "p.fec", "-i", "key", "-o", "-"]), 2);
+    // Nobody can be asked here.
+    expect(&arena.run(["decode", "p.fec", "--passphrase", "-o", "-"]), 2);
+}
+
+#[test]
+fn what_is_not_sealed_is_refused_when_a_key_is_given() {
+    let (arena, _) = arena(70_000);
+    encode(&arena, &["-o", "c.fec"]);
+    encode(&arena, &["-o", "s/"]);
+    expect(&arena.run(["encode", "--stream", "secret-name.txt", "-o", "live"]), 0);
+    let container = fs::read(arena.path("c.fec")).unwrap();
+    for input in ["c.fec", "s", "live"] {
+        let output = arena.run(["decode", input, "-i", "key", "-o", "out"]);
+        expect(&output, if input == "live" { 2 } else { 5 });
+        assert!(!arena.path("out").exists(), "{input}");
+    }
+    let output = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &container);
+    expect(&output, 5);
+    assert!(output.stdout.is_empty());
+    let live = fs::read(arena.path("live")).unwrap();
+    let output = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &live);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn post_quantum_keys_stand_alone() {
+    let (arena, [mine, _]) = arena(70_000);
+    let output = arena.run(["keygen", "--pq", "-o", "pq"]);
+    expect(&output, 0);
+    let hybrid = text(&output.stdout).trim().to_owned();
+    assert!(hybrid.starts_with("age1pq1"));
+    expect(&encode(&arena, &["-o", "c.fec", "--recipient", &hybrid]), 0);
+    let output = arena.run(["decode", "c.fec", "-i", "key", "-i", "pq", "-o", "-"]);
+    expect(&output, 0);
+    assert!(output.stdout == payload(16, 70_000));
+    expect(&encode(&arena, &["-o", "d.fec", "--recipient", &hybrid, "--recipient", &mine]), 2);
+    assert!(!arena.path("d.fec").exists());
+}
+
+#[test]
+fn a_hundred_recipients_open_it_and_too_many_are_told() {
+    let (arena, _) = arena(10_000);
+    let mut recipients = String::new();
+    for nth in 0..100 {
+        let output = arena.run(["keygen", "-q", "-o", &format!("k{nth}")]);
+        recipients += text(&output.stdout).trim();
+        recipients.push('\n');
+    }
+    arena.write("recipients", recipients.as_bytes());
+    expect(&encode(&arena, &["-o", "c.fec", "-R", "recipients"]), 0);
+    for nth in 0..100 {
+        let output = arena.run(["decode", "c.fec", "-i", &format!("k{nth}"), "-o", "-", "-q"]);
+        expect(&output, 0);
+        assert!(output.stdout == payload(16, 10_000), "recipient {nth}");
+    }
+    // Each takes some room in the meta, which has 64 KiB: each but once.
+    let output = arena.run(["keygen", "--pq", "-o", "pq"]);
+    arena.write("many", text(&output.stdout).repeat(100).as_bytes());
+    expect(&encode(&arena, &["-o", "d.fec", "-R", "many"]), 0);
+    let mut many = String::new();
+    for nth in 0..50 {
+        many += &text(&arena.run(["keygen", "-q", "--pq", "-o", &format!("q{nth}")]).stdout);
+    }
+    arena.write("many", many.as_bytes());
+    expect(&encode(&arena, &["-o", "e.fec", "-R", "many"]), 6);
+    assert!(!arena.path("e.fec").exists());
+}
+
+#[test]
+fn wrong_use_is_told_and_secrets_are_not() {
+    let (arena, [mine, _]) = arena(1000);
+    let secret = fs::read_to_string(arena.path("key")).unwrap();
+    let secret = secret.lines().last().unwrap();
+    let refused: &[&[&str]] = &[
+        &["encode", "secret-name.txt", "-o", "x", "--recipient", "age1nobody"],
+        &["encode", "secret-name.txt", "-o", "x", "--recipient", secret],
+        &["encode", "secret-name.txt", "-o", "x", "-R", "key"],
+        &["encode", "secret-name.txt", "-o", "x", "-R", "nothing"],
+        &["encode", "secret-name.txt", "-o", "x", "-R", "empty"],
+        &["encode", "secret-name.txt", "-o", "x", "--cipher", "aes-256-gcm"],
+        &["encode", "secret-name.txt", "-o", "x", "--recipient", &mine, "--payload-digest"],
+        &["encode", "secret-name.txt", "-o", "x", "--recipient", &mine, "--keep"],
+        &["encode", "--stream", "secret-name.txt", "-o", "x", "--recipient", &mine],
+        &["decode", "c.fec", "-o", "x", "-i", "recipients"],
+        &["decode", "c.fec", "-o", "x", "-i", "empty"],
+        &["decode", "c.fec", "-o", "x", "-i", "c.fec"],
+        &["decode", "c.fec", "-o", "x", "-i", "damaged"],
+        &["keygen", "-o", "key"],
+        &["keygen", "-o", "-"],
+        &["keygen", "--pq", "--stream", "-o", "y"],
+    ];
+    arena.write("recipients", mine.as_bytes());
+    arena.write("empty", b"# nobody\n");
+    arena.write("damaged", secret.replace('Q', "P").as_bytes());
+    expect(&encode(&arena, &["-o", "c.fec", "--recipient", &mine]), 0);
+    let key = fs::read(arena.path("key")).unwrap();
+    for args in refused {
+        let output = arena.run([&["-vv"], *args].concat());
+        let told = text(&output.stderr) + &text(&output.stdout);
+        assert!(matches!(output.status.code(), Some(2 | 4)), "{args:?}: {told}");
+        assert!(!arena.path("x").exists(), "{args:?}");
+        for part in [secret, &secret[20..40]] {
+            assert!(!told.contains(part), "{args:?}: {told}");
+        }
+    }
+    assert!(fs::read(arena.path("key")).unwrap() == key, "no key is overwritten");
+    // Nor when all goes well.
+    let output = arena.run(["decode", "c.fec", "-i", "key", "-o", "out", "-vv", "--json"]);
+    expect(&output, 0);
+    assert!(!(text(&output.stderr) + &text(&output.stdout)).contains(&secret[20..40]));
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(fs::metadata(arena.path("key")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn two_encodings_of_one_payload_have_nothing_in_common() {
+    let (arena, [mine, _]) = arena(200_000);
+    let roots = ["a.fec", "b.fec"].map(|output| root(&encode(&arena, &["-o", output, "--recipient", &mine])));
+    assert_ne!(roots[0], roots[1]);
+    let [a, b] = ["a.fec", "b.fec"].map(|name| fs::read(arena.path(name)).unwrap());
+    let same = a.chunks_exact(16).zip(b.chunks_exact(16)).filter(|(a, b)| a == b);
+    // Magics, geometry and padding.
+    assert!(same.count() < a.len() / 16 / 10);
+}
