@@ -28,6 +28,7 @@
 //! | decode a container from a pipe as it comes | [`pipe`] |
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
+//! | seal payloads, for the holders of keys | [`seal`], with [`Options::sealing`](payload::Options) |
 //! | send and receive live streams | [`live`] |
 //! | wrap a content key for those who may have it, as other tools read it | [`age`] |
 //!
