@@ -3,11 +3,12 @@
 use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::check_memory;
-use crate::forms::{container, shards};
+use crate::forms::{annexes, container, shards};
 use crate::io::Store;
 use crate::io::output::{FileOut, Policy};
 use crate::payload::{Grouping, Options, Payload, Source};
 use crate::report::Written;
+use crate::sign::SecretKey;
 use crate::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
@@ -32,6 +33,20 @@ pub fn to_store(
     shards::writer::write(payload, name, store, options, context)
 }
 
+/// As [`to_store`], with a signature over the root behind each of the files (docs/FORMAT.md, section 19).
+///
+/// # Errors
+/// As [`to_store`].
+pub fn to_store_signed(
+    payload: &dyn Payload,
+    name: &[u8],
+    store: &dyn Store,
+    (options, key): (&Options, &SecretKey),
+    context: &Context<'_>,
+) -> Result<Written> {
+    shards::writer::write_signed(payload, name, store, (options, key), context)
+}
+
 /// Encodes to a container file, which appears only when it is whole.
 ///
 /// # Errors
@@ -43,9 +58,33 @@ pub fn to_file(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
+    file(source, path, policy, (options, None), context)
+}
+
+/// As [`to_file`], with a signature over the root behind the index.
+///
+/// # Errors
+/// As [`to_file`].
+pub fn to_file_signed(
+    source: Source<'_>,
+    path: &Path,
+    policy: Policy,
+    (options, key): (&Options, &SecretKey),
+    context: &Context<'_>,
+) -> Result<Written> {
+    file(source, path, policy, (options, Some(key)), context)
+}
+
+fn file(
+    source: Source<'_>,
+    path: &Path,
+    policy: Policy,
+    (options, key): (&Options, Option<&SecretKey>),
+    context: &Context<'_>,
+) -> Result<Written> {
     let plan = Plan::new(&source, options, context)?;
     let out = FileOut::create(path, policy)?;
-    let written = match (source, plan.whole) {
+    let mut written = match (source, plan.whole) {
         (Source::Payload(payload), Some(geometry)) => {
             let front = container::writer::front(&plan.layout, &plan.meta);
             let (root, output_bytes) =
@@ -61,6 +100,11 @@ pub fn to_file(
             written
         }
     };
+    if let Some(key) = key {
+        let annex = signature(key, &written);
+        out.put(written.output_bytes, &annex)?;
+        written.output_bytes += annex.len() as u64;
+    }
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit(written.output_bytes)?;
     Ok(written)
@@ -106,10 +150,45 @@ pub fn to_writer(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
+    writer(source, out, place, (options, None), context)
+}
+
+/// As [`to_writer`], with a signature over the root behind the index.
+///
+/// # Errors
+/// As [`to_writer`].
+pub fn to_writer_signed(
+    source: Source<'_>,
+    out: impl Write + Send,
+    place: &Place,
+    (options, key): (&Options, &SecretKey),
+    context: &Context<'_>,
+) -> Result<Written> {
+    writer(source, out, place, (options, Some(key)), context)
+}
+
+fn writer(
+    source: Source<'_>,
+    out: impl Write + Send,
+    place: &Place,
+    (options, key): (&Options, Option<&SecretKey>),
+    context: &Context<'_>,
+) -> Result<Written> {
     let plan = Plan::bounded(&source, options, context)?;
     let mut out = BufWriter::with_capacity(WRITE_BUFFER, out);
     let fail = |e| Error::io("write", place.clone(), e);
-    container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)
+    let mut written = container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)?;
+    if let Some(key) = key {
+        let annex = signature(key, &written);
+        out.write_all(&annex).and_then(|()| out.flush()).map_err(fail)?;
+        written.output_bytes += annex.len() as u64;
+    }
+    Ok(written)
+}
+
+/// The annex with a signature over the root of what was written.
+fn signature(key: &SecretKey, written: &Written) -> Vec<u8> {
+    annexes::of_signature(key.sign_root(&written.root).text())
 }
 
 /// Bytes of the buffer that gathers small records before they are written.

@@ -7,6 +7,7 @@ use crate::names::show;
 use crate::ranges::RangeList;
 use crate::report::Restored;
 use crate::sidecar::error::SidecarError;
+use crate::sign::error::SignError;
 #[cfg(feature = "stores")]
 use crate::stores::error::StoresError;
 use fec_core::digest::Digest;
@@ -226,6 +227,9 @@ pub enum ErrorKind {
     /// Files cannot be protected, or a sidecar not be used.
     #[error("{0}")]
     Sidecar(#[source] Box<SidecarError>),
+    /// A key or a signature is of no use, or nothing is signed.
+    #[error("{0}")]
+    Sign(#[from] SignError),
 }
 
 impl From<SidecarError> for ErrorKind {
@@ -371,6 +375,7 @@ impl Error {
             #[cfg(feature = "stores")]
             ErrorKind::Stores(cause) => cause.class(),
             ErrorKind::Sidecar(cause) => cause.class(),
+            ErrorKind::Sign(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
             | ErrorKind::Exists

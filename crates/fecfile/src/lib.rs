@@ -28,6 +28,7 @@
 //! | decode a container from a pipe as it comes | [`pipe`] |
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
+//! | sign roots, and accept only what is signed | [`sign`] |
 //! | send and receive live streams | [`live`] |
 //!
 //! Everything is synchronous. Errors are values ([`Error`]: what was done, where, why) with a [`Class`] that says what they mean.
@@ -62,6 +63,7 @@ pub mod report;
 pub mod restore;
 pub mod sets;
 pub mod sidecar;
+pub mod sign;
 mod simple;
 pub mod stages;
 #[cfg(feature = "stores")]

@@ -356,7 +356,7 @@ fn code_segment(
     check_room(room.path(), bytes).map_err(Room::failure)?;
     let store = Folder::new(room.shards(), Policy { force: false, sync: false });
     let name = segment_name(name, number, is_last);
-    write_in(spare, segment, &name, &store, &options.encode, context)?;
+    write_in(spare, segment, &name, &store, (&options.encode, None), context)?;
     let mut header = [0; HEADER_LEN];
     let fail = |e| Error::io("read", Place::Temporary, e);
     File::open(room.shard(&name, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;

@@ -6,12 +6,14 @@
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
+use crate::forms::annexes;
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
 };
 use crate::io::{NewObjects, Store};
 use crate::payload::{Options, Payload};
 use crate::report::Written;
+use crate::sign::SecretKey;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -39,7 +41,21 @@ pub(crate) fn write(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    write_in(&SpareRooms::default(), payload, name, store, options, context)
+    write_in(&SpareRooms::default(), payload, name, store, (options, None), context)
+}
+
+/// The same, with a signature over the root behind each file.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn write_signed(
+    payload: &dyn Payload,
+    name: &[u8],
+    store: &dyn Store,
+    (options, key): (&Options, &SecretKey),
+    context: &Context<'_>,
+) -> Result<Written> {
+    write_in(&SpareRooms::default(), payload, name, store, (options, Some(key)), context)
 }
 
 /// The same in rooms that are kept for the next payload.
@@ -48,10 +64,10 @@ pub(crate) fn write_in(
     payload: &dyn Payload,
     name: &[u8],
     store: &dyn Store,
-    options: &Options,
+    (options, key): (&Options, Option<&SecretKey>),
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Plan { geometry, meta, output_bytes } = Plan::new(payload, name, options, context)?;
+    let Plan { geometry, meta, mut output_bytes } = Plan::new(payload, name, options, context)?;
     let n = options.code.n();
     let names: Vec<OsString> = (0..n).map(|i| file_name(name, i)).collect();
     let out = store.create(&names, output_bytes)?;
@@ -62,6 +78,15 @@ pub(crate) fn write_in(
     let encoding = files.write((&source, spare), &geometry, &meta, meter.as_ref(), context)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
+    if let Some(key) = key {
+        let annex = annexes::of_signature(key.sign_root(&encoding.root).text());
+        let end = encoding.layout().file_len;
+        let mut objects = 0..n;
+        objects
+            .try_for_each(|object| put(out.as_ref(), object, end, &annex))
+            .map_err(|e| Error::io("write", out.place(), e))?;
+        output_bytes += (n * annex.len()) as u64;
+    }
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit()?;
     meter.finish();
