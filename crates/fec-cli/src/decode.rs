@@ -6,6 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
+use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
@@ -20,8 +21,9 @@ use fecfile::pipe::{self, Pipe};
 use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
 use fecfile::restore::Wish;
+use fecfile::sign::{Signed, Trust};
 use fecfile::{Context, Input};
-use report::Report;
+use report::{Asked, Report};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -30,10 +32,26 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
+    if !args.trusted.signer.is_empty() {
+        let refused = if !args.stores.from.is_empty() {
+            Some("in stores nothing is signed")
+        } else if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
+            Some("a live stream has no root, and is not signed")
+        } else if args.early {
+            Some("with --early the payload would go out before the signature came")
+        } else {
+            None
+        };
+        if let Some(why) = refused {
+            return Err(Failure::usage(format!("decode --signer: {why}")).help("leave --signer out"));
+        }
+    }
     if !args.stores.from.is_empty() {
         return stores::decode(args, settings);
     }
-    let decoding = Decoding { args, settings, policy: settings.policy(args.force), started: Instant::now() };
+    let trust = sign::trust(&args.trusted)?;
+    let policy = settings.policy(args.force);
+    let decoding = Decoding { args, settings, trust, policy, started: Instant::now() };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
@@ -46,6 +64,8 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
 struct Decoding<'a> {
     args: &'a args::Decode,
     settings: &'a Settings,
+    /// Whose signatures count, if --signer is given.
+    trust: Option<Trust>,
     policy: Policy,
     started: Instant,
 }
@@ -73,7 +93,7 @@ impl Decoding<'_> {
         if let Some(range) = self.args.range {
             return self.range(range, input, path, early, &context);
         }
-        let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
+        let archive = self.open(input, &context).map_err(|e| live_error(e, beginning))?;
         check_not_piped_shard(path, &archive)?;
         let target = match early {
             Some(target) => target,
@@ -88,7 +108,15 @@ impl Decoding<'_> {
                 archive.restore_to_writer(&mut out, &place, self.wish(), &context)
             }
         };
-        self.finish(&target, &restored?)
+        self.finish(&target, &restored?, archive.signed())
+    }
+
+    /// Finds the encoding that is asked for: by its root, by who signed it, or the only one.
+    fn open(&self, input: &Input, context: &Context<'_>) -> fecfile::Result<Archive> {
+        match &self.trust {
+            None => Archive::open(input, self.args.root, context),
+            Some(trust) => Archive::open_signed(input, self.args.root, trust, context),
+        }
     }
 
     /// Restores a part of the payload. What stands where the index says is enough in most cases; else all is searched.
@@ -100,17 +128,20 @@ impl Decoding<'_> {
         early: Option<Target>,
         context: &Context<'_>,
     ) -> Result<Exit> {
-        let mut archive = Archive::open_by_index(input, self.args.root, context)?;
+        let mut archive = match &self.trust {
+            None => Archive::open_by_index(input, self.args.root, context)?,
+            Some(_) => self.open(input, context)?,
+        };
         let target = match early {
             Some(target) => target,
             None => self.archive_target(&archive, path)?,
         };
         let mut restored = self.range_of(&archive, range, &target, context)?;
         if !restored.is_whole() {
-            archive = Archive::open(input, self.args.root, context)?;
+            archive = self.open(input, context)?;
             restored = self.range_of(&archive, range, &target, context)?;
         }
-        self.finish(&target, &restored)
+        self.finish(&target, &restored, archive.signed())
     }
 
     fn range_of(
@@ -144,15 +175,18 @@ impl Decoding<'_> {
         let input = io::Cursor::new(head).chain(file);
         // What leads to a root may stand anywhere, and a partial result needs all that is left. Then the pipe is read as
         // a file is.
-        let needs_all =
-            self.args.partial || self.args.deep || self.args.range.is_some() || self.args.root.is_some();
+        // A signature stands at its end.
+        let needs_all = self.args.partial
+            || self.args.deep
+            || self.args.range.is_some()
+            || self.args.root.is_some()
+            || self.trust.is_some();
         if needs_all && !self.args.early {
             let input = Input::spooled(path, input)?;
             if let Some(range) = self.args.range {
                 return self.range(range, &input, path, Some(target), &context);
             }
-            let archive =
-                Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
+            let archive = self.open(&input, &context).map_err(|e| live_error(e, beginning))?;
             let restored = match &target {
                 Target::File(path) => archive.restore_to_file(path, self.policy, self.wish(), &context),
                 _ => {
@@ -160,7 +194,7 @@ impl Decoding<'_> {
                     archive.restore_to_writer(&mut out, &place, self.wish(), &context)
                 }
             };
-            return self.finish(&target, &restored?);
+            return self.finish(&target, &restored?, archive.signed());
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root };
         let restored = match &target {
@@ -170,7 +204,7 @@ impl Decoding<'_> {
                 pipe::to_writer(pipe, &mut out, &place, &context)
             }
         };
-        self.finish(&target, &restored?)
+        self.finish(&target, &restored?, None)
     }
 
     fn wish(&self) -> Wish {
@@ -178,14 +212,15 @@ impl Decoding<'_> {
     }
 
     /// The report, and the exit code that the outcome means.
-    fn finish(&self, target: &Target, restored: &Restored) -> Result<Exit> {
+    fn finish(&self, target: &Target, restored: &Restored, signed: Option<&Signed>) -> Result<Exit> {
         let exit = match (&restored.outcome.unreadable, restored.is_whole()) {
             (_, true) => Exit::Done,
             (Some(_), false) => Exit::Io,
             (None, false) => restored.leftovers.class().into(),
         };
-        let report = Report::new(target, restored, self.args.root.is_some(), self.settings, self.started);
-        let text = report.describe(restored, self.args.root.is_some());
+        let asked = Asked { root_was_given: self.args.root.is_some(), signed };
+        let report = Report::new(target, restored, asked, self.settings, self.started);
+        let text = report.describe(restored);
         self.settings.report(&report, &text, !matches!(target, Target::File(_)))?;
         if exit != Exit::Done && (self.settings.quiet || self.settings.json) {
             say("fec: decode: the payload cannot be restored whole");
@@ -226,7 +261,11 @@ impl Decoding<'_> {
 
     /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
     fn wants_proofs(&self) -> bool {
-        self.args.root.is_some() || self.args.partial || self.args.early || self.args.range.is_some()
+        self.args.root.is_some()
+            || self.trust.is_some()
+            || self.args.partial
+            || self.args.early
+            || self.args.range.is_some()
     }
 
     /// Refuses options of live streams for an input that is none.

@@ -10,6 +10,7 @@ use crate::target::{Target, is_dash};
 use fecfile::io::temporary::parent;
 use fecfile::names::show;
 use fecfile::payload::Options;
+use fecfile::sign::SecretKey;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -30,7 +31,12 @@ struct Failed<'a> {
 }
 
 /// Encodes every file of a list; one that fails does not stop the others. The gravest exit code of them is the result.
-pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Result<Exit> {
+pub(super) fn run(
+    list: &Path,
+    key: Option<&SecretKey>,
+    args: &args::Encode,
+    settings: &Settings,
+) -> Result<Exit> {
     let started = Instant::now();
     let options = options(args)?;
     let output = args.outputs.first();
@@ -46,7 +52,7 @@ pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Resu
         // Standard input is no file of a list.
         let input = if is_dash(file) { Path::new("./-") } else { file };
         let output = output.map(|output| filled_in(output, input));
-        let task = Task { input, output: output.as_deref(), args, settings };
+        let task = Task { input, output: output.as_deref(), key, args, settings };
         match encode(&task, &options, &mut outputs) {
             Ok(report) => {
                 kept += usize::from(report.kept);

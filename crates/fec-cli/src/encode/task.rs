@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
+use crate::sign::Detached;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
@@ -16,6 +17,7 @@ use fecfile::keep::{self, Fate, Output};
 use fecfile::names::show;
 use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
 use fecfile::report::Written;
+use fecfile::sign::SecretKey;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +35,8 @@ pub(super) struct Task<'a> {
     pub(super) input: &'a Path,
     /// -o.
     pub(super) output: Option<&'a Path>,
+    /// --sign.
+    pub(super) key: Option<&'a SecretKey>,
     pub(super) args: &'a args::Encode,
     pub(super) settings: &'a Settings,
 }
@@ -54,7 +58,7 @@ pub(super) fn options(args: &args::Encode) -> Result<Options> {
     })
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
     pub(super) fn open(&self) -> Result<Input> {
         let path = self.input;
         if is_dash(path) {
@@ -93,14 +97,24 @@ impl Task<'_> {
     /// Refuses, before any work, outputs that cannot be made.
     pub(super) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
         let policy = self.settings.policy(self.args.force || self.args.keep);
-        if let Some(path) = self.args.root_file.as_deref().filter(|p| !output::is_special(p)) {
+        let root_file = self.args.root_file.as_deref();
+        let signature = self.args.signature.as_deref();
+        if let (Some(one), Some(other)) = (root_file, signature)
+            && is_same(one, other)
+        {
+            return Err(misuse("write", one, "it is to hold both the root and the signature"));
+        }
+        let both = [(root_file, "--root-file"), (signature, "--signature")];
+        for (path, option) in both.into_iter().filter_map(|(path, option)| Some((path?, option))) {
+            if output::is_special(path) {
+                continue;
+            }
             // With --keep it may be there with this very root.
             output::check_absent(path, policy)?;
             output::check_folder(path)?;
             if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
-                return Err(
-                    misuse("write", path, "it is the input or the output").help("choose another --root-file")
-                );
+                return Err(misuse("write", path, "it is the input or the output")
+                    .help(format!("choose another {option}")));
             }
         }
         // What is not a regular file cannot be replaced by the output.
@@ -108,6 +122,12 @@ impl Task<'_> {
             target.check_inputs([self.input])?;
         }
         Ok(())
+    }
+
+    /// The signature, if it goes to a file of its own.
+    pub(super) fn detached(&self) -> Option<Detached<'a>> {
+        let policy = self.settings.policy(self.args.force);
+        self.key.zip(self.args.signature.as_deref()).map(|(key, path)| Detached { key, path, policy })
     }
 
     /// Encodes, and with --keep what is not there.
@@ -122,6 +142,7 @@ impl Task<'_> {
             return Err(Failure::usage("--group-size is for containers: shard files are one group"));
         }
         let name = self.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let key = self.key.filter(|_| args.signature.is_none());
         let made = |written| (written, Fate::Made);
         match (input, target) {
             (Input::Regular(source), Target::Folder(path) | Target::File(path)) if args.keep => {
@@ -145,17 +166,19 @@ impl Task<'_> {
             }
             (Input::Regular(source), Target::Folder(folder)) => {
                 let store = Folder::new(folder, policy);
-                encode::to_store(&source, name, &store, options, &context)
-                    .map(made)
-                    .map_err(|e| too_large(e, target))
+                let written = match key {
+                    Some(key) => encode::to_store_signed(&source, name, &store, (options, key), &context),
+                    None => encode::to_store(&source, name, &store, options, &context),
+                };
+                written.map(made).map_err(|e| too_large(e, target))
             }
             (Input::Regular(source), _) => {
-                container(Source::Payload(&source as &dyn Payload), target, policy, options, &context)
-                    .map(made)
+                let source = Source::Payload(&source as &dyn Payload);
+                container(source, target, policy, (options, key), &context).map(made)
             }
             (Input::Pipe(mut pipe), _) => {
                 let source = Source::Pipe(&mut pipe, Place::Path(self.input.to_path_buf()));
-                container(source, target, policy, options, &context).map(made)
+                container(source, target, policy, (options, key), &context).map(made)
             }
         }
     }
@@ -176,14 +199,22 @@ fn container(
     source: Source<'_>,
     target: &Target,
     policy: output::Policy,
-    options: &Options,
+    (options, key): (&Options, Option<&SecretKey>),
     context: &Context<'_>,
 ) -> Result<Written> {
-    let written = match target {
-        Target::File(path) | Target::Folder(path) => encode::to_file(source, path, policy, options, context),
-        Target::Stdout | Target::Special(_) => {
+    let written = match (target, key) {
+        (Target::File(path) | Target::Folder(path), None) => {
+            encode::to_file(source, path, policy, options, context)
+        }
+        (Target::File(path) | Target::Folder(path), Some(key)) => {
+            encode::to_file_signed(source, path, policy, (options, key), context)
+        }
+        (Target::Stdout | Target::Special(_), key) => {
             let (out, place) = target.sequential()?;
-            encode::to_writer(source, out, &place, options, context)
+            match key {
+                None => encode::to_writer(source, out, &place, options, context),
+                Some(key) => encode::to_writer_signed(source, out, &place, (options, key), context),
+            }
         }
     };
     written.map_err(|e| too_large(e, target))

@@ -1,9 +1,8 @@
 //! The key of a sealed stream: from a file, or from a passphrase that is asked for.
 
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::Result;
+use crate::passphrase;
 use fecfile::live::key::StreamKey;
-use std::env::VarError;
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -20,18 +19,10 @@ pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<Str
 }
 
 fn passphrase() -> Result<Zeroizing<String>> {
-    match std::env::var(VARIABLE) {
-        Ok(passphrase) => return Ok(Zeroizing::new(passphrase)),
-        Err(VarError::NotPresent) => {}
-        Err(VarError::NotUnicode(passphrase)) => {
-            drop(Zeroizing::new(passphrase.into_vec()));
-            return Err(Failure::usage(format!("read the passphrase: {VARIABLE} is not UTF-8"))
-                .help("both ends have to give the same characters as UTF-8; or use --key-file"));
-        }
+    let as_utf8 = "both ends have to give the same characters as UTF-8; or use --key-file";
+    if let Some(passphrase) = passphrase::of_variable(VARIABLE, as_utf8)? {
+        return Ok(passphrase);
     }
-    // Asks at the terminal: standard input and output may be the payload.
-    rpassword::prompt_password("passphrase of the stream: ").map(Zeroizing::new).map_err(|e| {
-        Failure::new(Exit::Usage, format!("read the passphrase: {e}"))
-            .help(format!("without a terminal, set {VARIABLE}, or use --key-file"))
-    })
+    let help = format!("without a terminal, set {VARIABLE}, or use --key-file");
+    passphrase::asked("passphrase of the stream: ", &help)
 }

@@ -22,12 +22,7 @@ impl OfOne {
     }
 }
 
-/// The length of an object without the annexes at its end.
-pub(crate) fn without(bytes: &dyn ReadAt, len: u64) -> io::Result<u64> {
-    stripped(bytes, len).map(|(end, _)| end)
-}
-
-/// The same, and the signatures in these annexes, those nearest to the end.
+/// The length of an object without the annexes at its end, and the signatures in those, nearest to the end.
 pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatures)> {
     let mut end = len;
     let mut signatures = OfOne::default();

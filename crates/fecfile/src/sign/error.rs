@@ -98,12 +98,10 @@ impl SignError {
     /// What it means for the caller.
     pub fn class(&self) -> Class {
         match self {
-            SignError::Unsigned(_) => Class::Untrue,
+            SignError::Unsigned(_) | SignError::NotASignature(_) | SignError::Legacy => Class::Untrue,
             SignError::Costly { .. } | SignError::TooMany { .. } => Class::Refused,
             SignError::NotAPublicKey(_)
             | SignError::NotASecretKey(_)
-            | SignError::NotASignature(_)
-            | SignError::Legacy
             | SignError::PassphraseNeeded
             | SignError::Passphrase => Class::Usage,
         }

@@ -7,6 +7,7 @@ use super::text;
 use crate::error::{Error, Result};
 use fec_core::digest::Digest;
 use ring::signature::{ED25519, UnparsedPublicKey};
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -20,6 +21,13 @@ const LONGEST_FILE: usize = 4096;
 pub struct Signer {
     pub(super) id: KeyId,
     pub(super) key: [u8; 32],
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
+        f.write_str(&text::encoded(&bytes))
+    }
 }
 
 impl FromStr for Signer {
