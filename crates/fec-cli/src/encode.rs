@@ -46,9 +46,6 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     }
     let target = task.target(&input);
     task.check_outputs(&input, &target)?;
-    if let Some(signature) = task.detached() {
-        signature.check()?;
-    }
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);
     if let Some(signature) = task.detached() {

@@ -452,4 +452,16 @@ fn sidecars_are_signed_beside_themselves() {
     let said = arena.refuses(["verify", "data.fecp", "--signer", OTHER_PUBLIC], 5);
     assert!(said.contains("no signature at all"), "{said}");
     arena.expect(["verify", "data.fecp", "-q", "--signer", OTHER_PUBLIC, "--signature", "elsewhere"], 0);
+
+    // What is no signature is not written over; and a signature among the files is none of them.
+    arena.write("elsewhere", b"precious");
+    let root = newest["root"].as_str().unwrap();
+    arena.refuses(protect(&["--update", "--sign", "key", "--root", root, "--signature", "elsewhere"]), 5);
+    arena.refuses(protect(&["--update", "--sign", "key", "--root", root, "--signature", "data.fecp"]), 2);
+    let inside = ["protect", "data", "-o", "data/own.fecp", "-q", "--sign", "key"];
+    arena.expect(inside, 0);
+    arena.expect([&inside[..], &["--update"]].concat(), 0);
+    let report = arena.expect(["verify", "data/own.fecp", "--json", "--signer", PUBLIC], 0);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((&report["unprotected"], &report["intact"]), (&0.into(), &true.into()), "{report}");
 }

@@ -10,12 +10,12 @@ use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use fec_core::digest::Digest;
 use fecfile::Context;
-use fecfile::io::output::Policy;
+use fecfile::io::output::{Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
-use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
-use fecfile::sign::SecretKey;
+use fecfile::sidecar::{Sidecar, signature_path};
+use fecfile::sign::{SecretKey, Signature};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -76,7 +76,7 @@ struct Signing<'a> {
 impl<'a> Signing<'a> {
     /// Refuses, before any work, what would leave a signature that does not fit any more.
     fn new(args: &'a args::Protect, sidecar: &'a Path) -> Result<Signing<'a>> {
-        let place = args.signature.clone().unwrap_or_else(|| sign::beside(sidecar));
+        let place = args.signature.clone().unwrap_or_else(|| signature_path(sidecar));
         if args.signature.is_some() && args.secret.sign.is_none() && args.signer.is_empty() {
             return Err(Failure::usage("protect: --signature is for --sign and --signer"));
         }
@@ -86,6 +86,13 @@ impl<'a> Signing<'a> {
             let what = "the sidecar is signed, and the signature would not fit it any more";
             return Err(misuse("protect", &place, what)
                 .help("sign it again with --sign, or go on with -f, which leaves the signature as it is"));
+        }
+        if is_same(&place, sidecar) {
+            return Err(misuse("write", &place, "it is the sidecar").help("choose another --signature"));
+        }
+        if key.is_some() && args.update && is_there && !args.force {
+            // It is replaced, and nothing else may be.
+            Signature::read(&place)?;
         }
         let signing = Signing { args, sidecar, place, key };
         if let Some(signature) = signing.detached(args.force || args.update) {

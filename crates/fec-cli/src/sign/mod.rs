@@ -8,12 +8,13 @@ use args::{Secret, Trusted};
 use fec_core::digest::Digest;
 use fecfile::io::output::{Policy, check_absent, check_folder, write_text};
 use fecfile::names::show;
+use fecfile::sidecar::signature_path;
 use fecfile::sign::{SecretKey, Signature, Signed, StoredKey, Trust};
 use fecfile::{Error, ErrorKind};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use zeroize::Zeroizing;
 
 /// Holds the passphrase of a secret key where nobody can be asked for it.
@@ -74,7 +75,7 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
     if trusted.signer.is_empty() {
         return Ok(None);
     }
-    let place = trusted.signature.clone().unwrap_or_else(|| beside(sidecar));
+    let place = trusted.signature.clone().unwrap_or_else(|| signature_path(sidecar));
     let detached = match Signature::read(&place) {
         Ok(signature) => vec![signature],
         // The error says that there is none.
@@ -86,13 +87,6 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
         Err(error) => return Err(error.into()),
     };
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
-}
-
-/// Where the signature of a sidecar stands.
-pub(crate) fn beside(sidecar: &Path) -> PathBuf {
-    let mut name = sidecar.as_os_str().to_owned();
-    name.push(".minisig");
-    name.into()
 }
 
 /// A signature that goes to a file of its own.
@@ -127,7 +121,9 @@ pub(crate) struct SignedBy {
 
 impl SignedBy {
     pub(crate) fn new(signed: &Signed) -> SignedBy {
-        SignedBy { key: signed.key.to_string(), trusted_comment: signed.trusted_comment.clone() }
+        // Minisign puts tabs between words.
+        let trusted_comment = signed.trusted_comment.replace('\t', " ");
+        SignedBy { key: signed.key.to_string(), trusted_comment }
     }
 
     pub(crate) fn describe(&self) -> String {

@@ -26,8 +26,7 @@ impl OfOne {
 pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatures)> {
     let mut end = len;
     let mut signatures = OfOne::default();
-    loop {
-        let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) else { break };
+    while let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) {
         let mut tail = [0; annex::HEADER_LEN];
         bytes.read_exact_at(at, &mut tail)?;
         let Some(header) = AnnexHeader::read(&tail) else { break };
