@@ -3,6 +3,7 @@
 use crate::link::args::Link;
 use crate::progress::Mode;
 use crate::seal;
+use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::stream::args::Kind;
@@ -13,6 +14,7 @@ use fec_core::digest::{Digest, HashKind};
 use fecfile::live::loss::Loss;
 use fecfile::range::PayloadRange;
 use fecfile::sidecar::protect::Redundancy;
+use fecfile::sign::Signer;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -203,6 +205,17 @@ pub(crate) struct Encode {
     /// Replace what exists
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// With --sign: write the signature to this file, not into the container or the shard files
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "sign",
+        conflicts_with = "files_from",
+        help_heading = "Signatures"
+    )]
+    pub(crate) signature: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: sign::args::Secret,
     #[command(flatten)]
     pub(crate) seal: seal::args::Seal,
     #[command(flatten)]
@@ -244,6 +257,8 @@ pub(crate) struct Decode {
     #[command(flatten)]
     pub(crate) open: seal::args::Open,
     #[command(flatten)]
+    pub(crate) trusted: sign::args::Trusted,
+    #[command(flatten)]
     pub(crate) live: stream::args::Receive,
     #[command(flatten)]
     pub(crate) stores: stores::args::From,
@@ -284,6 +299,8 @@ pub(crate) struct Verify {
     /// With a sidecar: check so much of all bytes, chosen at random
     #[arg(long, value_name = "P%", value_parser = sample, conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"])]
     pub(crate) sample: Option<u32>,
+    #[command(flatten)]
+    pub(crate) trusted: sign::args::Trusted,
     #[command(flatten)]
     pub(crate) stores: stores::args::From,
     #[command(flatten)]
@@ -327,6 +344,15 @@ pub(crate) struct Protect {
     /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) secret: sign::args::Secret,
+    /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file. With
+    /// --sign it is that of the same key, unless others are given
+    #[arg(long, value_name = "PUB", value_parser = sign::args::signer, requires = "update", help_heading = "Signatures")]
+    pub(crate) signer: Vec<Signer>,
+    /// The file of the signature, which is read, and with --sign written [default: X.fecp.minisig]
+    #[arg(long, value_name = "FILE", help_heading = "Signatures")]
+    pub(crate) signature: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -334,11 +360,18 @@ pub(crate) struct Protect {
 pub(crate) struct Keygen {
     /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file` [default: an identity of age,
     /// whose recipient is printed]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sign")]
     pub(crate) stream: bool,
     /// An identity that stands up to quantum computers too (ML-KEM-768 and X25519)
-    #[arg(long, conflicts_with = "stream")]
+    #[arg(long, conflicts_with_all = ["stream", "sign"])]
     pub(crate) pq: bool,
+    /// To sign roots: a pair of minisign's keys, of which FILE is secret, for `encode --sign`, and FILE.pub is for everybody,
+    /// for `decode --signer`. With a passphrase, from the terminal or the variable FEC_SIGN_PASSPHRASE, FILE is encrypted
+    #[arg(long)]
+    pub(crate) sign: bool,
+    /// With --sign: read the passphrase from this file
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    pub(crate) sign_passphrase_file: Option<PathBuf>,
     /// The key file, which its owner alone may read; it must not exist
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) output: PathBuf,
@@ -391,6 +424,8 @@ pub(crate) struct Repair {
     /// With shard files: replace other files that have the names of missing ones
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) trusted: sign::args::Trusted,
     /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places count as
     /// lost [default: those of --from that can be written to]
     #[arg(long, value_name = "URL[,domain=D]", requires = "from")]

@@ -6,6 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
+use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, open_input};
@@ -22,8 +23,9 @@ use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
 use fecfile::restore::Wish;
 use fecfile::seal::Opener;
+use fecfile::sign::{Signed, Trust};
 use fecfile::{Context, Input};
-use report::Report;
+use report::{Asked, Report};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -32,12 +34,27 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
+    if !args.trusted.signer.is_empty() {
+        let refused = if !args.stores.from.is_empty() {
+            Some("in stores nothing is signed")
+        } else if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
+            Some("a live stream has no root, and is not signed")
+        } else if args.early {
+            Some("with --early the payload would go out before the signature came")
+        } else {
+            None
+        };
+        if let Some(why) = refused {
+            return Err(Failure::usage(format!("decode --signer: {why}")).help("leave --signer out"));
+        }
+    }
     if !args.stores.from.is_empty() {
         return stores::decode(args, settings);
     }
     let started = Instant::now();
+    let trust = sign::trust(&args.trusted)?;
     let policy = settings.policy(args.force);
-    let mut decoding = Decoding { args, settings, policy, keys: None, started };
+    let mut decoding = Decoding { args, settings, trust, policy, keys: None, started };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
@@ -50,6 +67,8 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
 struct Decoding<'a> {
     args: &'a args::Decode,
     settings: &'a Settings,
+    /// Whose signatures count, if --signer is given.
+    trust: Option<Trust>,
     policy: Policy,
     /// What opens sealed payloads.
     keys: Option<Keys>,
@@ -83,7 +102,7 @@ impl Decoding<'_> {
         if let Some(range) = self.args.range {
             return self.range(range, input, path, early, &context);
         }
-        let archive = Archive::open(input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
+        let archive = self.open(input, &context).map_err(|e| live_error(e, beginning))?;
         check_not_piped_shard(path, &archive)?;
         let opener = self.opener(&archive)?;
         let target = match early {
@@ -100,7 +119,15 @@ impl Decoding<'_> {
                 archive.restore_to_writer(&mut out, &place, wish, &context)
             }
         };
-        self.finish(&target, &restored?)
+        self.finish(&target, &restored?, archive.signed())
+    }
+
+    /// Finds the encoding that is asked for: by its root, by who signed it, or the only one.
+    fn open(&self, input: &Input, context: &Context<'_>) -> fecfile::Result<Archive> {
+        match &self.trust {
+            None => Archive::open(input, self.args.root, context),
+            Some(trust) => Archive::open_signed(input, self.args.root, trust, context),
+        }
     }
 
     /// Restores a part of the payload. What stands where the index says is enough in most cases; else all is searched.
@@ -112,7 +139,10 @@ impl Decoding<'_> {
         early: Option<Target>,
         context: &Context<'_>,
     ) -> Result<Exit> {
-        let mut archive = Archive::open_by_index(input, self.args.root, context)?;
+        let mut archive = match &self.trust {
+            None => Archive::open_by_index(input, self.args.root, context)?,
+            Some(_) => self.open(input, context)?,
+        };
         let mut opener = self.opener(&archive)?;
         let target = match early {
             Some(target) => target,
@@ -120,11 +150,11 @@ impl Decoding<'_> {
         };
         let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         if !restored.is_whole() {
-            archive = Archive::open(input, self.args.root, context)?;
+            archive = self.open(input, context)?;
             opener = self.opener(&archive)?;
             restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         }
-        self.finish(&target, &restored)
+        self.finish(&target, &restored, archive.signed())
     }
 
     fn range_of(
@@ -165,15 +195,18 @@ impl Decoding<'_> {
         let input = io::Cursor::new(head).chain(file);
         // What leads to a root may stand anywhere, and a partial result needs all that is left. Then the pipe is read as
         // a file is.
-        let needs_all =
-            self.args.partial || self.args.deep || self.args.range.is_some() || self.args.root.is_some();
+        // A signature stands at its end.
+        let needs_all = self.args.partial
+            || self.args.deep
+            || self.args.range.is_some()
+            || self.args.root.is_some()
+            || self.trust.is_some();
         if needs_all && !self.args.early {
             let input = Input::spooled(path, input)?;
             if let Some(range) = self.args.range {
                 return self.range(range, &input, path, Some(target), &context);
             }
-            let archive =
-                Archive::open(&input, self.args.root, &context).map_err(|e| live_error(e, beginning))?;
+            let archive = self.open(&input, &context).map_err(|e| live_error(e, beginning))?;
             let opener = self.opener(&archive)?;
             let wish = self.wish(opener.as_ref());
             let restored = match &target {
@@ -183,7 +216,7 @@ impl Decoding<'_> {
                     archive.restore_to_writer(&mut out, &place, wish, &context)
                 }
             };
-            return self.finish(&target, &restored?);
+            return self.finish(&target, &restored?, archive.signed());
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
         let restored = match &target {
@@ -193,7 +226,7 @@ impl Decoding<'_> {
                 pipe::to_writer(pipe, &mut out, &place, &context)
             }
         };
-        self.finish(&target, &restored?)
+        self.finish(&target, &restored?, None)
     }
 
     fn wish<'a>(&self, opener: Option<&'a Opener>) -> Wish<'a> {
@@ -206,14 +239,15 @@ impl Decoding<'_> {
     }
 
     /// The report, and the exit code that the outcome means.
-    fn finish(&self, target: &Target, restored: &Restored) -> Result<Exit> {
+    fn finish(&self, target: &Target, restored: &Restored, signed: Option<&Signed>) -> Result<Exit> {
         let exit = match (&restored.outcome.unreadable, restored.is_whole()) {
             (_, true) => Exit::Done,
             (Some(_), false) => Exit::Io,
             (None, false) => restored.leftovers.class().into(),
         };
-        let report = Report::new(target, restored, self.args.root.is_some(), self.settings, self.started);
-        let text = report.describe(restored, self.args.root.is_some());
+        let asked = Asked { root_was_given: self.args.root.is_some(), signed };
+        let report = Report::new(target, restored, asked, self.settings, self.started);
+        let text = report.describe(restored);
         self.settings.report(&report, &text, !matches!(target, Target::File(_)))?;
         if exit != Exit::Done && (self.settings.quiet || self.settings.json) {
             say("fec: decode: the payload cannot be restored whole");
@@ -254,7 +288,11 @@ impl Decoding<'_> {
 
     /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
     fn wants_proofs(&self) -> bool {
-        self.args.root.is_some() || self.args.partial || self.args.early || self.args.range.is_some()
+        self.args.root.is_some()
+            || self.trust.is_some()
+            || self.args.partial
+            || self.args.early
+            || self.args.range.is_some()
     }
 
     /// Refuses options of live streams for an input that is none.

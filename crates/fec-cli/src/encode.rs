@@ -7,6 +7,7 @@ mod task;
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
 use crate::settings::{Settings, print_line};
+use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash};
@@ -16,10 +17,12 @@ use fecfile::payload::{Options, Source};
 use report::Report;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 use task::{Input, Task, options};
 
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
+    check_sign(args)?;
     if args.live.stream {
         return stream::send(args, settings);
     }
@@ -27,16 +30,17 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage("encode: several -o are for --stream")
             .help("shards may be moved to other places afterwards"));
     }
+    let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
-        return list::run(list, args, settings);
+        return list::run(list, key, args, settings);
     }
     if args.null {
         return Err(Failure::usage("encode: -0 is for --files-from"));
     }
     let started = Instant::now();
-    let options = options(args)?;
-    let task =
-        Task { input: &args.input, output: args.outputs.first().map(PathBuf::as_path), args, settings };
+    let options = options(args, key.clone())?;
+    let output = args.outputs.first().map(PathBuf::as_path);
+    let task = Task { input: &args.input, output, key: key.as_deref(), args, settings };
     let input = task.open()?;
     if !args.stores.to.is_empty() {
         return to_stores(&task, input, &options, started);
@@ -45,6 +49,9 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     task.check_outputs(&input, &target)?;
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);
+    if let Some(signature) = task.detached() {
+        signature.write(&written.root)?;
+    }
     if let Some(path) = &args.root_file {
         task.write_root(path, &format!("{root}\n"))
             .map_err(|e| Failure::from(e).help(format!("the encoding is complete; its root is {root}")))?;
@@ -58,6 +65,23 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         (true, _) => {}
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to sign what is not signed yet.
+fn check_sign(args: &args::Encode) -> Result<()> {
+    if args.secret.sign.is_none() {
+        return Ok(());
+    }
+    let (what, help) = if args.live.stream {
+        ("a live stream has no root to sign", "seal it with --key-file")
+    } else if !args.stores.to.is_empty() {
+        ("what goes to stores is not signed", "keep its root, which fec decode --from needs anyway")
+    } else if args.keep {
+        ("what is kept is not signed", "leave --keep out, and replace what is there with -f")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("encode --sign: {what}")).help(help))
 }
 
 /// Sends the shards to stores.

@@ -4,6 +4,7 @@ use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::names::show;
 use fecfile::sidecar::SidecarError;
+use fecfile::sign::SignError;
 use fecfile::{Error, ErrorKind};
 use std::fmt;
 use std::io::{self, Write};
@@ -105,11 +106,30 @@ impl From<Error> for Failure {
             help: match &error.kind {
                 ErrorKind::Live(cause) => crate::stream::help::help(cause),
                 ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
+                ErrorKind::Sign(cause) => sign_help(cause).map(str::to_owned),
                 _ => help(&error).map(str::to_owned),
             },
             broken_pipe,
         }
     }
+}
+
+/// What to do about an error of a key or a signature.
+fn sign_help(cause: &SignError) -> Option<&'static str> {
+    Some(match cause {
+        SignError::Unsigned(unsigned) if !unsigned.wrong.is_empty() => {
+            "nothing was written: what is here was changed, or the signature was taken from something else"
+        }
+        SignError::Unsigned(_) => "nothing was written; is it the right key, and are these the right files?",
+        SignError::NotAPublicKey(_) => "it is in the .pub file that was made with the secret key",
+        SignError::NotASecretKey(_) => "minisign -G and fec keygen --sign make them",
+        SignError::Legacy => "sign again, without minisign's option -l",
+        SignError::TooMany { .. } => "choose an encoding with --root",
+        SignError::Passphrase | SignError::PassphraseNeeded => {
+            "it is asked for at the terminal, unless --sign-passphrase-file or FEC_SIGN_PASSPHRASE gives it"
+        }
+        _ => return None,
+    })
 }
 
 /// What to do about an error of a sidecar.

@@ -1,16 +1,21 @@
 //! `fec keygen`: new keys.
 
 use crate::args;
-use crate::failure::{Exit, Failure, Result, misuse};
+use crate::failure::Failure;
+use crate::failure::{Exit, Result, misuse};
+use crate::passphrase;
 use crate::secrecy::no_core_dumps;
-use crate::settings::{Settings, print_line};
+use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::sign;
 use crate::target::is_dash;
 use fecfile::age::{Identity, KeyKind};
 use fecfile::error::{Error, Place};
-use fecfile::io::output::write_secret;
+use fecfile::io::output::{Policy, write_secret, write_text};
 use fecfile::live::key::{KEY_LEN, StreamKey};
 use fecfile::names::show;
+use fecfile::sign::SecretKey;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// What `keygen` did. The key itself is never told.
@@ -20,44 +25,29 @@ struct Report {
     command: &'static str,
     kind: &'static str,
     output: String,
-    /// What others seal with.
+    /// Of an identity: what others seal for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     recipient: Option<String>,
+    /// Of a pair: the file of the public key, and the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_key: Option<String>,
+    /// Of a pair: whether a passphrase is needed to sign.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encrypted: Option<bool>,
 }
 
 pub(crate) fn run(args: &args::Keygen, settings: &Settings) -> Result<Exit> {
     if is_dash(&args.output) {
         return Err(Failure::usage("keygen: a key is written to a file: name one with -o"));
     }
-    if args.output.symlink_metadata().is_ok() {
-        return Err(misuse("write", &args.output, "it exists")
-            .help("choose another name with -o: no key is overwritten"));
-    }
+    check_absent(&args.output)?;
     no_core_dumps();
-    let output = show(&args.output);
-    let (kind, recipient, text) = match (args.stream, args.pq) {
-        (true, _) => {
-            StreamKey::generate()?.write(&args.output)?;
-            let text = format!(
-                "{output}: a new key of {KEY_LEN} bytes; whoever has it can read and send your streams\n"
-            );
-            ("stream", None, text)
-        }
-        (false, is_hybrid) => {
-            let (name, kind) = match is_hybrid {
-                true => ("age-post-quantum", KeyKind::Hybrid),
-                false => ("age", KeyKind::X25519),
-            };
-            let recipient = identity(kind, args)?;
-            let text = format!("{output}: a new identity; whoever has it can open what is sealed for:\n");
-            (name, Some(recipient), text)
-        }
-    };
-    let report = Report {
-        schema_version: crate::settings::SCHEMA_VERSION,
-        command: "keygen",
-        kind,
-        output,
-        recipient,
+    let (report, text) = match (args.stream, args.sign) {
+        (true, _) => stream(&args.output)?,
+        (false, true) => pair(&args.output, args.sign_passphrase_file.as_deref())?,
+        (false, false) => identity(&args.output, args.pq)?,
     };
     settings.report(&report, &text, false)?;
     if let Some(recipient) = report.recipient.filter(|_| !settings.json) {
@@ -66,12 +56,93 @@ pub(crate) fn run(args: &args::Keygen, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes a new identity, as age does; returns its recipient.
-fn identity(kind: KeyKind, args: &args::Keygen) -> Result<String> {
+fn check_absent(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(
+            misuse("write", path, "it exists").help("choose another name with -o: no key is overwritten")
+        );
+    }
+    Ok(())
+}
+
+fn report(kind: &'static str, output: String) -> Report {
+    Report {
+        schema_version: SCHEMA_VERSION,
+        command: "keygen",
+        kind,
+        output,
+        recipient: None,
+        public_output: None,
+        public_key: None,
+        encrypted: None,
+    }
+}
+
+/// An identity of age, in the form that age-keygen has.
+fn identity(output: &Path, is_hybrid: bool) -> Result<(Report, String)> {
+    let (name, kind) = match is_hybrid {
+        true => ("age-post-quantum", KeyKind::Hybrid),
+        false => ("age", KeyKind::X25519),
+    };
     let identity = Identity::generate(kind).map_err(|e| Error::io("make a key", Place::Nowhere, e))?;
     let recipient = identity.recipient().to_string();
     let secret = identity.to_text().expect("an identity that was made here has a text");
-    let text = Zeroizing::new(format!("# public key: {recipient}\n{}\n", *secret));
-    write_secret(&args.output, text.as_bytes())?;
-    Ok(recipient)
+    let content = Zeroizing::new(format!("# public key: {recipient}\n{}\n", *secret));
+    write_secret(output, content.as_bytes())?;
+    let output = show(output);
+    let text = format!("{output}: a new identity; whoever has it can open what is sealed for:\n");
+    Ok((Report { recipient: Some(recipient), ..report(name, output) }, text))
+}
+
+/// The key of live streams.
+fn stream(output: &Path) -> Result<(Report, String)> {
+    StreamKey::generate()?.write(output)?;
+    let output = show(output);
+    let text =
+        format!("{output}: a new key of {KEY_LEN} bytes; whoever has it can read and send your streams\n");
+    Ok((report("stream", output), text))
+}
+
+/// A pair of keys for signatures.
+fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String)> {
+    let mut public = output.as_os_str().to_owned();
+    public.push(".pub");
+    let public = PathBuf::from(public);
+    check_absent(&public)?;
+    let passphrase = new_passphrase(passphrase_file)?;
+    let key = SecretKey::generate()?;
+    key.write(output, passphrase.as_deref().map(String::as_str))?;
+    let signer = key.signer();
+    write_text(&public, &signer.to_text(), Policy { force: false, sync: true })?;
+    let (output, public) = (show(output), show(&public));
+    let kept = match passphrase {
+        Some(_) => "encrypted with the passphrase",
+        None => "not encrypted: whoever has the file can sign in your name",
+    };
+    let text =
+        format!("{output}: a new secret key, {kept}\n{public}: its public key {signer}, for --signer\n");
+    let report = Report {
+        public_output: Some(public),
+        public_key: Some(signer.to_string()),
+        encrypted: Some(passphrase.is_some()),
+        ..report("sign", output)
+    };
+    Ok((report, text))
+}
+
+/// The passphrase that is given, or asked for where there is a terminal; an empty one is none.
+fn new_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<String>>> {
+    let passphrase = match sign::given_passphrase(file)? {
+        Some(passphrase) => passphrase,
+        None => match passphrase::asked("passphrase of the secret key, empty for none: ", "") {
+            // There is no terminal.
+            Err(_) => return Ok(None),
+            Ok(first) if first.is_empty() => first,
+            Ok(first) => {
+                passphrase::confirm(&first)?;
+                first
+            }
+        },
+    };
+    Ok(Some(passphrase).filter(|passphrase| !passphrase.is_empty()))
 }

@@ -23,6 +23,7 @@ mod seal;
 mod secrecy;
 mod settings;
 mod sidecar;
+mod sign;
 mod signals;
 mod stores;
 mod stream;

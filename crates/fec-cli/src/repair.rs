@@ -5,17 +5,24 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
+use crate::sign::{self, SignedBy};
 use crate::stores;
 use crate::target::is_dash;
 use fecfile::Context;
 use fecfile::archive::Archive;
 use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
+use fecfile::sign::Signed;
 use serde::Serialize;
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
+        if !args.trusted.signer.is_empty() {
+            return Err(
+                Failure::usage("repair --signer: in stores nothing is signed").help("leave --signer out")
+            );
+        }
         return stores::repair(args, settings);
     }
     if let Some(path) = sidecar::named(&args.inputs)? {
@@ -34,12 +41,15 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     let Inputs::Objects(input) = inputs(&args.inputs)? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let archive = Archive::open(&input, args.root, &context)
-        .map_err(|error| sidecar::meant(error.into(), &args.inputs, "repair"))?;
+    let found = match sign::trust(&args.trusted)? {
+        None => Archive::open(&input, args.root, &context),
+        Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
+    };
+    let archive = found.map_err(|error| sidecar::meant(error.into(), &args.inputs, "repair"))?;
     let policy = settings.policy(args.force);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;
-    let report = Report::new(&repaired, started);
+    let report = Report::new(&repaired, archive.signed(), started);
     settings.report(&report, &report.describe(), false)?;
     Ok(if args.dry_run && !repaired.files.is_empty() { Exit::Mendable } else { Exit::Done })
 }
@@ -54,6 +64,8 @@ struct Report {
     command: &'static str,
     form: &'static str,
     root: String,
+    /// Who signed the root, if that was asked for.
+    signed_by: Option<SignedBy>,
     /// Whether the files were written, or only would be.
     written: bool,
     files: Vec<String>,
@@ -62,12 +74,13 @@ struct Report {
 }
 
 impl Report {
-    fn new(repaired: &Repaired, started: Instant) -> Report {
+    fn new(repaired: &Repaired, signed: Option<&Signed>, started: Instant) -> Report {
         Report {
             schema_version: SCHEMA_VERSION,
             command: "repair",
             form: repaired.form.name(),
             root: hex(&repaired.root),
+            signed_by: signed.map(SignedBy::new),
             written: repaired.written,
             files: repaired.files.iter().map(show).collect(),
             of: repaired.of,
@@ -90,6 +103,7 @@ impl Report {
             out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
         }
         out.push_str(&format!("root {}\n", self.root));
+        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
         out
     }
 }

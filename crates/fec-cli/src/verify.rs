@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
 use crate::sidecar;
+use crate::sign;
 use crate::stores;
 use fecfile::archive::{self, Archive};
 use fecfile::error::Class;
@@ -20,6 +21,11 @@ use std::time::Instant;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
+        if !args.trusted.signer.is_empty() {
+            return Err(
+                Failure::usage("verify --signer: in stores nothing is signed").help("leave --signer out")
+            );
+        }
         return stores::verify(args, settings);
     }
     if let Some(path) = sidecar::named(&args.inputs)? {
@@ -44,7 +50,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     let archive = opened
         .map_err(|failure| sidecar::meant(one_shard_is_untrue(args, failure), &args.inputs, "verify"))?;
     let verified = archive.verify(args.deep, &context)?;
-    let report = Report::new(&verified, args.root.is_some(), started.elapsed());
+    let report = Report::new(&verified, &archive, args.root.is_some(), started.elapsed());
     let text = match verified.is_restorable {
         None => report.describe_one(&show(&args.inputs[0])),
         Some(_) => report.describe(&verified.leftovers),
@@ -63,10 +69,15 @@ struct Unopened {
 fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archive, Unopened> {
     let other = |failure| Unopened { failure, is_one_shard: false };
     let root = args.root;
+    let trust = sign::trust(&args.trusted).map_err(other)?;
+    let find = |input: &Input| match &trust {
+        None => Archive::open(input, root, context),
+        Some(trust) => Archive::open_signed(input, root, trust, context),
+    };
     match inputs(&args.inputs).map_err(other)? {
         Inputs::Objects(input) => {
             let beginning = archive::beginning(&input).map_err(|e| other(e.into()))?;
-            let archive = Archive::open(&input, root, context).map_err(|e| {
+            let archive = find(&input).map_err(|e| {
                 let is_one_shard = matches!(&input, Input::One(_))
                     && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
                 Unopened { failure: live_error(e, beginning), is_one_shard }
@@ -80,9 +91,13 @@ fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archi
             let input = io::Cursor::new(head).chain(file);
             if args.deep {
                 let input = Input::spooled(&path, input).map_err(|e| other(e.into()))?;
-                return Archive::open(&input, root, context).map_err(|e| other(live_error(e, beginning)));
+                return find(&input).map_err(|e| other(live_error(e, beginning)));
             }
-            Archive::in_pipe(input, &path, beginning, root, context).map_err(|e| other(e.into()))
+            let found = match &trust {
+                None => Archive::in_pipe(input, &path, beginning, root, context),
+                Some(trust) => Archive::in_pipe_signed(input, &path, beginning, (root, trust), context),
+            };
+            found.map_err(|e| other(e.into()))
         }
     }
 }

@@ -14,10 +14,12 @@ use crate::live;
 use crate::report::{Examination, Outcome, Restored};
 use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
+use crate::sign::{Signatures, Signed, Trust};
 use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
 use fec_core::set::PlanCache;
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +28,38 @@ pub struct Archive {
     found: Vec<Box<dyn Found>>,
     choice: Choice,
     others: Vec<Digest>,
+    signatures: Signatures,
+    signed: Option<Signed>,
     plans: PlanCache,
     is_one_shard: bool,
+}
+
+/// Which encoding is asked for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    root: Option<Digest>,
+    /// Only what is signed counts.
+    trust: Option<&'a Trust>,
+}
+
+impl Asked<'_> {
+    /// Which of the roots that were found, and are asked for, are signed; none if nobody asks for that.
+    fn signed(&self, found: &[Box<dyn Found>], signatures: &Signatures) -> Result<Vec<Signed>> {
+        let Some(trust) = self.trust else { return Ok(Vec::new()) };
+        let mut known = HashSet::new();
+        let candidates = found.iter().flat_map(|found| found.candidates());
+        let roots = candidates
+            .filter_map(|candidate| candidate.root)
+            .filter(|root| self.root.is_none_or(|wanted| wanted == *root) && known.insert(*root));
+        let roots: Vec<Digest> = roots.collect();
+        if roots.is_empty()
+            && (self.root.is_some() || found.iter().all(|found| found.candidates().is_empty()))
+        {
+            // Nothing is there that could be signed: the choice tells what is.
+            return Ok(Vec::new());
+        }
+        trust.check(&roots, signatures).map_err(|cause| Error::new("read", cause))
+    }
 }
 
 impl Archive {
@@ -38,13 +70,40 @@ impl Archive {
     /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole),
     /// and those of the input.
     pub fn open(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
+        Archive::looked_up(input, Asked { root: wanted, trust: None }, context)
+    }
+
+    /// The same, where only encodings count whose root is signed by one of the keys that are trusted (docs/FORMAT.md,
+    /// section 19).
+    ///
+    /// # Errors
+    /// As [`Archive::open`]; [`Unsigned`](crate::sign::SignError::Unsigned) when none of what was found is signed.
+    pub fn open_signed(
+        input: &Input,
+        wanted: Option<Digest>,
+        trust: &Trust,
+        context: &Context<'_>,
+    ) -> Result<Archive> {
+        let archive = Archive::looked_up(input, Asked { root: wanted, trust: Some(trust) }, context)?;
+        match archive.root() {
+            // A single file is looked at as one that is known by its root.
+            Some(root)
+                if wanted.is_none() && archive.form() == Form::Shards && matches!(input, Input::One(_)) =>
+            {
+                Archive::looked_up(input, Asked { root: Some(root), trust: Some(trust) }, context)
+            }
+            _ => Ok(archive),
+        }
+    }
+
+    fn looked_up(input: &Input, asked: Asked<'_>, context: &Context<'_>) -> Result<Archive> {
         let mut seen = Seen::default();
         let mut found = Vec::new();
         for form in FORMS {
-            found.push(form.find(input, &mut seen, wanted, context)?);
+            found.push(form.find(input, &mut seen, asked.root, context)?);
         }
         let is_one = matches!(input, Input::One(_));
-        let opened = Archive::chosen(found, &seen, wanted, is_one && seen.is_wanted, context);
+        let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
         opened.map_err(|mut error| {
             if let ErrorKind::NothingFound(found) = &mut error.kind {
                 found.is_shard_file = is_one && seen.form == Some(Form::Shards);
@@ -61,7 +120,10 @@ impl Archive {
     /// As [`Archive::open`].
     pub fn open_by_index(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
         match wanted.and_then(|wanted| container::by_index(input, wanted)) {
-            Some(found) => Archive::chosen(vec![found], &Seen::default(), wanted, false, context),
+            Some(found) => {
+                let asked = Asked { root: wanted, trust: None };
+                Archive::chosen(vec![found], &Seen::default(), asked, false, context)
+            }
             None => Archive::open(input, wanted, context),
         }
     }
@@ -78,13 +140,29 @@ impl Archive {
         context: &Context<'_>,
     ) -> Result<Archive> {
         let found = container::in_pipe(pipe, place, beginning, wanted, context)?;
-        Archive::chosen(vec![found], &Seen::default(), wanted, false, context)
+        Archive::chosen(vec![found], &Seen::default(), Asked { root: wanted, trust: None }, false, context)
+    }
+
+    /// The same, where only what is signed counts, as [`Archive::open_signed`] says.
+    ///
+    /// # Errors
+    /// As [`Archive::open_signed`].
+    pub fn in_pipe_signed(
+        pipe: impl io::Read,
+        place: &Path,
+        beginning: Beginning,
+        (wanted, trust): (Option<Digest>, &Trust),
+        context: &Context<'_>,
+    ) -> Result<Archive> {
+        let found = container::in_pipe(pipe, place, beginning, wanted, context)?;
+        let asked = Asked { root: wanted, trust: Some(trust) };
+        Archive::chosen(vec![found], &Seen::default(), asked, false, context)
     }
 
     fn chosen(
         found: Vec<Box<dyn Found>>,
         seen: &Seen,
-        wanted: Option<Digest>,
+        asked: Asked<'_>,
         is_one_shard: bool,
         context: &Context<'_>,
     ) -> Result<Archive> {
@@ -93,11 +171,21 @@ impl Archive {
             encoded.check_memory(&context.settings)?;
             SetWalk::new(&context.silent(), &plans).run(encoded.records.as_ref(), &encoded.groups, &Nobody)
         };
-        let choice = choose(&found, seen, wanted, &check)?;
+        let mut signatures = Signatures::default();
+        found.iter().for_each(|found| signatures.absorb(found.signatures().clone()));
+        let signed = asked.signed(&found, &signatures)?;
+        let roots: Option<Vec<Digest>> =
+            asked.trust.map(|_| signed.iter().map(|signed| signed.root).collect());
+        let wanted = match roots.as_deref() {
+            Some([only]) => Some(*only),
+            _ => asked.root,
+        };
+        let choice = choose(&found, seen, wanted, roots.as_deref(), &check)?;
         let root = found[choice.0].candidates()[choice.1].root;
         let all = found.iter().flat_map(|found| found.candidates());
         let others = all.filter(|c| c.has_records && c.root != root).filter_map(|c| c.root).collect();
-        Ok(Archive { found, choice, others, plans, is_one_shard })
+        let signed = signed.into_iter().find(|signed| Some(signed.root) == root);
+        Ok(Archive { found, choice, others, signatures, signed, plans, is_one_shard })
     }
 
     fn candidate(&self) -> Candidate {
@@ -147,6 +235,16 @@ impl Archive {
     /// Roots of other encodings that were found.
     pub fn others(&self) -> &[Digest] {
         &self.others
+    }
+
+    /// The signatures that were found, of whatever they are; none of them is checked.
+    pub fn signatures(&self) -> &Signatures {
+        &self.signatures
+    }
+
+    /// Who signed its root, if that was asked for.
+    pub fn signed(&self) -> Option<&Signed> {
+        self.signed.as_ref()
     }
 
     /// What was found and belongs to no encoding.

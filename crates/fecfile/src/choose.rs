@@ -19,7 +19,8 @@ pub(crate) fn nothing_found(wanted: Option<Digest>, others: Vec<Digest>, leftove
 /// One of the encodings that were found: the place of its form among `found`, and its number there.
 pub(crate) type Choice = (usize, usize);
 
-/// Chooses among all encodings of all forms; `check` decodes one to nowhere.
+/// Chooses among all encodings of all forms that count, which without a root that is wanted are those of `only`, if that is
+/// given; `check` decodes one to nowhere.
 ///
 /// # Errors
 /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole); and
@@ -28,6 +29,7 @@ pub(crate) fn choose(
     found: &[Box<dyn Found>],
     seen: &Seen,
     wanted: Option<Digest>,
+    only: Option<&[Digest]>,
     check: &dyn Fn(&Encoded<'_>) -> Result<Outcome>,
 ) -> Result<Choice> {
     let all: Vec<(Choice, Candidate)> = (0..)
@@ -65,6 +67,9 @@ pub(crate) fn choose(
         }
         None => {
             let of_form = |(form, _): Choice| found[form].kind();
+            let counts =
+                |root: Option<Digest>| only.is_none_or(|only| root.is_some_and(|root| only.contains(&root)));
+            let all: Vec<_> = all.into_iter().filter(|(_, candidate)| counts(candidate.root)).collect();
             only_one(&all, |choice| of_form(choice) == form, &check, leftovers)
         }
     }

@@ -4,13 +4,14 @@ use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::check_memory;
 use crate::forms::shards::writer::Label;
-use crate::forms::{container, shards};
+use crate::forms::{annexes, container, shards};
 use crate::io::Store;
 use crate::io::output::{FileOut, Policy};
 use crate::payload::{Grouping, Options, Payload, Source};
 use crate::report::Written;
 use crate::seal::sealed::{Coded, SealedPayload};
 use crate::seal::sealer::Sealer;
+use crate::sign::SecretKey;
 use crate::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
@@ -55,7 +56,7 @@ pub fn to_file(
     let source = coded.source();
     let plan = Plan::new(&source, options, sealer.as_ref(), context)?;
     let out = FileOut::create(path, policy)?;
-    let written = match (source, plan.whole) {
+    let mut written = match (source, plan.whole) {
         (Source::Payload(payload), Some(geometry)) => {
             let front = container::writer::front(&plan.layout, &plan.meta);
             let (root, output_bytes) =
@@ -71,6 +72,11 @@ pub fn to_file(
             written
         }
     };
+    if let Some(key) = &options.signing {
+        let annex = signature(key, &written);
+        out.put(written.output_bytes, &annex)?;
+        written.output_bytes += annex.len() as u64;
+    }
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit(written.output_bytes)?;
     Ok(written)
@@ -122,7 +128,18 @@ pub fn to_writer(
     let plan = Plan::bounded(&source, options, sealer.as_ref(), context)?;
     let mut out = BufWriter::with_capacity(WRITE_BUFFER, out);
     let fail = |e| Error::io("write", place.clone(), e);
-    container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)
+    let mut written = container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)?;
+    if let Some(key) = &options.signing {
+        let annex = signature(key, &written);
+        out.write_all(&annex).and_then(|()| out.flush()).map_err(fail)?;
+        written.output_bytes += annex.len() as u64;
+    }
+    Ok(written)
+}
+
+/// The annex with a signature over the root of what was written.
+fn signature(key: &SecretKey, written: &Written) -> Vec<u8> {
+    annexes::of_signature(key.sign_root(&written.root).text())
 }
 
 /// Bytes of the buffer that gathers small records before they are written.

@@ -8,6 +8,7 @@ use crate::ranges::RangeList;
 use crate::report::Restored;
 use crate::seal::error::SealError;
 use crate::sidecar::error::SidecarError;
+use crate::sign::error::SignError;
 #[cfg(feature = "stores")]
 use crate::stores::error::StoresError;
 use fec_core::digest::Digest;
@@ -230,6 +231,9 @@ pub enum ErrorKind {
     /// A payload cannot be sealed, or not be opened.
     #[error("{0}")]
     Seal(#[source] Box<SealError>),
+    /// A key or a signature is of no use, or nothing is signed.
+    #[error("{0}")]
+    Sign(#[from] SignError),
 }
 
 impl From<SealError> for ErrorKind {
@@ -382,6 +386,7 @@ impl Error {
             ErrorKind::Stores(cause) => cause.class(),
             ErrorKind::Sidecar(cause) => cause.class(),
             ErrorKind::Seal(cause) => cause.class(),
+            ErrorKind::Sign(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
             | ErrorKind::Exists

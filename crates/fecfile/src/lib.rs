@@ -29,6 +29,7 @@
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
 //! | seal payloads, for the holders of keys | [`seal`], with [`Options::sealing`](payload::Options) |
+//! | sign roots, and accept only what is signed | [`sign`] |
 //! | send and receive live streams | [`live`] |
 //! | wrap a content key for those who may have it, as other tools read it | [`age`] |
 //!
@@ -67,6 +68,7 @@ pub mod restore;
 pub mod seal;
 pub mod sets;
 pub mod sidecar;
+pub mod sign;
 mod simple;
 pub mod stages;
 #[cfg(feature = "stores")]

@@ -5,6 +5,7 @@ use crate::error::{Error, Place, Result};
 use crate::io::source::SourceFile;
 use crate::seal::error::SealError;
 use crate::seal::sealer::{Sealer, Sealing};
+use crate::sign::SecretKey;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::meta::Meta;
@@ -28,6 +29,8 @@ pub struct Options {
     pub payload_digests: PayloadDigests,
     /// For whom the payload is sealed before it is encoded; each encoding gets a key of its own.
     pub sealing: Option<Arc<Sealing>>,
+    /// What signs the root, behind each shard file and behind the index of a container.
+    pub signing: Option<Arc<SecretKey>>,
 }
 
 /// Which digests of the payload are recorded.
@@ -66,6 +69,7 @@ impl Options {
             grouping: Grouping::Auto,
             payload_digests: PayloadDigests::default(),
             sealing: None,
+            signing: None,
         }
     }
 

@@ -348,7 +348,7 @@ impl<'a> Receiver<'a> {
                 self.leftovers.found_version_1();
                 return Ok(Taken::No { looked_before: false });
             }
-            ScanEvent::Annex(_) => {}
+            ScanEvent::Annex(..) => {}
             ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
         }
         Ok(Taken::Yes)

@@ -2,9 +2,11 @@
 
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::sign::SignedBy;
 use crate::target::Target;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::report::Restored;
+use fecfile::sign::Signed;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -20,6 +22,8 @@ pub(super) struct Report {
     root: Option<String>,
     /// Whether the user gave the root, or it was the only one that could be restored.
     root_was_given: bool,
+    /// Who signed the root, if that was asked for.
+    signed_by: Option<SignedBy>,
     recorded_name: Option<String>,
     recorded_sha256: Option<String>,
     recorded_blake3: Option<String>,
@@ -50,11 +54,18 @@ pub(super) struct Report {
     seconds: f64,
 }
 
+/// By what the encoding was chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) root_was_given: bool,
+    pub(super) signed: Option<&'a Signed>,
+}
+
 impl Report {
     pub(super) fn new(
         target: &Target,
         restored: &Restored,
-        root_was_given: bool,
+        asked: Asked<'_>,
         settings: &Settings,
         started: Instant,
     ) -> Report {
@@ -68,7 +79,8 @@ impl Report {
             written: restored.written,
             whole: restored.is_whole(),
             root: restored.root.map(|r| hex(&r)),
-            root_was_given,
+            root_was_given: asked.root_was_given,
+            signed_by: asked.signed.map(SignedBy::new),
             recorded_name: meta.and_then(|m| m.name.as_deref()).map(show_bytes),
             recorded_sha256: meta.and_then(|m| m.sha256).map(|digest| hex(&digest)),
             recorded_blake3: meta.and_then(|m| m.blake3).map(|digest| hex(&digest)),
@@ -95,7 +107,7 @@ impl Report {
         }
     }
 
-    pub(super) fn describe(&self, restored: &Restored, root_given: bool) -> String {
+    pub(super) fn describe(&self, restored: &Restored) -> String {
         let Restored { outcome, leftovers, .. } = restored;
         /// Lines of one kind before the rest is only counted.
         const LINES: usize = 20;
@@ -151,12 +163,13 @@ impl Report {
         for root in &self.foreign_roots {
             out.push_str(&format!("foreign: shards of root {root} are here too\n"));
         }
-        match (root_given, &self.root) {
-            (true, _) => out.push_str("this is the root that was asked for\n"),
-            (false, Some(_)) if self.whole => out.push_str(
+        match (self.root_was_given, &self.root, &self.signed_by) {
+            (_, _, Some(signed_by)) => out.push_str(&signed_by.describe()),
+            (true, ..) => out.push_str("this is the root that was asked for\n"),
+            (false, Some(_), None) if self.whole => out.push_str(
                 "no --root was given: this is intact, but whether it is what you want only your copy of the root can tell\n",
             ),
-            (false, _) => {}
+            (false, ..) => {}
         }
         out
     }

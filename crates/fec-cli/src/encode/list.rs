@@ -10,12 +10,14 @@ use crate::target::{Target, is_dash};
 use fecfile::io::temporary::parent;
 use fecfile::names::show;
 use fecfile::payload::Options;
+use fecfile::sign::SecretKey;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A file that could not be encoded.
@@ -30,9 +32,14 @@ struct Failed<'a> {
 }
 
 /// Encodes every file of a list; one that fails does not stop the others. The gravest exit code of them is the result.
-pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Result<Exit> {
+pub(super) fn run(
+    list: &Path,
+    key: Option<Arc<SecretKey>>,
+    args: &args::Encode,
+    settings: &Settings,
+) -> Result<Exit> {
     let started = Instant::now();
-    let options = options(args)?;
+    let options = options(args, key.clone())?;
     let output = args.outputs.first();
     if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
         return Err(misuse("write", output, "the files of a list need an output each").help(
@@ -46,7 +53,7 @@ pub(super) fn run(list: &Path, args: &args::Encode, settings: &Settings) -> Resu
         // Standard input is no file of a list.
         let input = if is_dash(file) { Path::new("./-") } else { file };
         let output = output.map(|output| filled_in(output, input));
-        let task = Task { input, output: output.as_deref(), args, settings };
+        let task = Task { input, output: output.as_deref(), key: key.as_deref(), args, settings };
         match encode(&task, &options, &mut outputs) {
             Ok(report) => {
                 kept += usize::from(report.kept);

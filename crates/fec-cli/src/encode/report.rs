@@ -35,6 +35,8 @@ pub(super) struct Report {
     pub(super) kept: bool,
     /// With --keep: the files that were missing or damaged, if the rest was there.
     pub(super) made_anew: Vec<String>,
+    /// The key that signed the root.
+    signed_by: Option<String>,
     backend: &'static str,
     threads: usize,
     seconds: f64,
@@ -77,6 +79,7 @@ impl Report {
                 Fate::Completed(files) => files.iter().map(show).collect(),
                 Fate::Kept | Fate::Made => Vec::new(),
             },
+            signed_by: task.key.map(|key| key.signer().id().to_string()),
             backend: settings.library.backend.name(),
             threads: settings.library.threads,
             seconds: started.elapsed().as_secs_f64(),
@@ -106,8 +109,10 @@ impl Report {
                 self.k + self.m
             ),
         };
+        let signed =
+            self.signed_by.as_ref().map_or_else(String::new, |key| format!("signed with key {key}\n"));
         format!(
-            "{}: {} bytes{} -> {what} ({} bytes): {stands}\n{fate}{:.2} s, {} kernel, {} threads; keep the root:",
+            "{}: {} bytes{} -> {what} ({} bytes): {stands}\n{fate}{signed}{:.2} s, {} kernel, {} threads; keep the root:",
             self.input,
             self.payload_bytes,
             self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),

@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
+use crate::sign::Detached;
 use crate::target::{Target, is_dash, open_input};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
@@ -16,6 +17,7 @@ use fecfile::keep::{self, Fate, Output};
 use fecfile::names::show;
 use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
 use fecfile::report::Written;
+use fecfile::sign::SecretKey;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -34,11 +36,13 @@ pub(super) struct Task<'a> {
     pub(super) input: &'a Path,
     /// -o.
     pub(super) output: Option<&'a Path>,
+    /// --sign.
+    pub(super) key: Option<&'a SecretKey>,
     pub(super) args: &'a args::Encode,
     pub(super) settings: &'a Settings,
 }
 
-pub(super) fn options(args: &args::Encode) -> Result<Options> {
+pub(super) fn options(args: &args::Encode, key: Option<Arc<SecretKey>>) -> Result<Options> {
     let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
     let code = Code::new(k.into(), m.into()).map_err(|e| {
         Failure::usage(format!("-k {k} -m {m}: {e}")).help("k is at least 1 and k + m at most 256")
@@ -53,10 +57,11 @@ pub(super) fn options(args: &args::Encode) -> Result<Options> {
             blake3: args.payload_digest.contains(&args::Hash::Blake3),
         },
         sealing: args.seal.sealing()?.map(Arc::new),
+        signing: key.filter(|_| args.signature.is_none()),
     })
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
     pub(super) fn open(&self) -> Result<Input> {
         let path = self.input;
         if is_dash(path) {
@@ -95,14 +100,24 @@ impl Task<'_> {
     /// Refuses, before any work, outputs that cannot be made.
     pub(super) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
         let policy = self.settings.policy(self.args.force || self.args.keep);
-        if let Some(path) = self.args.root_file.as_deref().filter(|p| !output::is_special(p)) {
+        let root_file = self.args.root_file.as_deref();
+        let signature = self.args.signature.as_deref();
+        if let (Some(one), Some(other)) = (root_file, signature)
+            && is_same(one, other)
+        {
+            return Err(misuse("write", one, "it is to hold both the root and the signature"));
+        }
+        let both = [(root_file, "--root-file"), (signature, "--signature")];
+        for (path, option) in both.into_iter().filter_map(|(path, option)| Some((path?, option))) {
+            if output::is_special(path) {
+                continue;
+            }
             // With --keep it may be there with this very root.
             output::check_absent(path, policy)?;
             output::check_folder(path)?;
             if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
-                return Err(
-                    misuse("write", path, "it is the input or the output").help("choose another --root-file")
-                );
+                return Err(misuse("write", path, "it is the input or the output")
+                    .help(format!("choose another {option}")));
             }
         }
         // What is not a regular file cannot be replaced by the output.
@@ -110,6 +125,12 @@ impl Task<'_> {
             target.check_inputs([self.input])?;
         }
         Ok(())
+    }
+
+    /// The signature, if it goes to a file of its own.
+    pub(super) fn detached(&self) -> Option<Detached<'a>> {
+        let policy = self.settings.policy(self.args.force);
+        self.key.zip(self.args.signature.as_deref()).map(|(key, path)| Detached { key, path, policy })
     }
 
     /// Encodes, and with --keep what is not there.
@@ -152,8 +173,8 @@ impl Task<'_> {
                     .map_err(|e| too_large(e, target))
             }
             (Input::Regular(source), _) => {
-                container(Source::Payload(&source as &dyn Payload), target, policy, options, &context)
-                    .map(made)
+                let source = Source::Payload(&source as &dyn Payload);
+                container(source, target, policy, options, &context).map(made)
             }
             (Input::Pipe(mut pipe), _) => {
                 let source = Source::Pipe(&mut pipe, Place::Path(self.input.to_path_buf()));

@@ -36,7 +36,7 @@ impl Seal {
         no_core_dumps();
         let to = match (self.passphrase, self.recipients()?) {
             (true, recipients) if recipients.is_empty() => {
-                let text = passphrase::ask("what is sealed", true, "--recipient")?;
+                let text = passphrase::of_sealed("what is sealed", true, "--recipient")?;
                 SealedTo::Passphrase(Passphrase::new(text).map_err(failure)?)
             }
             (true, _) => {
@@ -88,7 +88,7 @@ impl Open {
         }
         no_core_dumps();
         if self.passphrase {
-            let text = passphrase::ask("what is sealed", false, "-i")?;
+            let text = passphrase::of_sealed("what is sealed", false, "-i")?;
             return Ok(Some(Keys::Passphrase(Passphrase::new(text).map_err(failure)?)));
         }
         let mut identities: Vec<Identity> = Vec::new();
@@ -96,7 +96,7 @@ impl Open {
             let bytes = read(path)?;
             let mut asked = None;
             let found = age::identities_of(&bytes, &mut || {
-                let text = passphrase::ask(&format!("the key {}", show(path)), false, "another key");
+                let text = passphrase::of_sealed(&format!("the key {}", show(path)), false, "another key");
                 match text.and_then(|text| Passphrase::new(text).map_err(failure)) {
                     Ok(passphrase) => Some(passphrase),
                     Err(failure) => {

@@ -7,9 +7,14 @@ pub(crate) mod report;
 pub(crate) mod verify;
 
 use crate::failure::{Exit, Failure, Result};
+use crate::settings::Settings;
+use crate::sign;
+use crate::sign::args::Trusted;
 use crate::target::is_dash;
+use fec_core::digest::Digest;
 use fecfile::names::show;
 use fecfile::sidecar::Sidecar;
+use fecfile::sign::Signed;
 use std::path::{Path, PathBuf};
 
 /// The ending of a sidecar's name.
@@ -23,6 +28,22 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Option<&Path>> {
     }
     let is_one = path.extension().is_some_and(|ending| ending == ENDING) || Sidecar::starts(path)?;
     Ok(is_one.then_some(path))
+}
+
+/// Opens a sidecar by its root, or by who signed that.
+fn open(
+    path: &Path,
+    root: Option<Digest>,
+    trusted: &Trusted,
+    settings: &Settings,
+) -> Result<(Sidecar, Option<Signed>)> {
+    match sign::trust_of_sidecar(trusted, path)? {
+        None => Ok((Sidecar::open(path, root, &settings.library)?, None)),
+        Some(trust) => {
+            let (sidecar, signed) = Sidecar::open_signed(path, root, &trust, &settings.library)?;
+            Ok((sidecar, Some(signed)))
+        }
+    }
 }
 
 /// Names the sidecar of what was named in its place, if there is one.

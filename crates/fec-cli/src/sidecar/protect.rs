@@ -1,16 +1,21 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
 use super::report::count;
-use super::{ENDING, beside};
+use super::{ENDING, beside, open};
 use crate::args;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, misuse};
 use crate::inputs::listed;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::sign::args::Trusted;
+use crate::sign::{self, Detached};
+use fec_core::digest::Digest;
 use fecfile::Context;
+use fecfile::io::output::{Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
-use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
+use fecfile::sidecar::{Sidecar, signature_path};
+use fecfile::sign::{SecretKey, Signature};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,18 +47,95 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         sha256: args.sha256,
         policy: settings.policy(args.force),
     };
+    let signing = Signing::new(args, &output)?;
     let (protected, updated) = if args.update {
-        let updated = update(&job, args.root, &context)?;
+        let root = signing.root_before(args.root, settings)?;
+        let updated = update(&job, root, &context)?;
         (updated.sidecar.clone(), Some(updated))
     } else {
         (protect(&job, &context)?, None)
     };
+    signing.sign(&protected.root, settings)?;
     let report = Report::new(&protected, updated.as_ref(), &output, started);
     settings.report(&report, &report.describe(&protected), false)?;
     if !settings.json {
         print_line(&report.root)?;
     }
     Ok(Exit::Done)
+}
+
+/// The signature of a sidecar, which stands in a file of its own.
+struct Signing<'a> {
+    args: &'a args::Protect,
+    sidecar: &'a Path,
+    /// The file of the signature.
+    place: PathBuf,
+    key: Option<SecretKey>,
+}
+
+impl<'a> Signing<'a> {
+    /// Refuses, before any work, what would leave a signature that does not fit any more.
+    fn new(args: &'a args::Protect, sidecar: &'a Path) -> Result<Signing<'a>> {
+        let place = args.signature.clone().unwrap_or_else(|| signature_path(sidecar));
+        if args.signature.is_some() && args.secret.sign.is_none() && args.signer.is_empty() {
+            return Err(Failure::usage("protect: --signature is for --sign and --signer"));
+        }
+        let key = sign::secret_key(&args.secret)?;
+        let is_there = place.symlink_metadata().is_ok();
+        if key.is_none() && is_there && sidecar.exists() && !args.force {
+            let what = "the sidecar is signed, and the signature would not fit it any more";
+            return Err(misuse("protect", &place, what)
+                .help("sign it again with --sign, or go on with -f, which leaves the signature as it is"));
+        }
+        if is_same(&place, sidecar) {
+            return Err(misuse("write", &place, "it is the sidecar").help("choose another --signature"));
+        }
+        if key.is_some() && args.update && is_there && !args.force {
+            // It is replaced, and nothing else may be.
+            Signature::read(&place)?;
+        }
+        let signing = Signing { args, sidecar, place, key };
+        if let Some(signature) = signing.detached(args.force || args.update) {
+            signature.check()?;
+        }
+        Ok(signing)
+    }
+
+    fn detached(&self, force: bool) -> Option<Detached<'_>> {
+        let policy = Policy { force, sync: true };
+        self.key.as_ref().map(|key| Detached { key, path: &self.place, policy })
+    }
+
+    /// The root that the sidecar has to have before an update: rot, or what somebody else made of it, is not signed.
+    fn root_before(&self, root: Option<Digest>, settings: &Settings) -> Result<Option<Digest>> {
+        let mut signers = self.args.signer.clone();
+        if signers.is_empty() && root.is_none() {
+            signers.extend(self.key.as_ref().map(SecretKey::signer));
+        }
+        if signers.is_empty() || !self.sidecar.exists() {
+            return Ok(root);
+        }
+        let trusted =
+            Trusted { signer: signers, signature: Some(self.place.clone()).filter(|place| place.exists()) };
+        let (sidecar, _) = open(self.sidecar, root, &trusted, settings).map_err(|failure| {
+            if self.args.signer.is_empty() && failure.exit == Exit::Untrue {
+                failure.help(
+                    "only what was signed before is signed again; or give its --root, from where you keep it",
+                )
+            } else {
+                failure
+            }
+        })?;
+        Ok(Some(sidecar.root()))
+    }
+
+    fn sign(&self, root: &Digest, settings: &Settings) -> Result<()> {
+        let force = self.args.force || self.args.update;
+        self.detached(force).map_or(Ok(()), |mut signature| {
+            signature.policy.sync = settings.library.sync;
+            signature.write(root)
+        })
+    }
 }
 
 /// The sidecar's path: beside what it protects, if that is one file or folder.

@@ -1,9 +1,11 @@
 //! `fec repair` of a sidecar and what it protects.
 
+use super::open;
 use super::report::{count, word};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::sign::SignedBy;
 use crate::target::is_dash;
 use fecfile::Context;
 use fecfile::io::base::Base;
@@ -11,6 +13,7 @@ use fecfile::names::{hex, show, show_bytes};
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{State, base_of};
 use fecfile::sidecar::repair::{Mend, Mended, repair};
+use fecfile::sign::Signed;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -26,7 +29,7 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     }
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let sidecar = Sidecar::open(path, args.root, &settings.library)?;
+    let (sidecar, signed) = open(path, args.root, &args.trusted, settings)?;
     let base = base_of(&sidecar, args.base.as_deref())?;
     let how = Mend {
         revert: args.revert,
@@ -37,7 +40,7 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         sync: settings.library.sync,
     };
     let mended = repair(&sidecar, &base, &how, &context)?;
-    let report = Report::new(&sidecar, &base, &mended, args, started);
+    let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
     if let Some(why) = mended.sidecar_left.as_ref().filter(|_| is_mended) {
@@ -62,6 +65,8 @@ struct Report {
     form: &'static str,
     sidecar: String,
     root: String,
+    /// Who signed the root, if that was asked for.
+    signed_by: Option<SignedBy>,
     /// Whether anything was written, or only would be.
     written: bool,
     mended: Vec<Entry>,
@@ -102,7 +107,13 @@ impl Entry {
 }
 
 impl Report {
-    fn new(sidecar: &Sidecar, base: &Base, mended: &Mended, args: &args::Repair, started: Instant) -> Report {
+    fn new(
+        (sidecar, signed): (&Sidecar, Option<&Signed>),
+        base: &Base,
+        mended: &Mended,
+        args: &args::Repair,
+        started: Instant,
+    ) -> Report {
         let found = &mended.found.entries;
         let state = |nth: usize| {
             let at = found.binary_search_by_key(&nth, |report| report.entry).ok()?;
@@ -120,6 +131,7 @@ impl Report {
             form: "sidecar",
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
+            signed_by: signed.map(SignedBy::new),
             written: !args.dry_run,
             mended: list(&mended.mended),
             left: list(&mended.left),
@@ -177,6 +189,7 @@ impl Report {
             ));
         }
         out.push_str(&format!("root {}\n", self.root));
+        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
         out
     }
 }

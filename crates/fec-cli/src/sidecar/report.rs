@@ -1,11 +1,13 @@
 //! What is told of files and their sidecar.
 
 use crate::settings::SCHEMA_VERSION;
+use crate::sign::SignedBy;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{Examined, Scope, State};
 use fecfile::sidecar::scrub::Scrubbed;
+use fecfile::sign::Signed;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -24,6 +26,8 @@ pub(super) struct Report {
     scope: &'static str,
     sidecar: String,
     root: String,
+    /// Who signed the root, if that was asked for.
+    signed_by: Option<SignedBy>,
     generation: u64,
     intact: bool,
     mendable: bool,
@@ -100,7 +104,7 @@ pub(super) fn word(state: State) -> &'static str {
 
 impl Report {
     pub(super) fn new(
-        sidecar: &Sidecar,
+        (sidecar, signed): (&Sidecar, Option<&Signed>),
         examined: &Examined,
         scope: Scope,
         scrubbed: Option<&Scrubbed>,
@@ -126,6 +130,7 @@ impl Report {
             },
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
+            signed_by: signed.map(SignedBy::new),
             generation: sidecar.generation(),
             intact: examined.is_intact(),
             mendable: examined.is_mendable(),
@@ -226,6 +231,7 @@ impl Report {
         self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
         self.describe_what_to_do(examined, &mut out);
         out.push_str(&format!("root {}\n", self.root));
+        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
         out
     }
 

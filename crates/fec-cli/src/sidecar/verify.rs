@@ -1,11 +1,11 @@
 //! `fec verify` of a sidecar.
 
+use super::open;
 use super::report::Report;
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fecfile::Context;
-use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{Scope, base_of, examine};
 use fecfile::sidecar::scrub::{Scrub, scrub};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
-    let sidecar = Sidecar::open(path, args.root, &settings.library)?;
+    let (sidecar, signed) = open(path, args.root, &args.trusted, settings)?;
     let base = base_of(&sidecar, args.base.as_deref())?;
     let part = Scrub {
         state: args.state.as_deref(),
@@ -36,7 +36,7 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         (_, true) => (Scope::Sidecar, examine(&sidecar, &base, Scope::Sidecar, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let report = Report::new(&sidecar, &examined, scope, scrubbed.as_ref(), started);
+    let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
     settings.report(&report, &report.describe(&examined), false)?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);

@@ -14,7 +14,7 @@ pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<Str
     match file {
         Some(path) => Ok(Some(StreamKey::read(path)?)),
         None if is_passphrase => {
-            let passphrase = passphrase::ask("the stream", false, "--key-file")?;
+            let passphrase = passphrase::of_sealed("the stream", false, "--key-file")?;
             Ok(Some(StreamKey::from_passphrase(&passphrase)?))
         }
         None => Ok(None),

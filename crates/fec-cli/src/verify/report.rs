@@ -2,10 +2,13 @@
 
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::SCHEMA_VERSION;
+use crate::sign::SignedBy;
+use fecfile::Archive;
 use fecfile::forms::{Leftovers, show_root};
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::ranges::Ranges;
 use fecfile::report::{self, Verified};
+use fecfile::sign::KeyId;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -94,6 +97,10 @@ pub(super) struct Report {
     form: &'static str,
     root: Option<String>,
     root_was_given: bool,
+    /// Who signed the root, if that was asked for.
+    signed_by: Option<SignedBy>,
+    /// The keys of the signatures that are there, of whatever they are; they are checked only as `signed_by`.
+    signatures: Vec<String>,
     k: usize,
     m: usize,
     payload_bytes: Option<u64>,
@@ -122,7 +129,12 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(verified: &Verified, root_was_given: bool, time: Duration) -> Report {
+    pub(super) fn new(
+        verified: &Verified,
+        archive: &Archive,
+        root_was_given: bool,
+        time: Duration,
+    ) -> Report {
         let code = verified.shape.code;
         let Verified { found, leftovers, .. } = verified;
         let meta = verified.meta.as_ref();
@@ -133,6 +145,8 @@ impl Report {
             form: verified.form.name(),
             root: verified.root.map(|r| hex(&r)),
             root_was_given,
+            signed_by: archive.signed().map(SignedBy::new),
+            signatures: archive.signatures().ids().iter().map(KeyId::to_string).collect(),
             k: code.k(),
             m: code.m(),
             payload_bytes: verified.payload_len,
@@ -236,11 +250,23 @@ impl Report {
         }
         let root = self.root.clone().unwrap_or_else(|| show_root(None));
         out.push_str(&format!("root {root}\n"));
-        out.push_str(if self.root_was_given {
-            "this is the root that was asked for\n"
-        } else {
-            "no --root was given: whether this is what you want only your copy of the root can tell\n"
-        });
+        match &self.signed_by {
+            Some(signed_by) => out.push_str(&signed_by.describe()),
+            None if self.root_was_given => out.push_str("this is the root that was asked for\n"),
+            None => out.push_str(
+                "no --root was given: whether this is what you want only your copy of the root can tell\n",
+            ),
+        }
+        if self.signed_by.is_none() && !self.signatures.is_empty() {
+            /// Keys that are named.
+            const KEYS: usize = 5;
+            let few = self.signatures.iter().take(KEYS).cloned().collect::<Vec<_>>().join(", ");
+            let more = self.signatures.len().saturating_sub(KEYS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            out.push_str(&format!(
+                "signatures that name key {few}{more} are here, not checked: --signer checks them\n"
+            ));
+        }
     }
 }
 

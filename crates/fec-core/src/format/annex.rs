@@ -6,6 +6,8 @@ use super::{array_at, checksum_of, is_zero, u32_at, u64_at};
 pub const MAGIC: [u8; 8] = *b"\x89fecA\r\n\x1a";
 /// Bytes of the header, which stands at both ends.
 pub const HEADER_LEN: usize = 32;
+/// The type of an annex whose data is a signature over the root (section 19).
+pub const SIGNATURE: u32 = 1;
 /// The most bytes of data.
 pub const MAX_DATA: u64 = 1 << 20;
 

@@ -81,6 +81,10 @@ pub enum ScanStep<'w> {
     },
     /// A whole annex, in which scanning goes on.
     Annex {
+        /// What its data is.
+        kind: u32,
+        /// Its data.
+        data: &'w [u8],
         /// Bytes of it.
         len: usize,
         /// Less than that.
@@ -265,7 +269,7 @@ impl Scanner {
         }
         self.annex_end = position + len as u64;
         // Nothing in it is an annex, and everything else in it is looked for.
-        ScanStep::Annex { len, drop: 8 }
+        ScanStep::Annex { kind: header.kind, data: annex::data(whole), len, drop: 8 }
     }
 
     fn reject(&mut self, error: FormatError, work: u64, position: u64, len: usize) -> ScanStep<'static> {

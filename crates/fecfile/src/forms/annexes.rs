@@ -1,23 +1,48 @@
-//! Annexes at the end of an object (docs/FORMAT.md, section 9.4).
+//! Annexes at the end of an object (docs/FORMAT.md, section 9.4), and the signatures in them (section 19).
 
 use crate::io::ReadAt;
+use crate::sign::{MOST_OF_ONE, Signatures};
 use fec_core::format::annex::{self, AnnexHeader};
 use std::io;
 
-/// The length of an object without the annexes at its end.
-pub(crate) fn without(bytes: &dyn ReadAt, len: u64) -> io::Result<u64> {
+/// The signatures in the annexes of one object: of so many annexes, whatever is in them.
+#[derive(Debug, Default)]
+pub(crate) struct OfOne {
+    seen: usize,
+    pub(crate) list: Signatures,
+}
+
+impl OfOne {
+    /// Looks at an annex.
+    pub(crate) fn add(&mut self, kind: u32, data: &[u8]) {
+        if kind == annex::SIGNATURE && self.seen < MOST_OF_ONE {
+            self.seen += 1;
+            self.list.add(data);
+        }
+    }
+}
+
+/// The length of an object without the annexes at its end, and the signatures in those, nearest to the end.
+pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatures)> {
     let mut end = len;
-    loop {
-        let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) else { return Ok(end) };
+    let mut signatures = OfOne::default();
+    while let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) {
         let mut tail = [0; annex::HEADER_LEN];
         bytes.read_exact_at(at, &mut tail)?;
-        let Some(header) = AnnexHeader::read(&tail) else { return Ok(end) };
-        let Some(start) = end.checked_sub(header.annex_len() as u64) else { return Ok(end) };
+        let Some(header) = AnnexHeader::read(&tail) else { break };
+        let Some(start) = end.checked_sub(header.annex_len() as u64) else { break };
         let mut whole = vec![0; header.annex_len()];
         bytes.read_exact_at(start, &mut whole)?;
         if !header.opens(&whole) {
-            return Ok(end);
+            break;
         }
+        signatures.add(header.kind, annex::data(&whole));
         end = start;
     }
+    Ok((end, signatures.list))
+}
+
+/// The annex of a signature.
+pub(crate) fn of_signature(text: &str) -> Vec<u8> {
+    annex::write(annex::SIGNATURE, text.as_bytes())
 }

@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::leftovers::Leftovers;
 use crate::ranges::Ranges;
 use crate::report::Examination;
+use crate::sign::Signatures;
 use fec_core::digest::Digest;
 use fec_core::params;
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ pub(crate) trait Found: Send + Sync {
     fn examine(&self, nth: usize, context: &Context<'_>) -> Examination;
     /// Makes anew what is not intact of number `nth`, of which `found` tells; returns where that stands.
     fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>>;
+    /// The signatures that stand in the input, none of them checked.
+    fn signatures(&self) -> &Signatures;
     /// What belongs to none of them.
     fn leftovers(&self) -> &Leftovers;
 }

@@ -10,6 +10,7 @@ use crate::groups::GroupEntry;
 use crate::io::output::{FileOut, Policy};
 use crate::io::{NewObjects, ReadAt};
 use crate::payload::Payload;
+use crate::sign::{MOST_OF_ONE, Signatures};
 use crate::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
@@ -106,21 +107,33 @@ impl NewFiles {
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 
-    /// Puts the annexes of what was there behind each file, all of which has `len` bytes by now.
+    /// Puts the annexes of what was there behind each file, all of which has `len` bytes by now; and those of `signatures`
+    /// that it did not have: they may be of a root that others have lost.
     ///
     /// # Errors
     /// Those of the files.
-    pub(crate) fn keep_annexes(&self, files: &[NewFile], len: u64) -> Result<()> {
+    pub(crate) fn keep_annexes(&self, files: &[NewFile], len: u64, signatures: &Signatures) -> Result<()> {
         const PIECE: u64 = 1 << 20;
         for (out, file) in self.0.iter().zip(files) {
-            let Some(old) = &file.old else { continue };
-            let fail = |e| Error::io("read", file.path.as_path(), e);
-            let end = old.size().map_err(fail)?;
-            let from = annexes::without(old.as_ref(), end).map_err(fail)?;
-            for at in (from..end).step_by(PIECE as usize) {
-                let mut piece = vec![0; PIECE.min(end - at) as usize];
-                old.read_exact_at(at, &mut piece).map_err(fail)?;
-                out.put(len + (at - from), &piece)?;
+            let mut end = len;
+            let mut own = Signatures::default();
+            if let Some(old) = &file.old {
+                let fail = |e| Error::io("read", file.path.as_path(), e);
+                let old_end = old.size().map_err(fail)?;
+                let (from, found) = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
+                own = found;
+                for at in (from..old_end).step_by(PIECE as usize) {
+                    let mut piece = vec![0; PIECE.min(old_end - at) as usize];
+                    old.read_exact_at(at, &mut piece).map_err(fail)?;
+                    out.put(len + (at - from), &piece)?;
+                }
+                end += old_end - from;
+            }
+            let room = MOST_OF_ONE.saturating_sub(own.iter().count());
+            for signature in signatures.iter().filter(|signature| !own.has(signature)).take(room) {
+                let annex = annexes::of_signature(signature.text());
+                out.put(end, &annex)?;
+                end += annex.len() as u64;
             }
         }
         Ok(())

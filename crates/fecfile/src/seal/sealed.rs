@@ -123,13 +123,12 @@ impl<'a, R: Read> SealedReader<'a, R> {
 
 impl<R: Read> Read for SealedReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.gone == self.chunk.len() && !self.has_ended && !out.is_empty() {
-            if let Err(error) = self.next() {
-                // What was read is not given out unsealed.
-                self.chunk.zeroize();
-                self.gone = 0;
-                return Err(error);
-            }
+        let wants_next = self.gone == self.chunk.len() && !self.has_ended && !out.is_empty();
+        if wants_next && let Err(error) = self.next() {
+            // What was read is not given out unsealed.
+            self.chunk.zeroize();
+            self.gone = 0;
+            return Err(error);
         }
         let take = out.len().min(self.chunk.len() - self.gone);
         out[..take].copy_from_slice(&self.chunk[self.gone..self.gone + take]);

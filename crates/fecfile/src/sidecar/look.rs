@@ -10,6 +10,7 @@ use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, Blocks, PositionReader, Positions};
 use super::search::{FoundElsewhere, Search, Wanted};
+use super::signature::signature_path;
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
@@ -244,7 +245,8 @@ impl Files<'_> {
     fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
         let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
         let entries = &self.sidecar.catalog.entries;
-        let own = [self.sidecar.path().to_path_buf(), journal::path_of(self.sidecar.path())];
+        let sidecar = self.sidecar.path();
+        let own = [sidecar.to_path_buf(), journal::path_of(sidecar), signature_path(sidecar)];
         let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
         let mut unprotected = Unprotected::default();
         for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {

@@ -9,6 +9,7 @@ use super::tree::fingerprint_of;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
+use crate::sign::{SignError, Signatures, Signed, Trust};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::FileEntry;
@@ -107,12 +108,49 @@ pub(super) struct Newer {
     pub(super) is_unfinished: bool,
 }
 
+/// Chooses a root of several; `None` is the newest.
+type Choose<'a> = dyn Fn(&[Digest]) -> std::result::Result<Option<Digest>, SignError> + 'a;
+
 impl Sidecar {
     /// Opens the sidecar at `path`: the one with the root `wanted`, or else the newest.
     ///
     /// # Errors
     /// [`SidecarError`], and those of the file.
     pub fn open(path: &Path, wanted: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
+        Sidecar::open_by(path, &|_| Ok(wanted), settings)
+    }
+
+    /// Opens the sidecar at `path`: the newest generation of it whose root is signed by a key that is trusted; with a root
+    /// `wanted`, that one, if it is signed. Sidecars hold no signatures: they are the `detached` ones of `trust`.
+    ///
+    /// # Errors
+    /// As [`Sidecar::open`]; [`Unsigned`](crate::sign::SignError::Unsigned).
+    pub fn open_signed(
+        path: &Path,
+        wanted: Option<Digest>,
+        trust: &Trust,
+        settings: &Settings,
+    ) -> Result<(Sidecar, Signed)> {
+        let newest = |roots: &[Digest]| {
+            let all = trust.check(roots, &Signatures::default())?;
+            Ok(all.into_iter().next_back())
+        };
+        let choose = |roots: &[Digest]| {
+            let of_wanted = |root: &&Digest| wanted.is_none_or(|wanted| wanted == **root);
+            match roots.iter().filter(of_wanted).copied().collect::<Vec<_>>()[..] {
+                // Nothing is there that could be signed: the choice tells what is.
+                [] => Ok(wanted),
+                ref roots => newest(roots).map(|signed| signed.map(|signed| signed.root)),
+            }
+        };
+        let sidecar = Sidecar::open_by(path, &choose, settings)?;
+        let signed = newest(&[sidecar.root]).map_err(|cause: SignError| Error::at("read", path, cause))?;
+        let signed = signed.ok_or_else(|| Error::at("read", path, ErrorKind::Changed))?;
+        Ok((sidecar, signed))
+    }
+
+    /// Opens the one with the root that `wanted` chooses of those that are there, the oldest generation first.
+    fn open_by(path: &Path, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
         let fail = |e| Error::io("read", path, e);
         let file = File::open(path).map_err(fail)?;
         let meta = file.metadata().map_err(fail)?;
@@ -124,9 +162,20 @@ impl Sidecar {
         let mut rule = None;
         let (mut found, is_tidy) = reader.by_place(&mut rule);
         let mut seen = reader.look_at_all(&found).map_err(fail)?;
-        let has_wanted = |seen: &Seen| wanted.is_none_or(|root| seen.root() == Some(root));
+        let roots = |seen: &[Seen]| {
+            let mut roots: Vec<(u64, Digest)> =
+                seen.iter().filter_map(|seen| Some((seen.of.layout.generation, seen.root()?))).collect();
+            roots.sort_unstable();
+            roots.into_iter().map(|(_, root)| root).collect::<Vec<_>>()
+        };
+        let has_wanted = |seen: &[Seen]| {
+            let is_wanted = |wanted: Option<Digest>| {
+                seen.iter().any(|seen| wanted.is_none_or(|root| seen.root() == Some(root)))
+            };
+            wanted(&roots(seen)).is_ok_and(is_wanted)
+        };
         let is_enough = is_tidy && seen.len() == found.len() && seen.iter().all(|seen| seen.is_whole);
-        if !is_enough || !seen.iter().any(has_wanted) {
+        if !is_enough || !has_wanted(&seen) {
             found = reader.scan(&mut rule).map_err(fail)?;
             seen = reader.look_at_all(&found).map_err(fail)?;
         }
@@ -134,6 +183,7 @@ impl Sidecar {
             return Err(at(SidecarError::NotFound(rule)));
         }
         let broken = broken(&seen, rule);
+        let wanted = wanted(&roots(&seen)).map_err(|e| Error::at("read", path, e))?;
         let links = reader.links.take();
         let counting: Vec<(Generation, Digest)> =
             seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();

@@ -8,6 +8,7 @@ use super::hashing::FileTree;
 use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::Positions;
+use super::signature::signature_path;
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
 use super::{Sidecar, journal, metadata};
 use crate::context::{Context, Meter};
@@ -125,8 +126,10 @@ impl Found {
         };
         let selection =
             Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
-        let journal = journal::path_of(&home);
-        let is_own = |place: &Path| place == home || place == journal || is_temporary(place, &home);
+        let beside = [journal::path_of(&home), signature_path(&home)];
+        let is_own = |place: &Path| {
+            place == home || beside.iter().any(|own| own == place) || is_temporary(place, &home)
+        };
         let tree = Tree::find(&base_path, &selection, &is_own)?;
         if tree.entries.is_empty() {
             return Err(Error::new("protect", SidecarError::Nothing));

@@ -7,6 +7,7 @@ use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
 use crate::context::Meter;
 use crate::error::{Error, ErrorKind, Result};
+use crate::forms::annexes::OfOne;
 use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::io::ReadAt;
@@ -63,6 +64,8 @@ pub(crate) struct Census {
     pub len: u64,
     /// Bytes of annexes.
     pub annexes: u64,
+    /// The signatures in them.
+    pub signatures: OfOne,
     /// Records that were there more than once.
     pub duplicates: u64,
     /// The only root that matters, if one was asked for.
@@ -193,7 +196,10 @@ impl Census {
             ScanEvent::IndexHeader(header, may_look) => {
                 return Ok(self.index_header(at, &header, object.filter(|_| may_look)));
             }
-            ScanEvent::Annex(len) => self.annexes += len,
+            ScanEvent::Annex(kind, data, len) => {
+                self.annexes += len;
+                self.signatures.add(kind, data);
+            }
             ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
         }
         Ok(Taken::Yes)

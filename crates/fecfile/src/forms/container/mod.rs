@@ -17,6 +17,7 @@ use crate::input::{Content, Input};
 use crate::io::ReadAt;
 use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::report::{Examination, ShardReport, ShardState};
+use crate::sign::Signatures;
 use census::{Census, Chain, Links};
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN};
@@ -72,8 +73,9 @@ impl Containers {
 pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> {
     let Input::One(object) = input else { return None };
     let Content::Bytes(bytes, len) = &object.content else { return None };
-    let len = annexes::without(bytes.as_ref(), *len).ok()?;
-    let census = Census::by_index(bytes.as_ref(), len, wanted)?;
+    let (len, signatures) = annexes::stripped(bytes.as_ref(), *len).ok()?;
+    let mut census = Census::by_index(bytes.as_ref(), len, wanted)?;
+    census.signatures.list = signatures;
     Some(Box::new(FoundChains::new(census, Some((&object.place, bytes)))))
 }
 
@@ -221,6 +223,10 @@ impl Found for FoundChains {
             return Err(Error::at("repair", place.as_path(), ErrorKind::HoldsAnother));
         }
         repair::repair((&self.census, &self.links), chain, (place, bytes), job)
+    }
+
+    fn signatures(&self) -> &Signatures {
+        &self.census.signatures.list
     }
 
     fn leftovers(&self) -> &Leftovers {

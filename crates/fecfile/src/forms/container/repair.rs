@@ -52,7 +52,7 @@ pub(super) fn repair(
     meter.finish();
     job.check_root(before, chain.root.unwrap_or_default())?;
     let len = placed::ends(geometry, trees, (&meta, &front), out.as_ref(), at)?;
-    out.keep_annexes(&files, len)?;
+    out.keep_annexes(&files, len, &census.signatures.list)?;
     out.commit()?;
     let [file] = files;
     Ok(vec![file.path])

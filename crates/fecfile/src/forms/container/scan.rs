@@ -50,8 +50,8 @@ pub(crate) enum ScanEvent<'w> {
     Index(Box<Index>),
     /// A header whose body may stand before it; whether that is so is for the callback to say, if it may look.
     IndexHeader(IndexHeader, bool),
-    /// A whole annex of so many bytes.
-    Annex(u64),
+    /// A whole annex: what its data is, the data, and the bytes of all of it.
+    Annex(u32, &'w [u8], u64),
     Rejected(FormatError),
 }
 
@@ -133,8 +133,8 @@ pub(crate) fn scan(
                     }
                 }
             }
-            ScanStep::Annex { len, drop } => {
-                on(at, ScanEvent::Annex(len as u64))?;
+            ScanStep::Annex { kind, data, len, drop } => {
+                on(at, ScanEvent::Annex(kind, data, len as u64))?;
                 (drop, len)
             }
             ScanStep::Rejected { error, drop } => {

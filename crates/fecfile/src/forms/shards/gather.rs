@@ -8,6 +8,7 @@ use crate::io::ReadAt;
 use crate::leftovers::Leftovers;
 use crate::names::show;
 use crate::ranges::{Ranges, joined};
+use crate::sign::Signatures;
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::{Class, FormatError};
@@ -87,6 +88,8 @@ pub(super) struct ShardSet {
 pub(super) struct Gathered {
     /// By root.
     pub sets: BTreeMap<Digest, ShardSet>,
+    /// The signatures behind all files.
+    pub signatures: Signatures,
     pub leftovers: Leftovers,
 }
 
@@ -121,7 +124,9 @@ impl Gathered {
                 return false;
             }
         };
-        let len = annexes::without(bytes.as_ref(), len).unwrap_or(len);
+        let (len, signatures) =
+            annexes::stripped(bytes.as_ref(), len).unwrap_or_else(|_| (len, Signatures::default()));
+        self.signatures.absorb(signatures);
         let file = Arc::new(ShardFile::new(path.clone(), bytes, len));
         let tail_at = i128::from(len) - HEADER_LEN as i128;
         let mut is_read = true;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::leftovers::Leftovers;
 use crate::report::Examination;
+use crate::sign::Signatures;
 use fec_core::digest::Digest;
 use fec_core::params;
 use gather::{Gathered, ShardSet};
@@ -61,11 +62,12 @@ impl Form for ShardFiles {
                 }
             }
         }
-        let Gathered { sets, leftovers } = gathered;
+        let Gathered { sets, signatures, leftovers } = gathered;
         Ok(Box::new(FoundShards {
             sets: sets.into_values().collect(),
             is_restorable,
             is_one_shard: seen.is_wanted,
+            signatures,
             leftovers,
         }))
     }
@@ -78,6 +80,7 @@ struct FoundShards {
     is_restorable: Option<Vec<bool>>,
     /// One file was given, and its root: it is asked about by itself.
     is_one_shard: bool,
+    signatures: Signatures,
     leftovers: Leftovers,
 }
 
@@ -115,7 +118,11 @@ impl Found for FoundShards {
     fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
         let (before, rest) = self.sets.split_at(nth);
         let Some((set, behind)) = rest.split_first() else { return Ok(Vec::new()) };
-        repair::repair(set, [before, behind], found, job)
+        repair::repair(set, [before, behind], (found, &self.signatures), job)
+    }
+
+    fn signatures(&self) -> &Signatures {
+        &self.signatures
     }
 
     fn leftovers(&self) -> &Leftovers {

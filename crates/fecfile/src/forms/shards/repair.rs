@@ -9,17 +9,18 @@ use crate::io::folder::open_file;
 use crate::io::{NewObjects, ReadAt};
 use crate::names::{is_plain, show};
 use crate::report::{Examination, ShardReport, ShardState};
+use crate::sign::Signatures;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use std::path::{Path, PathBuf};
 
-/// Makes the files of `set` anew that are not intact; `others` are the sets of other roots. Returns where they stand.
+/// Makes the files of `set` anew that are not intact, with the signatures that are left; `others` are the sets of other roots. Returns where they stand.
 ///
 /// # Errors
 /// When the name or another copy of the meta is lost, when a file also belongs to another root, and those of the files.
 pub(super) fn repair(
     set: &ShardSet,
     others: [&[ShardSet]; 2],
-    found: &Examination,
+    (found, signatures): (&Examination, &Signatures),
     job: &RepairJob<'_>,
 ) -> Result<Vec<PathBuf>> {
     let geometry = set.encoding.geometry;
@@ -55,7 +56,7 @@ pub(super) fn repair(
     )?;
     meter.finish();
     job.check_root(encoding.root, set.encoding.root)?;
-    out.keep_annexes(&files, set.encoding.layout().file_len)?;
+    out.keep_annexes(&files, set.encoding.layout().file_len, signatures)?;
     out.commit()?;
     Ok(paths)
 }

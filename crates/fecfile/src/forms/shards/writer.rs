@@ -6,6 +6,7 @@
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
+use crate::forms::annexes;
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
 };
@@ -52,7 +53,7 @@ pub(crate) fn write_in(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Plan { geometry, meta, output_bytes } = Plan::new(payload, label, options, context)?;
+    let Plan { geometry, meta, mut output_bytes } = Plan::new(payload, label, options, context)?;
     let n = options.code.n();
     let names: Vec<OsString> = (0..n).map(|i| file_name(&label.files, i)).collect();
     let out = store.create(&names, output_bytes)?;
@@ -63,6 +64,15 @@ pub(crate) fn write_in(
     let encoding = files.write((&source, spare), &geometry, &meta, meter.as_ref(), context)?;
     // Once more: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
+    if let Some(key) = &options.signing {
+        let annex = annexes::of_signature(key.sign_root(&encoding.root).text());
+        let end = encoding.layout().file_len;
+        let mut objects = 0..n;
+        objects
+            .try_for_each(|object| put(out.as_ref(), object, end, &annex))
+            .map_err(|e| Error::io("write", out.place(), e))?;
+        output_bytes += (n * annex.len()) as u64;
+    }
     let _stage = stages::enter(Stage::Sync, 0);
     out.commit()?;
     meter.finish();

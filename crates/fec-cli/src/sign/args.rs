@@ -1,0 +1,36 @@
+//! The options of signatures, as clap sees them.
+
+use clap::Args;
+use fecfile::sign::Signer;
+use std::path::{Path, PathBuf};
+
+/// What commands take that sign.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Signatures")]
+pub(crate) struct Secret {
+    /// Sign the root with this secret key of minisign: see `fec keygen --sign`. Its passphrase, if it has one, is asked for at
+    /// the terminal, or in the variable FEC_SIGN_PASSPHRASE
+    #[arg(long, value_name = "KEYFILE")]
+    pub(crate) sign: Option<PathBuf>,
+    /// Read the passphrase of the secret key from this file
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    pub(crate) sign_passphrase_file: Option<PathBuf>,
+}
+
+/// What commands take that accept only what is signed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Signatures")]
+pub(crate) struct Trusted {
+    /// Accept only what is signed with this public key of minisign: RW… itself, or its .pub file. May be given several times:
+    /// the signature of one of them is enough
+    #[arg(long, value_name = "PUB", value_parser = signer)]
+    pub(crate) signer: Vec<Signer>,
+    /// Also take the signature in this file [default: of a sidecar, X.fecp.minisig]
+    #[arg(long, value_name = "FILE", requires = "signer")]
+    pub(crate) signature: Option<PathBuf>,
+}
+
+/// A public key, or the path of its file.
+pub(crate) fn signer(text: &str) -> Result<Signer, String> {
+    text.parse().or_else(|_| Signer::read(Path::new(text)).map_err(|e| e.to_string()))
+}

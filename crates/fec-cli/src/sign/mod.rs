@@ -1,0 +1,134 @@
+//! Signatures over roots: the keys that a command line names, and what is said of signatures.
+
+pub(crate) mod args;
+
+use crate::failure::{Failure, Result, misuse};
+use crate::passphrase;
+use crate::secrecy::no_core_dumps;
+use args::{Secret, Trusted};
+use fec_core::digest::Digest;
+use fecfile::io::output::{Policy, check_absent, check_folder, write_text};
+use fecfile::names::show;
+use fecfile::sidecar::signature_path;
+use fecfile::sign::{SecretKey, Signature, Signed, StoredKey, Trust};
+use fecfile::{Error, ErrorKind};
+use serde::Serialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Holds the passphrase of a secret key where nobody can be asked for it.
+pub(crate) const VARIABLE: &str = "FEC_SIGN_PASSPHRASE";
+/// Bytes of a file with a passphrase, at most.
+const LONGEST_PASSPHRASE: usize = 4096;
+
+/// The secret key that the options name, if they name one; its passphrase is asked for.
+pub(crate) fn secret_key(secret: &Secret) -> Result<Option<SecretKey>> {
+    let Some(path) = &secret.sign else { return Ok(None) };
+    no_core_dumps();
+    let stored = StoredKey::read(path)?;
+    let open = |passphrase: Option<&str>| {
+        stored
+            .open(passphrase)
+            .map_err(|cause| Error::at("read the secret key", path.as_path(), cause).into())
+    };
+    if !stored.is_encrypted() {
+        return open(None).map(Some);
+    }
+    let passphrase = match given_passphrase(secret.sign_passphrase_file.as_deref())? {
+        Some(passphrase) => passphrase,
+        None => {
+            let help = format!("without a terminal, use --sign-passphrase-file, or set {VARIABLE}");
+            passphrase::asked(&format!("passphrase of {}: ", show(path)), &help)?
+        }
+    };
+    open(Some(&passphrase)).map(Some)
+}
+
+/// The passphrase in the file, or else in the variable.
+pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<String>>> {
+    let Some(path) = file else {
+        return passphrase::of_variable(VARIABLE, "put it into a file, for --sign-passphrase-file");
+    };
+    let fail = |e| Failure::io("read the passphrase", path, e);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_PASSPHRASE + 1));
+    let file = File::open(path).map_err(fail)?;
+    file.take(LONGEST_PASSPHRASE as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let text = std::str::from_utf8(line).ok().filter(|_| bytes.len() <= LONGEST_PASSPHRASE);
+    let text = text.filter(|text| !text.contains('\n'));
+    text.map(|text| Some(Zeroizing::new(text.to_owned())))
+        .ok_or_else(|| misuse("read the passphrase", path, "it is no single line of text"))
+}
+
+/// Whose signatures count, if anybody's do.
+pub(crate) fn trust(trusted: &Trusted) -> Result<Option<Trust>> {
+    if trusted.signer.is_empty() {
+        return Ok(None);
+    }
+    let detached =
+        trusted.signature.iter().map(|path| Signature::read(path)).collect::<std::result::Result<_, _>>()?;
+    Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+}
+
+/// The same for a sidecar, whose signature stands in a file beside it, if no other is named.
+pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Option<Trust>> {
+    if trusted.signer.is_empty() {
+        return Ok(None);
+    }
+    let place = trusted.signature.clone().unwrap_or_else(|| signature_path(sidecar));
+    let detached = match Signature::read(&place) {
+        Ok(signature) => vec![signature],
+        // The error says that there is none.
+        Err(Error { kind: ErrorKind::Io(e), .. })
+            if trusted.signature.is_none() && e.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+}
+
+/// A signature that goes to a file of its own.
+pub(crate) struct Detached<'a> {
+    pub(crate) key: &'a SecretKey,
+    pub(crate) path: &'a Path,
+    pub(crate) policy: Policy,
+}
+
+impl Detached<'_> {
+    /// Refuses, before any work, a file that cannot be made.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_absent(self.path, self.policy)?;
+        Ok(check_folder(self.path)?)
+    }
+
+    /// Writes the signature over a root.
+    pub(crate) fn write(&self, root: &Digest) -> Result<()> {
+        write_text(self.path, self.key.sign_root(root).text(), self.policy).map_err(|e| {
+            Failure::from(e)
+                .help("all but the signature is complete; sign it with minisign, or do it again with -f")
+        })
+    }
+}
+
+/// Who signed a root, in reports.
+#[derive(Debug, Serialize)]
+pub(crate) struct SignedBy {
+    key: String,
+    trusted_comment: String,
+}
+
+impl SignedBy {
+    pub(crate) fn new(signed: &Signed) -> SignedBy {
+        // Minisign puts tabs between words.
+        let trusted_comment = signed.trusted_comment.replace('\t', " ");
+        SignedBy { key: signed.key.to_string(), trusted_comment }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        format!("signed by key {} ({})\n", self.key, show(&self.trusted_comment))
+    }
+}

@@ -1,0 +1,109 @@
+//! What goes wrong with keys and signatures.
+
+use super::id::KeyId;
+use crate::class::Class;
+use std::fmt;
+
+/// The most memory that the passphrase of a key may take, in bytes: what minisign takes.
+pub(super) const MOST_MEMORY: u64 = 1 << 30;
+/// The most blocks of 1 KiB that are mixed: four times as many as minisign does.
+pub(super) const MOST_BLOCKS: u64 = 1 << 22;
+
+/// Why a key or a signature is of no use.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignError {
+    /// Something else than a public key.
+    #[error("it is no public key of minisign: {0}")]
+    NotAPublicKey(&'static str),
+    /// Something else than a secret key. What is in it is not told.
+    #[error("it is no secret key of minisign: {0}")]
+    NotASecretKey(&'static str),
+    /// Something else than a signature.
+    #[error("it is no signature of minisign: {0}")]
+    NotASignature(&'static str),
+    /// A signature of the old kind, over the bytes themselves.
+    #[error("it is a signature of minisign's old kind (Ed), and only the prehashed kind (ED) counts")]
+    Legacy,
+    /// A secret key whose passphrase is made slow with more memory or work than is allowed.
+    #[error(
+        "its passphrase takes {memory} bytes of memory and {blocks} blocks of work; at most {} and {} are allowed",
+        MOST_MEMORY,
+        MOST_BLOCKS
+    )]
+    Costly {
+        /// Bytes of memory that the file asks for.
+        memory: u64,
+        /// Blocks of scrypt that it asks for, of 1 KiB each.
+        blocks: u64,
+    },
+    /// A secret key is encrypted, and no passphrase was given.
+    #[error("the secret key is encrypted, and its passphrase was not given")]
+    PassphraseNeeded,
+    /// The passphrase does not open the secret key.
+    #[error("the passphrase is not that of the secret key, or the file is damaged")]
+    Passphrase,
+    /// No encoding that is there is signed by a key that counts.
+    #[error("{0}")]
+    Unsigned(Box<Unsigned>),
+    /// More signatures of the right keys, and encodings that they may be of, than are tried.
+    #[error("{signatures} signatures and {roots} encodings are here: too many to try each with each")]
+    TooMany {
+        /// Signatures of keys that count.
+        signatures: usize,
+        /// Encodings.
+        roots: usize,
+    },
+}
+
+/// What is there in place of a signature that counts.
+#[derive(Debug, Default)]
+pub struct Unsigned {
+    /// The keys that count.
+    pub signers: Vec<KeyId>,
+    /// Keys that count, whose signatures there are: of something else, or forged.
+    pub wrong: Vec<KeyId>,
+    /// Other keys, of which there are signatures.
+    pub others: Vec<KeyId>,
+    /// Signatures of minisign's old kind.
+    pub legacy: usize,
+    /// What stands for a signature and is none.
+    pub malformed: usize,
+}
+
+impl fmt::Display for Unsigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = |ids: &[KeyId]| ids.iter().map(KeyId::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "no encoding here is signed by key {}", ids(&self.signers))?;
+        if !self.wrong.is_empty() {
+            write!(f, "\n  wrong: a signature of key {} is not of this root", ids(&self.wrong))?;
+        }
+        if !self.others.is_empty() {
+            write!(f, "\n  found: signatures of other keys: {}", ids(&self.others))?;
+        }
+        if self.legacy > 0 {
+            write!(f, "\n  found: signatures of minisign's old kind (Ed), which do not count")?;
+        }
+        if self.malformed > 0 {
+            write!(f, "\n  found: something in the place of signatures that is none")?;
+        }
+        if self.wrong.is_empty() && self.others.is_empty() && self.legacy + self.malformed == 0 {
+            write!(f, ": there is no signature at all")?;
+        }
+        Ok(())
+    }
+}
+
+impl SignError {
+    /// What it means for the caller.
+    pub fn class(&self) -> Class {
+        match self {
+            SignError::Unsigned(_) | SignError::NotASignature(_) | SignError::Legacy => Class::Untrue,
+            SignError::Costly { .. } | SignError::TooMany { .. } => Class::Refused,
+            SignError::NotAPublicKey(_)
+            | SignError::NotASecretKey(_)
+            | SignError::PassphraseNeeded
+            | SignError::Passphrase => Class::Usage,
+        }
+    }
+}

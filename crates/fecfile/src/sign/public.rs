@@ -1,0 +1,98 @@
+//! Public keys: whose signatures count.
+
+use super::error::SignError;
+use super::id::KeyId;
+use super::signature::{Signature, hashed};
+use super::text;
+use crate::error::{Error, Result};
+use ed25519_dalek::VerifyingKey;
+use fec_core::digest::Digest;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// What public keys begin with, and secret ones.
+pub(super) const ALGORITHM: [u8; 2] = *b"Ed";
+/// Bytes of a file with a public key, at most.
+const LONGEST_FILE: usize = 4096;
+
+/// A public key of minisign, whose signatures count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signer {
+    pub(super) id: KeyId,
+    pub(super) key: [u8; 32],
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
+        f.write_str(&text::encoded(&bytes))
+    }
+}
+
+impl FromStr for Signer {
+    type Err = SignError;
+
+    /// Parses the 56 characters of a public key, `RW…`.
+    fn from_str(line: &str) -> std::result::Result<Signer, SignError> {
+        let bytes = text::decoded::<42>(line)
+            .ok_or(SignError::NotAPublicKey("a public key has 56 characters, RW… (base64)"))?;
+        let (algorithm, rest) = bytes.split_at(2);
+        let (id, key) = rest.split_at(8);
+        if algorithm != ALGORITHM {
+            return Err(SignError::NotAPublicKey("it is of another algorithm than Ed25519"));
+        }
+        let id = KeyId(id.try_into().expect("eight bytes"));
+        Ok(Signer { id, key: key.try_into().expect("32 bytes") })
+    }
+}
+
+impl Signer {
+    /// Reads a file with a public key: a comment and the key.
+    ///
+    /// # Errors
+    /// Those of the file; [`SignError::NotAPublicKey`].
+    pub fn read(path: &Path) -> Result<Signer> {
+        let fail = |cause| Error::at("read the public key", path, cause);
+        let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io("read the public key", path, e))?;
+        let lines = file.as_deref().and_then(|file| text::lines::<2>(file));
+        let Some([comment, key]) = lines.filter(|[comment, _]| text::is_untrusted(comment)) else {
+            return Err(fail(SignError::NotAPublicKey(
+                "its file has a line of comment and a line of base64",
+            )));
+        };
+        debug_assert!(!comment.is_empty());
+        key.parse().map_err(fail)
+    }
+
+    /// The key as its file has it.
+    pub fn to_text(&self) -> String {
+        let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
+        text::commented(&format!("minisign public key {}", self.id), &bytes).to_string()
+    }
+
+    /// By what signatures name it.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Whether the key's owner made a signature, whatever it is of, with its trusted comment.
+    pub(super) fn made(&self, signature: &Signature) -> bool {
+        signature.id() == self.id && self.verifies(&signature.vouched_for(), &signature.global)
+    }
+
+    /// Whether a signature is of this key, over `root`, and its trusted comment too.
+    pub fn has_signed(&self, root: &Digest, signature: &Signature) -> bool {
+        self.made(signature) && self.signs(root, signature)
+    }
+
+    /// The same of a signature that the key's owner made.
+    pub(super) fn signs(&self, root: &Digest, signature: &Signature) -> bool {
+        self.verifies(&hashed(root), &signature.signed)
+    }
+
+    fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        let key = VerifyingKey::from_bytes(&self.key);
+        key.is_ok_and(|key| key.verify_strict(message, &signature.into()).is_ok())
+    }
+}

@@ -1,0 +1,58 @@
+//! Signatures that were found beside encodings. None of them is checked.
+
+use super::error::SignError;
+use super::id::KeyId;
+use super::signature::Signature;
+use std::collections::BTreeSet;
+
+/// Annexes of one file that are looked at.
+pub const MOST_OF_ONE: usize = 16;
+/// Different signatures of all files that are kept: of as many files as an encoding has shards.
+pub const MOST_IN_ALL: usize = 256 * MOST_OF_ONE;
+
+/// Signatures that were found, each once, and what was found in their place.
+#[derive(Clone, Debug, Default)]
+pub struct Signatures {
+    list: BTreeSet<Signature>,
+    pub(super) legacy: usize,
+    pub(super) malformed: usize,
+}
+
+impl Signatures {
+    /// Adds what an annex, or a file, holds.
+    pub(crate) fn add(&mut self, data: &[u8]) {
+        match Signature::parse(data) {
+            Ok(signature) => self.insert(signature),
+            Err(SignError::Legacy) => self.legacy += 1,
+            Err(_) => self.malformed += 1,
+        }
+    }
+
+    fn insert(&mut self, signature: Signature) {
+        if self.list.len() < MOST_IN_ALL {
+            self.list.insert(signature);
+        }
+    }
+
+    /// Adds all of another list.
+    pub(crate) fn absorb(&mut self, other: Signatures) {
+        self.legacy += other.legacy;
+        self.malformed += other.malformed;
+        other.list.into_iter().for_each(|signature| self.insert(signature));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Signature> {
+        self.list.iter()
+    }
+
+    /// The keys that they name, each once.
+    pub fn ids(&self) -> Vec<KeyId> {
+        self.list.iter().map(Signature::id).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Whether one of these very bytes is there.
+    pub(crate) fn has(&self, signature: &Signature) -> bool {
+        self.list.contains(signature)
+    }
+}

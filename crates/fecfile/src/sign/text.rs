@@ -1,0 +1,71 @@
+//! The text of minisign's files: lines, of which one is a comment and the next base64.
+
+use base64ct::{Base64, Encoding};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// What the first line of every file begins with.
+const UNTRUSTED: &str = "untrusted comment: ";
+/// What the third line of a signature begins with.
+const TRUSTED: &str = "trusted comment: ";
+
+/// Whether a line has no characters that would do something to a terminal or to other lines.
+fn is_plain(line: &str) -> bool {
+    line.chars().all(|c| c == '\t' || !c.is_control())
+}
+
+/// The lines of a file, if there are exactly so many. The last may end without a line feed.
+pub(super) fn lines<const N: usize>(text: &str) -> Option<[&str; N]> {
+    let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+    let mut out = [""; N];
+    for line in &mut out {
+        *line = lines.next().filter(|line| is_plain(line))?;
+    }
+    lines.next().is_none().then_some(out)
+}
+
+/// Whether a line is the comment that nothing vouches for.
+pub(super) fn is_untrusted(line: &str) -> bool {
+    line.starts_with(UNTRUSTED)
+}
+
+/// The comment of a line that the signature vouches for.
+pub(super) fn trusted(line: &str) -> Option<&str> {
+    line.strip_prefix(TRUSTED)
+}
+
+/// The bytes of a line of base64, if there are exactly so many: padded, canonical, and in constant time.
+pub(super) fn decoded<const N: usize>(line: &str) -> Option<Zeroizing<[u8; N]>> {
+    // Base64 is decoded in blocks of three bytes.
+    let mut room = Zeroizing::new(vec![0; N.next_multiple_of(3)]);
+    let bytes = Base64::decode(line, &mut room).ok()?;
+    bytes.try_into().ok().map(Zeroizing::new)
+}
+
+/// A line of base64.
+pub(super) fn encoded(bytes: &[u8]) -> Zeroizing<String> {
+    Zeroizing::new(Base64::encode_string(bytes))
+}
+
+/// A file of a comment and a line of base64.
+pub(super) fn commented(comment: &str, bytes: &[u8]) -> Zeroizing<String> {
+    Zeroizing::new(format!("{UNTRUSTED}{comment}\n{}\n", *encoded(bytes)))
+}
+
+/// A signature's file.
+pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8]) -> String {
+    let comment = "signature of a root of fec";
+    format!("{}{TRUSTED}{trusted}\n{}\n", *commented(comment, signed), *encoded(global))
+}
+
+/// The text of a file that has at most so many bytes; `None` for another.
+pub(super) fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<String>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(most + 1));
+    File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Ok(None);
+    }
+    Ok(std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.to_owned())))
+}
