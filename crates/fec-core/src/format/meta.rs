@@ -170,8 +170,8 @@ mod tests {
         let meta = Meta::with_name(b"a.tar").unwrap();
         assert_eq!(Meta::parse(&meta.to_bytes()), Ok(meta.clone()));
         assert_eq!(Meta::parse(b""), Ok(Meta::default()));
-        let unknown = Meta { others: vec![(1, b"yz".to_vec()), (9, b"x".to_vec())], ..meta.clone() };
-        assert_eq!(unknown.to_bytes(), b"\x01\x02\x00yz\x02\x05\x00a.tar\x09\x01\x00x");
+        let unknown = Meta { others: vec![(1, b"yz".to_vec()), (11, b"x".to_vec())], ..meta.clone() };
+        assert_eq!(unknown.to_bytes(), b"\x01\x02\x00yz\x02\x05\x00a.tar\x0b\x01\x00x");
         assert_eq!(Meta::parse(&unknown.to_bytes()), Ok(unknown), "unknown odd types are kept");
         let annexes = [3, 9].map(|kind| BoundAnnexes { kind, len: 7, digest: [kind as u8; 32] });
         let full = Meta {
@@ -179,6 +179,7 @@ mod tests {
             sha256: Some([1; 32]),
             blake3: Some([2; 32]),
             annexes: annexes.to_vec(),
+            seal: Some(b"seal".to_vec()),
             others: Vec::new(),
         };
         assert_eq!(Meta::parse(&full.to_bytes()), Ok(full));
