@@ -128,6 +128,9 @@ impl Report {
                 Some(_) => {}
                 None => out.push_str("  cut: how much follows is not known\n"),
             }
+            if self.sealed {
+                out.push_str("  bytes are counted in the sealed payload\n");
+            }
             leftovers.describe_all(&mut out);
             if let Some(line) = &outcome.unreadable {
                 out.push_str(&format!("  cannot be read: {line}\n"));
