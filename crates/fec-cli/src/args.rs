@@ -302,6 +302,8 @@ pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) trusted: sign::args::Trusted,
     #[command(flatten)]
+    pub(crate) open: seal::args::Open,
+    #[command(flatten)]
     pub(crate) stores: stores::args::From,
     #[command(flatten)]
     pub(crate) network: stores::args::Network,
@@ -344,6 +346,18 @@ pub(crate) struct Protect {
     /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) seal: seal::args::Seal,
+    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for those that are named
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        requires = "update",
+        conflicts_with = "passphrase",
+        help_heading = "Sealing"
+    )]
+    pub(crate) identity: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: sign::args::Secret,
     /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file. With
@@ -391,6 +405,8 @@ pub(crate) struct Manifest {
     /// Accept this root only: 64 hexadecimal digits, or @FILE
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) open: seal::args::Open,
 }
 
 #[derive(Debug, Args)]
@@ -426,6 +442,8 @@ pub(crate) struct Repair {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) trusted: sign::args::Trusted,
+    #[command(flatten)]
+    pub(crate) open: seal::args::Open,
     /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places count as
     /// lost [default: those of --from that can be written to]
     #[arg(long, value_name = "URL[,domain=D]", requires = "from")]

@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
-use crate::sign::{self, SignedBy};
+use crate::sign::SignedBy;
 use crate::stores;
 use crate::target::is_dash;
 use fecfile::Context;
@@ -25,12 +25,16 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         }
         return stores::repair(args, settings);
     }
-    if let Some(path) = sidecar::named(&args.inputs)? {
+    if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         return sidecar::repair::run(path, args, settings);
     }
     if args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
         return Err(Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
             .help("of shard files and containers only what is damaged or missing is written"));
+    }
+    if args.open.is_given() {
+        return Err(Failure::usage("repair: -i and --passphrase are for sealed sidecars")
+            .help("all else is repaired without a key"));
     }
     let started = Instant::now();
     let needs_files =
@@ -41,7 +45,7 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     let Inputs::Objects(input) = inputs(&args.inputs)? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let found = match sign::trust(&args.trusted)? {
+    let found = match sidecar::trust(&args.inputs, &args.trusted)? {
         None => Archive::open(&input, args.root, &context),
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };

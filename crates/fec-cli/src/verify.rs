@@ -7,13 +7,14 @@ use crate::failure::{Exit, Failure, Result};
 use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
 use crate::settings::Settings;
 use crate::sidecar;
-use crate::sign;
 use crate::stores;
 use fecfile::archive::{self, Archive};
 use fecfile::error::Class;
+use fecfile::error::Place;
 use fecfile::live::detect;
 use fecfile::names::show;
 use fecfile::report::{Deep, Verified};
+use fecfile::restore::Wish;
 use fecfile::{Context, ErrorKind, Input};
 use report::Report;
 use std::io::{self, Read};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
         }
         return stores::verify(args, settings);
     }
-    if let Some(path) = sidecar::named(&args.inputs)? {
+    if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         return sidecar::verify::run(path, args, settings);
     }
     let is_for_sidecars = args.quick
@@ -49,8 +50,18 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     let opened = open(args, &context);
     let archive = opened
         .map_err(|failure| sidecar::meant(one_shard_is_untrue(args, failure), &args.inputs, "verify"))?;
+    let keys = args.open.keys()?;
+    let opener = match &keys {
+        Some(_) => archive.opener(keys.as_ref())?,
+        None => None,
+    };
     let verified = archive.verify(args.deep, &context)?;
-    let report = Report::new(&verified, &archive, args.root.is_some(), started.elapsed());
+    let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
+    if opens == Some(true) {
+        let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
+        archive.restore_to_writer(&mut io::sink(), &Place::Nowhere, wish, &context.silent())?;
+    }
+    let report = Report::new(&verified, &archive, (args.root.is_some(), opens), started.elapsed());
     let text = match verified.is_restorable {
         None => report.describe_one(&show(&args.inputs[0])),
         Some(_) => report.describe(&verified.leftovers),
@@ -69,7 +80,7 @@ struct Unopened {
 fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archive, Unopened> {
     let other = |failure| Unopened { failure, is_one_shard: false };
     let root = args.root;
-    let trust = sign::trust(&args.trusted).map_err(other)?;
+    let trust = sidecar::trust(&args.inputs, &args.trusted).map_err(other)?;
     let find = |input: &Input| match &trust {
         None => Archive::open(input, root, context),
         Some(trust) => Archive::open_signed(input, root, trust, context),
@@ -89,7 +100,7 @@ fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archi
             let (head, beginning) =
                 detect::pipe(&mut file).map_err(|e| other(Failure::io("read", &path, e)))?;
             let input = io::Cursor::new(head).chain(file);
-            if args.deep {
+            if args.deep || args.open.is_given() {
                 let input = Input::spooled(&path, input).map_err(|e| other(e.into()))?;
                 return find(&input).map_err(|e| other(live_error(e, beginning)));
             }

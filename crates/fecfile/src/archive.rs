@@ -16,7 +16,7 @@ use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
 use crate::sign::{Signatures, Signed, Trust};
 use fec_core::digest::Digest;
-use fec_core::format::seal::SealedKind;
+use fec_core::format::seal::{Seal, SealedKind};
 use fec_core::params::Form;
 use fec_core::set::PlanCache;
 use std::collections::HashSet;
@@ -214,6 +214,13 @@ impl Archive {
     /// not.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
         self.opener_of(keys, SealedKind::Payload)
+    }
+
+    /// What is sealed, if anything is, and something of fec's own says so.
+    pub fn sealed_kind(&self) -> Option<SealedKind> {
+        let encoded = self.encoded();
+        let seal = encoded.meta.filter(|_| encoded.shape().is_sealed())?.seal.as_deref()?;
+        Seal::parse(seal).ok().map(|seal| seal.content)
     }
 
     pub(crate) fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {

@@ -16,6 +16,7 @@ use crate::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
 use fec_core::format::meta::Meta;
+use fec_core::format::seal::SealedKind;
 use fec_core::params::{
     BOUNDED_GROUP_BYTES, ContainerLayout, FileGeometry, Form, GroupGeometry, MAX_COUNT, Shape,
 };
@@ -33,7 +34,7 @@ pub fn to_store(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Some(sealer) = options.sealer(Some(name))? else {
+    let Some(sealer) = options.sealer(SealedKind::Payload, Some(name))? else {
         return shards::writer::write(payload, &Label::named(name)?, store, options, context);
     };
     let sealed = SealedPayload::new(payload, &sealer);
@@ -51,7 +52,22 @@ pub fn to_file(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let sealer = options.sealer(None)?;
+    file(source, SealedKind::Payload, path, policy, options, context)
+}
+
+/// As [`to_file`], of a payload of any kind.
+///
+/// # Errors
+/// As [`to_file`].
+pub(crate) fn file(
+    source: Source<'_>,
+    kind: SealedKind,
+    path: &Path,
+    policy: Policy,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let sealer = options.sealer(kind, None)?;
     let mut coded = Coded::new(source, sealer.as_ref());
     let source = coded.source();
     let plan = Plan::new(&source, options, sealer.as_ref(), context)?;
@@ -122,7 +138,7 @@ pub fn to_writer(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let sealer = options.sealer(None)?;
+    let sealer = options.sealer(SealedKind::Payload, None)?;
     let mut coded = Coded::new(source, sealer.as_ref());
     let source = coded.source();
     let plan = Plan::bounded(&source, options, sealer.as_ref(), context)?;

@@ -78,13 +78,13 @@ impl Options {
         self.set_size.unwrap_or_else(|| default_set_size(self.code, payload_len))
     }
 
-    /// What seals the payload, if it is to be sealed, with its name inside.
-    pub(crate) fn sealer(&self, name: Option<&[u8]>) -> Result<Option<Sealer>> {
+    /// What seals the payload, which is of this kind, if it is to be sealed; with its name inside.
+    pub(crate) fn sealer(&self, kind: SealedKind, name: Option<&[u8]>) -> Result<Option<Sealer>> {
         let Some(sealing) = &self.sealing else { return Ok(None) };
         if self.payload_digests.any() {
             return Err(Error::new("seal", SealError::Digests));
         }
-        Sealer::new(sealing, SealedKind::Payload, name).map(Some)
+        Sealer::new(sealing, kind, name).map(Some)
     }
 
     /// `meta` with the digests of the payload, if they are asked for.

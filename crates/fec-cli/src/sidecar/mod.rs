@@ -7,37 +7,66 @@ pub(crate) mod report;
 pub(crate) mod verify;
 
 use crate::failure::{Exit, Failure, Result};
+use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign;
 use crate::sign::args::Trusted;
 use crate::target::is_dash;
 use fec_core::digest::Digest;
+use fecfile::Error;
+use fecfile::age::Keys;
 use fecfile::names::show;
+use fecfile::seal::SealError;
 use fecfile::sidecar::Sidecar;
-use fecfile::sign::Signed;
+use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
 
 /// The ending of a sidecar's name.
 const ENDING: &str = "fecp";
 
-/// The sidecar that a command line names, if it names one: by what stands at its start, or by its name.
-pub(crate) fn named(paths: &[PathBuf]) -> Result<Option<&Path>> {
+/// The sidecar that a command line names, if it names one: by what stands at its start, or by its name. Without a key a sealed one
+/// is a container.
+pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a Path>> {
     let [path] = paths else { return Ok(None) };
     if is_dash(path) || !path.is_file() {
         return Ok(None);
     }
-    let is_one = path.extension().is_some_and(|ending| ending == ENDING) || Sidecar::starts(path)?;
+    let is_one = Sidecar::starts(path)?
+        || match (path.extension().is_some_and(|ending| ending == ENDING), open.is_given()) {
+            (false, false) => false,
+            (true, true) => true,
+            (true, false) => !Sidecar::is_sealed(path)?,
+            (false, true) => Sidecar::is_sealed(path)?,
+        };
     Ok(is_one.then_some(path))
 }
 
-/// Opens a sidecar by its root, or by who signed that.
+/// Whose signatures count, if anybody's do: those of a sealed sidecar stand beside it.
+pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust>> {
+    match paths {
+        [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path)? => {
+            sign::trust_of_sidecar(trusted, path)
+        }
+        _ => sign::trust(trusted),
+    }
+}
+
+/// Opens a sidecar by its root, or by who signed that; a sealed one with these keys.
 fn open(
     path: &Path,
     root: Option<Digest>,
     trusted: &Trusted,
+    keys: Option<&Keys>,
     settings: &Settings,
 ) -> Result<(Sidecar, Option<Signed>)> {
-    match sign::trust_of_sidecar(trusted, path)? {
+    let trust = sign::trust_of_sidecar(trusted, path)?;
+    if let Some(keys) = keys {
+        if Sidecar::starts(path)? {
+            return Err(Error::at("open", path, SealError::NotSealed).into());
+        }
+        return Ok(Sidecar::open_sealed(path, (root, trust.as_ref()), keys, &settings.library)?);
+    }
+    match trust {
         None => Ok((Sidecar::open(path, root, &settings.library)?, None)),
         Some(trust) => {
             let (sidecar, signed) = Sidecar::open_signed(path, root, &trust, &settings.library)?;

@@ -5,19 +5,23 @@ use super::{ENDING, beside, open};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::inputs::listed;
+use crate::seal::args::Open;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use fec_core::digest::Digest;
 use fecfile::Context;
+use fecfile::age::Keys;
 use fecfile::io::output::{Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
+use fecfile::seal::SealedTo;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
 use fecfile::sidecar::{Sidecar, signature_path};
 use fecfile::sign::{SecretKey, Signature};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
@@ -35,6 +39,15 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
             .help("name the files or folders that it protects; it is PATH.fecp, or the one named with -o"));
     }
     let output = output(args, &paths)?;
+    let sealing = args.seal.sealing()?.map(Arc::new);
+    let keys = match &sealing {
+        // The same passphrase opens it, and seals it again.
+        Some(sealing) if args.update && args.seal.passphrase => match &sealing.to {
+            SealedTo::Passphrase(passphrase) => Some(Keys::Passphrase(passphrase.clone())),
+            SealedTo::Recipients(_) => None,
+        },
+        _ => Open { identity: args.identity.clone(), passphrase: false }.keys()?,
+    };
     let bars = settings.bars("protect");
     let context = Context { settings: settings.library, progress: &bars };
     let job = Protect {
@@ -46,10 +59,12 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         one_file_system: args.one_file_system,
         sha256: args.sha256,
         policy: settings.policy(args.force),
+        sealing: sealing.as_ref(),
+        keys: keys.as_ref(),
     };
     let signing = Signing::new(args, &output)?;
     let (protected, updated) = if args.update {
-        let root = signing.root_before(args.root, settings)?;
+        let root = signing.root_before(args.root, keys.as_ref(), settings)?;
         let updated = update(&job, root, &context)?;
         (updated.sidecar.clone(), Some(updated))
     } else {
@@ -107,7 +122,12 @@ impl<'a> Signing<'a> {
     }
 
     /// The root that the sidecar has to have before an update: rot, or what somebody else made of it, is not signed.
-    fn root_before(&self, root: Option<Digest>, settings: &Settings) -> Result<Option<Digest>> {
+    fn root_before(
+        &self,
+        root: Option<Digest>,
+        keys: Option<&Keys>,
+        settings: &Settings,
+    ) -> Result<Option<Digest>> {
         let mut signers = self.args.signer.clone();
         if signers.is_empty() && root.is_none() {
             signers.extend(self.key.as_ref().map(SecretKey::signer));
@@ -117,7 +137,7 @@ impl<'a> Signing<'a> {
         }
         let trusted =
             Trusted { signer: signers, signature: Some(self.place.clone()).filter(|place| place.exists()) };
-        let (sidecar, _) = open(self.sidecar, root, &trusted, settings).map_err(|failure| {
+        let (sidecar, _) = open(self.sidecar, root, &trusted, keys, settings).map_err(|failure| {
             if self.args.signer.is_empty() && failure.exit == Exit::Untrue {
                 failure.help(
                     "only what was signed before is signed again; or give its --root, from where you keep it",

@@ -29,7 +29,8 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     }
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let (sidecar, signed) = open(path, args.root, &args.trusted, settings)?;
+    let keys = args.open.keys()?;
+    let (sidecar, signed) = open(path, args.root, &args.trusted, keys.as_ref(), settings)?;
     let base = base_of(&sidecar, args.base.as_deref())?;
     let how = Mend {
         revert: args.revert,

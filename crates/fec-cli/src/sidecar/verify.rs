@@ -5,9 +5,10 @@ use super::report::Report;
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
-use fecfile::Context;
+use fecfile::seal::SealError;
 use fecfile::sidecar::examine::{Scope, base_of, examine};
 use fecfile::sidecar::scrub::{Scrub, scrub};
+use fecfile::{Context, Error};
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,7 +16,11 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
-    let (sidecar, signed) = open(path, args.root, &args.trusted, settings)?;
+    let keys = args.open.keys()?;
+    let (sidecar, signed) = open(path, args.root, &args.trusted, keys.as_ref(), settings)?;
+    if sidecar.was_sealed() && args.state.is_some() {
+        return Err(Error::at("verify --state", path, SealError::TellsNames).into());
+    }
     let base = base_of(&sidecar, args.base.as_deref())?;
     let part = Scrub {
         state: args.state.as_deref(),

@@ -3,6 +3,7 @@
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
+use fec_core::format::seal::SealedKind;
 use fecfile::Archive;
 use fecfile::forms::{Leftovers, show_root};
 use fecfile::names::{hex, show, show_bytes};
@@ -110,6 +111,10 @@ pub(super) struct Report {
     recorded_blake3: Option<String>,
     meta_lost: bool,
     sealed: bool,
+    /// What is sealed is a sidecar.
+    sealed_sidecar: bool,
+    /// With a key: every chunk opened with it.
+    opens: Option<bool>,
     /// Absent when one shard alone was asked about.
     restorable: Option<bool>,
     /// Shards that may still be lost, wherever: the least over all sets.
@@ -132,7 +137,7 @@ impl Report {
     pub(super) fn new(
         verified: &Verified,
         archive: &Archive,
-        root_was_given: bool,
+        (root_was_given, opens): (bool, Option<bool>),
         time: Duration,
     ) -> Report {
         let code = verified.shape.code;
@@ -155,6 +160,8 @@ impl Report {
             recorded_blake3: meta.and_then(|m| m.blake3).map(|digest| hex(&digest)),
             meta_lost: meta.is_none(),
             sealed: verified.shape.is_sealed(),
+            sealed_sidecar: archive.sealed_kind() == Some(SealedKind::Sidecar),
+            opens,
             restorable: verified.is_restorable,
             may_still_lose: verified.may_still_lose(),
             deep: verified.deep.into(),
@@ -240,8 +247,16 @@ impl Report {
     }
 
     fn describe_root(&self, out: &mut String) {
-        if self.sealed {
-            out.push_str("the payload is sealed: ciphertext\n");
+        match (self.sealed, self.sealed_sidecar, self.opens) {
+            (false, ..) => {}
+            (true, true, _) => {
+                out.push_str("it is a sealed sidecar: with -i the files that it protects are checked too\n");
+            }
+            (true, false, None) => out.push_str("the payload is sealed: ciphertext\n"),
+            (true, false, Some(true)) => out.push_str("the payload is sealed, and opens with this key\n"),
+            (true, false, Some(false)) => {
+                out.push_str("the payload is sealed for this key; too little is left to open all of it\n");
+            }
         }
         for (name, digest) in [("SHA-256", &self.recorded_sha256), ("BLAKE3", &self.recorded_blake3)] {
             if let Some(digest) = digest {

@@ -44,6 +44,18 @@ pub enum SealError {
     /// It is a payload where a sidecar is wanted.
     #[error("what is sealed is a payload, not a sidecar")]
     IsPayload,
+    /// A sealed sidecar is to be written anew, and nobody is named to seal it for.
+    #[error("it is sealed, and it is not said for whom it is to be sealed again")]
+    NobodyNamed,
+    /// A sidecar is to be sealed that is not.
+    #[error("it is not sealed, and an update does not change that")]
+    StaysPlain,
+    /// Of a sealed sidecar something is lost that cannot be mended by itself.
+    #[error("more of it is lost than can be mended by itself")]
+    BeyondContainer,
+    /// Names of files would be written in the clear.
+    #[error("it would tell everybody what the sidecar is sealed for")]
+    TellsNames,
     /// Digests of the payload were asked for, which everybody could read.
     #[error("digests of the payload would tell everybody what it is")]
     Digests,
@@ -59,6 +71,9 @@ impl SealError {
             SealError::NoKey
             | SealError::IsSidecar
             | SealError::IsPayload
+            | SealError::NobodyNamed
+            | SealError::StaysPlain
+            | SealError::TellsNames
             | SealError::Digests
             | SealError::Kept => Class::Usage,
             SealError::NotSealed
@@ -67,7 +82,7 @@ impl SealError {
             | SealError::PrivatePart
             | SealError::Length(_)
             | SealError::Chunk(_) => Class::Untrue,
-            SealError::Lost => Class::Lost,
+            SealError::Lost | SealError::BeyondContainer => Class::Lost,
             SealError::Format(error) => class_of(Some(error.class())),
             SealError::Age(error) => match error {
                 AgeError::MuchWork(_) => Class::Refused,

@@ -15,6 +15,7 @@ mod keys;
 pub mod open;
 pub mod sealed;
 pub mod sealer;
+pub(crate) mod spool;
 
 pub use error::SealError;
 pub use open::Opener;

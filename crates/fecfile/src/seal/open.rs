@@ -149,6 +149,24 @@ impl Opener {
         Ok(())
     }
 
+    /// Opens whole chunks that stand one behind the other, from number `first` on, of a sealed payload of `sealed_len` bytes.
+    ///
+    /// # Errors
+    /// [`SealError::Chunk`].
+    pub(crate) fn open_chunks(
+        &self,
+        first: u64,
+        sealed_len: u64,
+        mut chunks: Zeroizing<Vec<u8>>,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let mut plain = Zeroizing::new(Vec::with_capacity(chunks.len()));
+        for (number, chunk) in (first..).zip(chunks.chunks_mut(SEALED_CHUNK)) {
+            let is_last = number * SEALED_CHUNK as u64 + chunk.len() as u64 == sealed_len;
+            plain.extend_from_slice(self.open_chunk(number, is_last, chunk)?);
+        }
+        Ok(plain)
+    }
+
     /// The bytes of a sealed payload that a part of the payload needs.
     pub(crate) fn sealed_range(part: &Range<u64>, sealed_len: u64) -> Range<u64> {
         let first = part.start / CHUNK as u64;

@@ -4,8 +4,10 @@
 use super::error::SidecarError;
 pub(super) use super::generations::{LOST, NOTHING};
 use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
-use super::reader::{Reader, Shifts, shifts};
+use super::reader::{Reader, Shifts, shifts, stored};
+use super::sealed::{self, SealedBytes};
 use super::tree::fingerprint_of;
+use crate::age::Keys;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
@@ -24,6 +26,7 @@ use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Codes metadata of exactly `geometry`'s length, and hands each piece with its place to `put`.
 pub(super) fn write(
@@ -70,12 +73,14 @@ pub(super) fn write(
 }
 
 /// A sidecar that was opened: what it says of the files, and how well it is itself.
-#[derive(Debug)]
 pub struct Sidecar {
-    pub(super) file: File,
+    pub(super) file: Arc<dyn ReadAt>,
     path: PathBuf,
-    /// Bytes of the file.
+    /// The container that it is sealed in, and the root of that.
+    pub(super) sealed: Option<(Arc<SealedBytes>, Digest)>,
+    /// Bytes of it, and those that are stored.
     pub(super) len: u64,
+    stored: u64,
     pub(super) catalog: Catalog,
     pub(super) stats: Stats,
     /// What stands before the digests, where it is not what this writer makes of the same catalog.
@@ -100,12 +105,28 @@ pub struct Sidecar {
     unread: Option<std::io::Error>,
 }
 
+impl std::fmt::Debug for Sidecar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sidecar").field("path", &self.path).field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
 /// A generation that cannot be restored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newer {
     pub(super) generation: u64,
     /// Whether it was never written whole: what it protects was protected by none.
     pub(super) is_unfinished: bool,
+}
+
+/// Where a sidecar stands.
+struct Stands {
+    file: Arc<dyn ReadAt>,
+    sealed: Option<(Arc<SealedBytes>, Digest)>,
+    /// Bytes that are stored.
+    stored: u64,
+    /// What is known of the file, or of that of the container.
+    meta: Metadata,
 }
 
 /// Chooses a root of several; `None` is the newest.
@@ -157,7 +178,43 @@ impl Sidecar {
         if !meta.is_file() {
             return Err(Error::at("read", path, SidecarError::NotFound(None)));
         }
-        let reader = Reader::new(&file, &meta, settings);
+        let stands = Stands { file: Arc::new(file), sealed: None, stored: stored(&meta), meta };
+        Sidecar::open_in(path, stands, wanted, settings)
+    }
+
+    /// Opens the sidecar that is sealed in the container at `path`, of which `keys` open it: the container with the root `wanted`,
+    /// or that somebody whom `trust` names has signed.
+    ///
+    /// # Errors
+    /// As [`Sidecar::open_signed`]; those of [`Archive::opener`](crate::Archive::opener).
+    pub fn open_sealed(
+        path: &Path,
+        (wanted, trust): (Option<Digest>, Option<&Trust>),
+        keys: &Keys,
+        settings: &Settings,
+    ) -> Result<(Sidecar, Option<Signed>)> {
+        let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
+        let (bytes, root, signed) = SealedBytes::open(path, (wanted, trust), keys, settings)?;
+        let bytes = Arc::new(bytes);
+        let len = bytes.size().map_err(|e| Error::io("read", path, e))?;
+        let stands = Stands { file: Arc::clone(&bytes) as _, sealed: Some((bytes, root)), stored: len, meta };
+        // The root of the container binds all generations.
+        Ok((Sidecar::open_in(path, stands, &|_| Ok(None), settings)?, signed))
+    }
+
+    /// Whether the file at `path` is a container that a sidecar is sealed in.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn is_sealed(path: &Path) -> Result<bool> {
+        sealed::is_one(path)
+    }
+
+    fn open_in(path: &Path, stands: Stands, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
+        let fail = |e| Error::io("read", path, e);
+        let Stands { file, sealed, stored, meta } = stands;
+        let len = file.size().map_err(fail)?;
+        let reader = Reader::new(file.as_ref(), (len, stored), settings);
         let at = |e: SidecarError| Error::at("read", path, e);
         let mut rule = None;
         let (mut found, is_tidy) = reader.by_place(&mut rule);
@@ -235,7 +292,9 @@ impl Sidecar {
         let is_before = |other: &&Generation| area_of(other).is_some_and(|area| areas_before.contains(&area));
         let older = links.chain(&of).filter(is_before).copied().collect();
         Ok(Sidecar {
-            len: reader.len,
+            len,
+            stored,
+            sealed,
             path: path.to_path_buf(),
             starts,
             seen: fingerprint_of(&meta),
@@ -303,9 +362,14 @@ impl Sidecar {
         &self.path
     }
 
-    /// Its root: the hash of all that it says of the files.
+    /// Its root: the hash of all that it says of the files; of a sealed one that of its container.
     pub fn root(&self) -> Digest {
-        self.root
+        self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
+    }
+
+    /// Whether it is sealed.
+    pub fn was_sealed(&self) -> bool {
+        self.sealed.is_some()
     }
 
     /// What it protects.
@@ -415,8 +479,7 @@ impl Sidecar {
             return Ok(Vec::new());
         }
         let fail = |e| Error::io("read", self.path.as_path(), e);
-        let meta = self.file.metadata().map_err(fail)?;
-        let reader = Reader::new(&self.file, &meta, settings);
+        let reader = Reader::new(self.file.as_ref(), (self.len, self.stored), settings);
         let found = reader.scan(&mut None).map_err(fail)?;
         let mut all = Vec::new();
         for of in &self.older {

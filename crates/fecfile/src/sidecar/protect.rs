@@ -5,17 +5,21 @@ use super::coding::{Coded, Coding, admit, failure};
 use super::error::SidecarError;
 use super::examine::margin;
 use super::hashing::FileTree;
+use super::outputs::NewSidecar;
 use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::Positions;
 use super::signature::signature_path;
 use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
 use super::{Sidecar, journal, metadata};
+use crate::age::Keys;
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
-use crate::io::output::{FileOut, Policy, check_absent, check_room};
+use crate::io::output::{Policy, check_absent, check_room};
 use crate::io::temporary::{parent, remove_stale};
+use crate::report::Written;
+use crate::seal::sealer::Sealing;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
@@ -27,10 +31,10 @@ use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What to protect, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Protect<'a> {
     /// Files and folders.
     pub paths: &'a [PathBuf],
@@ -48,6 +52,10 @@ pub struct Protect<'a> {
     pub sha256: bool,
     /// How the sidecar may be made.
     pub policy: Policy,
+    /// For whom it is sealed; `None`: it is not.
+    pub sealing: Option<&'a Arc<Sealing>>,
+    /// What opens the one that is updated, if it is sealed.
+    pub keys: Option<&'a Keys>,
 }
 
 /// What was protected.
@@ -83,6 +91,16 @@ pub struct Protected {
     pub skipped: Vec<PathBuf>,
 }
 
+impl Protected {
+    /// The same in a container, if it is sealed in one.
+    pub(super) fn sealed(self, container: Option<Written>) -> Protected {
+        match container {
+            None => self,
+            Some(Written { root, output_bytes, .. }) => Protected { root, sidecar_len: output_bytes, ..self },
+        }
+    }
+}
+
 /// Protects files by a new sidecar, which appears when it is whole. The files are only read.
 ///
 /// Memory: the buffers of sets, as the settings allow; 48 bytes for each block of the files, and about 200 for each file.
@@ -92,7 +110,7 @@ pub struct Protected {
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     check_absent(job.output, job.policy).map_err(|e| Error { action: "protect", ..e })?;
     let is_there = job.output.exists();
-    if is_there && !Sidecar::starts(job.output)? {
+    if is_there && !Sidecar::starts(job.output)? && !Sidecar::is_sealed(job.output)? {
         return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
     }
     let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
@@ -193,11 +211,7 @@ pub(super) fn anew(
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
-    let out = FileOut::create(job.output, job.policy)?;
-    if let Ok(old) = std::fs::metadata(job.output) {
-        // It lists names that not everybody may know.
-        out.file().set_permissions(old.permissions()).map_err(|e| out.failure(e))?;
-    }
+    let out = NewSidecar::new(job.output, job.policy, job.sealing)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
@@ -226,10 +240,10 @@ pub(super) fn anew(
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
     metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
     drop(stage);
-    out.commit(sidecar_len)?;
+    let sealed = out.finish(sidecar_len, job.output, job.policy, context)?;
     let nothing = Bits::new(catalog.positions());
     let margin = margin(&catalog, &Positions::of(&catalog), &nothing, None);
-    Ok(found.report(&catalog, root, margin.one_piece))
+    Ok(found.report(&catalog, root, margin.one_piece).sealed(sealed))
 }
 
 /// Fails when a set does not fit into the memory that is allowed.

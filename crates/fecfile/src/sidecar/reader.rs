@@ -12,7 +12,7 @@ use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, PIECE_MAGIC, Piec
 use fec_core::set::{PlanCache, Run, SetDecoder, tree_of_shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 /// By how many bytes the surroundings of pieces have moved: by the start of their area and their number. Empty if none
@@ -80,7 +80,7 @@ const MOST_COPIES: usize = 64;
 
 /// Reads the pieces of a file.
 pub(super) struct Reader<'a> {
-    file: &'a File,
+    file: &'a dyn ReadAt,
     pub(super) len: u64,
     /// The most bytes of metadata that are believed.
     most: u64,
@@ -96,20 +96,25 @@ pub(super) struct Reader<'a> {
     pub(super) unread: RefCell<Option<std::io::Error>>,
 }
 
+/// The bytes of a file that are stored: more than that can only be holes. Some file systems do not tell.
+pub(super) fn stored(meta: &Metadata) -> u64 {
+    match meta.blocks() {
+        0 => meta.len(),
+        blocks => blocks.saturating_mul(512).max(1 << 20).min(meta.len()),
+    }
+}
+
 /// Whether the metadata of a generation takes more than so many bytes.
 fn shape_is_beyond(of: &Generation, most: u64) -> bool {
     of.geometry.shape().capacity() > most
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(file: &'a File, meta: &Metadata, settings: &'a Settings) -> Reader<'a> {
+    /// Of a file of `len` bytes, of which so many are stored.
+    pub(super) fn new(file: &'a dyn ReadAt, (len, stored): (u64, u64), settings: &'a Settings) -> Reader<'a> {
         Reader {
-            len: meta.len(),
-            // More than the file holds can only be holes. Some file systems do not tell.
-            most: match meta.blocks() {
-                0 => meta.len(),
-                blocks => blocks.saturating_mul(512).max(1 << 20).min(meta.len()),
-            },
+            len,
+            most: stored,
             file,
             plans: PlanCache::new(settings.backend),
             settings,

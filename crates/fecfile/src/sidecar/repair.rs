@@ -20,6 +20,7 @@ use crate::io::base::{Base, file_type};
 use crate::io::output::{FileOut, Policy, check_absent, write_text};
 use crate::io::temporary::{parent, remove_stale};
 use crate::names::hex;
+use crate::seal::error::SealError;
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
@@ -108,18 +109,38 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         _ => sidecar.check_end(how.revert).err(),
     };
     let mends_sidecar = is_damaged && sidecar_left.is_none() && (how.revert || sidecar.replaced_by.is_none());
+    // A sealed one is mended as the container that it is in, and is never written to.
+    let cover = sidecar.sealed.as_ref().map(|(bytes, _)| bytes).filter(|_| how.out.is_none());
+    let mends_cover =
+        cover.map_or(Ok(false), |bytes| bytes.is_intact(context).map(|is_intact| !is_intact))?;
+    let (mends_sidecar, sidecar_left) = match &sidecar.sealed {
+        None => (mends_sidecar, sidecar_left),
+        Some(_) => {
+            let lost = || Error::at("repair", sidecar.path(), SealError::BeyondContainer);
+            (false, (is_damaged && has_damage).then(lost))
+        }
+    };
     let mut mended = Mended {
         found,
         mended: wanted,
         left,
         failed: Vec::new(),
-        sidecar: mends_sidecar,
+        sidecar: mends_sidecar || mends_cover && sidecar_left.is_none(),
         sidecar_left,
         written: 0,
     };
     let has_work = actions.iter().any(|action| *action != Action::Leave);
     if how.dry_run {
         return Ok(mended);
+    }
+    if let Some(bytes) = cover.filter(|_| mends_cover) {
+        match bytes.mend(how.sync, false, context) {
+            Ok(_) => mended.sidecar = true,
+            Err(error) => {
+                mended.sidecar = false;
+                mended.sidecar_left.get_or_insert(error);
+            }
+        }
     }
     if !(has_work || mends_sidecar) {
         // What a repair had begun is whole, or was changed by somebody since.
@@ -421,7 +442,7 @@ impl OwnShards {
         if moved || sidecar.expected_len() != Some(sidecar.len) {
             let policy = Policy { force: true, sync: context.settings.sync };
             let out = FileOut::create(sidecar.path(), policy)?;
-            let old = sidecar.file.metadata().map(|meta| meta.permissions());
+            let old = std::fs::metadata(sidecar.path()).map(|meta| meta.permissions());
             old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
             let mut owed = HashSet::new();

@@ -23,6 +23,7 @@ use fec_core::digest::Digest;
 use fec_core::executor::{into_value, lock};
 use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
 use fec_core::format::meta::Meta;
+use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -114,7 +115,7 @@ pub fn send(
     context: &Context<'_>,
 ) -> Result<Sent> {
     let placement = check(places, options)?;
-    let sealer = options.encode.sealer(Some(name))?;
+    let sealer = options.encode.sealer(SealedKind::Payload, Some(name))?;
     let meta = match &sealer {
         Some(sealer) => sealer.meta(),
         None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,

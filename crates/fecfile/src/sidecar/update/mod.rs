@@ -19,6 +19,7 @@ use super::error::SidecarError;
 use super::examine::margin;
 use super::journal;
 use super::metadata::{self, LOST};
+use super::outputs::UpdatedSidecar;
 use super::plan::{self, Redundancy};
 use super::positions::Positions;
 use super::protect::{
@@ -28,7 +29,8 @@ use super::protect::{
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::output::{Policy, check_absent, check_room};
-use crate::io::temporary::{Appended, parent, remove_stale};
+use crate::io::temporary::{parent, remove_stale};
+use crate::seal::error::SealError;
 use compare::{Compare, Fate, file};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::sidecar::area::Area;
@@ -95,7 +97,19 @@ pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) 
         .map_err(|e| Error { action: "update", ..e })?;
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
-    let old = Sidecar::open(job.output, wanted, &context.settings)?;
+    let old = match job.keys {
+        Some(keys) => Sidecar::open_sealed(job.output, (wanted, None), keys, &context.settings)?.0,
+        None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
+            return Err(Error::at("update", job.output, SealError::NoKey));
+        }
+        None => Sidecar::open(job.output, wanted, &context.settings)?,
+    };
+    // Before any work.
+    match (old.was_sealed(), job.sealing) {
+        (true, None) => return Err(Error::at("update", job.output, SealError::NobodyNamed)),
+        (false, Some(_)) => return Err(Error::at("update", job.output, SealError::StaysPlain)),
+        _ => {}
+    }
     if let Some(newest) = old.replaced_by {
         return Err(Error::at("update", job.output, SidecarError::OtherRoot(vec![newest])));
     }
@@ -283,13 +297,8 @@ impl Update<'_> {
         check_memory(&catalog, self.context)?;
 
         let fail = |e| Error::io("write", self.job.output, e);
-        let file = OpenOptions::new().read(true).write(true).open(self.job.output).map_err(fail)?;
-        if old.len > self.end {
-            // What an update left that was ended on the way.
-            file.set_len(self.end).map_err(fail)?;
-        }
-        let out = Appended::new(file, self.end);
-        let put = |at: u64, bytes: &[u8]| out.put(at, bytes).map_err(fail);
+        let out = UpdatedSidecar::new(old, self.end, self.job.output, self.job.sealing)?;
+        let put = |at: u64, bytes: &[u8]| out.put(at, bytes, self.job.output);
         let seen = &self.found.tree.seen;
         let mut coded_len = 0;
         let mut anchors = Vec::new();
@@ -327,7 +336,7 @@ impl Update<'_> {
         // What nobody could read is never written.
         Catalog::parse(&metadata[..layout.catalog_len as usize]).map_err(refused)?;
         let sync = || match self.context.settings.sync {
-            true => out.file().sync_data().map_err(fail),
+            true => out.sync().map_err(fail),
             false => Ok(()),
         };
         sync()?;
@@ -335,9 +344,9 @@ impl Update<'_> {
         out.set_len(new_len).map_err(fail)?;
         metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
         sync()?;
-        out.commit();
+        let sealed = out.finish(new_len, self.job.output, self.context)?;
         let margin = one_piece(&catalog, &digests);
-        let report = self.found.report(&catalog, root, margin);
+        let report = self.found.report(&catalog, root, margin).sealed(sealed);
         Ok(self.counts.report(report, generation, true, None, coded_len))
     }
 
@@ -422,11 +431,11 @@ impl Update<'_> {
         let old = self.old;
         let fail = |e| Error::io("write", self.job.output, e);
         let open = || OpenOptions::new().write(true).open(self.job.output);
-        if old.len > self.end {
+        if old.len > self.end && !old.was_sealed() {
             // What an update left that was ended on the way.
             open().and_then(|file| file.set_len(self.end)).map_err(fail)?;
         }
-        if old.pieces.intact < old.pieces.all {
+        if old.pieces.intact < old.pieces.all && !old.was_sealed() {
             // It was ended between its pieces, or some have been damaged since.
             let file = open().map_err(fail)?;
             let area = old.catalog.areas[old.catalog.areas.len() - 1];

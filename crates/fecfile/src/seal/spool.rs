@@ -1,0 +1,95 @@
+//! A temporary file that nobody can read: for what has to be whole before it is sealed.
+
+use crate::cipher::KEY;
+use crate::error::{Error, Place, Result};
+use crate::io::spool::Spool;
+use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use chacha20::{ChaCha20Legacy, Key, LegacyNonce};
+use fec_core::executor::lock;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use zeroize::Zeroizing;
+
+/// Bytes that are encrypted at a time.
+const PIECE: usize = 256 << 10;
+
+/// A temporary file without a name, encrypted with a key that only this process has, and only as long as it runs. Whoever reads the
+/// disk afterwards learns nothing. It is not authentic, and whoever sees the disk before and after bytes are written over learns how
+/// they differ: it keeps out who finds the disk, not who watches it.
+pub(crate) struct SecretSpool {
+    spool: Spool,
+    key: Zeroizing<[u8; KEY]>,
+    /// Buffers that nobody is using.
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+impl SecretSpool {
+    /// An empty one in this folder.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn within(folder: &Path) -> Result<SecretSpool> {
+        let mut key = Zeroizing::new([0; KEY]);
+        rustix::rand::getrandom(&mut key[..], rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+        Ok(SecretSpool { spool: Spool::within(Some(folder))?, key, spare: Mutex::default() })
+    }
+
+    /// Puts bytes at a place.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut buffer = lock(&self.spare).pop().unwrap_or_default();
+        let mut at = offset;
+        let put = bytes.chunks(PIECE).try_for_each(|piece| {
+            buffer.clear();
+            buffer.extend_from_slice(piece);
+            self.apply(at, &mut buffer);
+            at += piece.len() as u64;
+            self.spool.put(at - piece.len() as u64, &buffer)
+        });
+        lock(&self.spare).push(buffer);
+        put
+    }
+
+    /// Fills `out` with what was put there; what was not put is anything.
+    ///
+    /// # Errors
+    /// Those of the file, and of one that ends before.
+    pub(crate) fn get(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.spool.bytes().read_exact_at(offset, out)?;
+        self.apply(offset, out);
+        Ok(())
+    }
+
+    /// The key stream of a place.
+    fn apply(&self, offset: u64, bytes: &mut [u8]) {
+        let mut cipher = ChaCha20Legacy::new(&Key::from(*self.key), &LegacyNonce::default());
+        cipher.seek(offset);
+        cipher.apply_keystream(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_is_had_back_and_is_not_on_the_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = SecretSpool::within(folder.path()).expect("a spool");
+        let bytes: Vec<u8> = (0..700_000u32).map(|i| (i >> 8) as u8).collect();
+        // Far out too, and in any order.
+        for offset in [1 << 40, 77, 3] {
+            spool.put(offset, &bytes).expect("it is written");
+            let mut back = vec![0; 1000];
+            spool.get(offset + 65, &mut back).expect("it is read");
+            assert!(back == bytes[65..1065], "{offset}");
+            let mut raw = vec![0; 1000];
+            spool.spool.bytes().read_exact_at(offset + 65, &mut raw).expect("it is read");
+            assert!(raw != back);
+        }
+    }
+}

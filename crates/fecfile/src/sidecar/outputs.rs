@@ -1,0 +1,226 @@
+//! Where a sidecar is written to: its file; or, of a sealed one, a container that holds all of it.
+
+use super::metadata::Sidecar;
+use crate::context::Context;
+use crate::encode;
+use crate::error::{Error, Place, Result};
+use crate::io::output::{FileOut, Policy};
+use crate::io::temporary::{Appended, parent};
+use crate::payload::{Options, Payload, Source};
+use crate::report::Written;
+use crate::seal::error::SealError;
+use crate::seal::sealer::Sealing;
+use crate::seal::spool::SecretSpool;
+use fec_core::block::Code;
+use fec_core::format::seal::SealedKind;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Bytes of a sealed sidecar that are taken over at a time.
+const PIECE: usize = 1 << 20;
+
+/// For each so many originals of the container one recovery shard, and one more.
+const ORIGINALS_FOR_ONE: usize = 7;
+/// The most originals.
+const MOST_ORIGINALS: u64 = 112;
+/// Bytes that an original has at least, if there are several.
+const LEAST_ORIGINAL: u64 = 4096;
+
+/// A sidecar that is being written: to its file, or to be sealed.
+pub(super) enum NewSidecar<'a> {
+    /// The file, which appears when it is whole.
+    Plain(FileOut),
+    /// What will be sealed, and for whom.
+    Sealed(SecretSpool, &'a Arc<Sealing>),
+}
+
+impl<'a> NewSidecar<'a> {
+    /// Begins one that will be `path`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn new(
+        path: &Path,
+        policy: Policy,
+        sealing: Option<&'a Arc<Sealing>>,
+    ) -> Result<NewSidecar<'a>> {
+        match sealing {
+            Some(sealing) => Ok(NewSidecar::Sealed(SecretSpool::within(parent(path))?, sealing)),
+            None => {
+                let out = FileOut::create(path, policy)?;
+                if let Ok(old) = std::fs::metadata(path) {
+                    // It lists names that not everybody may know.
+                    out.file().set_permissions(old.permissions()).map_err(|e| out.failure(e))?;
+                }
+                Ok(NewSidecar::Plain(out))
+            }
+        }
+    }
+
+    pub(super) fn put(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        match self {
+            NewSidecar::Plain(out) => out.put(at, bytes),
+            NewSidecar::Sealed(spool, _) => spool.put(at, bytes),
+        }
+    }
+
+    /// It is whole, of `len` bytes. Of a sealed one, its container.
+    ///
+    /// # Errors
+    /// Those of the file; [`SealError`](crate::seal::SealError).
+    pub(super) fn finish(
+        self,
+        len: u64,
+        path: &Path,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<Option<Written>> {
+        match self {
+            NewSidecar::Plain(out) => out.commit(len).map(|()| None),
+            NewSidecar::Sealed(spool, sealing) => {
+                write((&spool, len), path, policy, sealing, context).map(Some)
+            }
+        }
+    }
+}
+
+/// A sidecar that is updated: what is appended goes to its file, or all of it will be sealed anew.
+pub(super) enum UpdatedSidecar<'a> {
+    /// The file, of which what was appended is cut off again if it is not whole.
+    Plain(Appended),
+    /// All of it, and for whom it will be sealed.
+    Sealed(SecretSpool, &'a Arc<Sealing>),
+}
+
+impl<'a> UpdatedSidecar<'a> {
+    /// Takes over the first `len` bytes of what is there.
+    ///
+    /// # Errors
+    /// Those of the files; [`SealError`](crate::seal::SealError).
+    pub(super) fn new(
+        old: &Sidecar,
+        len: u64,
+        path: &Path,
+        sealing: Option<&'a Arc<Sealing>>,
+    ) -> Result<UpdatedSidecar<'a>> {
+        let fail = |e| Error::io("write", path, e);
+        match (old.was_sealed(), sealing) {
+            (false, None) => {
+                let file = OpenOptions::new().read(true).write(true).open(path).map_err(fail)?;
+                if old.len > len {
+                    // What an update left that was ended on the way.
+                    file.set_len(len).map_err(fail)?;
+                }
+                Ok(UpdatedSidecar::Plain(Appended::new(file, len)))
+            }
+            (true, Some(sealing)) => {
+                let spool = SecretSpool::within(parent(path))?;
+                let mut piece = Zeroizing::new(vec![0; PIECE]);
+                let mut at = 0;
+                while at < len {
+                    let count = (len - at).min(PIECE as u64) as usize;
+                    let read = old.file.read_exact_at(at, &mut piece[..count]);
+                    read.map_err(|_| Error::at("update", path, SealError::BeyondContainer))?;
+                    spool.put(at, &piece[..count])?;
+                    at += count as u64;
+                }
+                Ok(UpdatedSidecar::Sealed(spool, sealing))
+            }
+            (true, None) => Err(Error::at("update", path, SealError::NobodyNamed)),
+            (false, Some(_)) => Err(Error::at("update", path, SealError::StaysPlain)),
+        }
+    }
+
+    pub(super) fn put(&self, at: u64, bytes: &[u8], path: &Path) -> Result<()> {
+        match self {
+            UpdatedSidecar::Plain(out) => out.put(at, bytes).map_err(|e| Error::io("write", path, e)),
+            UpdatedSidecar::Sealed(spool, _) => spool.put(at, bytes),
+        }
+    }
+
+    /// Gives it its length, before its last pieces come.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn set_len(&self, len: u64) -> io::Result<()> {
+        match self {
+            UpdatedSidecar::Plain(out) => out.set_len(len),
+            UpdatedSidecar::Sealed(..) => Ok(()),
+        }
+    }
+
+    /// Puts what was written on the disk.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match self {
+            UpdatedSidecar::Plain(out) => out.file().sync_data(),
+            UpdatedSidecar::Sealed(..) => Ok(()),
+        }
+    }
+
+    /// It is whole, of `len` bytes. Of a sealed one, its container.
+    ///
+    /// # Errors
+    /// Those of the file; [`SealError`](crate::seal::SealError).
+    pub(super) fn finish(self, len: u64, path: &Path, context: &Context<'_>) -> Result<Option<Written>> {
+        match self {
+            UpdatedSidecar::Plain(out) => {
+                out.commit();
+                Ok(None)
+            }
+            UpdatedSidecar::Sealed(spool, sealing) => {
+                let policy = Policy { force: true, sync: context.settings.sync };
+                write((&spool, len), path, policy, sealing, context).map(Some)
+            }
+        }
+    }
+}
+
+/// A sidecar that waits to be sealed.
+struct Waiting<'a> {
+    spool: &'a SecretSpool,
+    len: u64,
+}
+
+impl Payload for Waiting<'_> {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.spool.get(offset, out).map_err(|e| Error::io("read", Place::Temporary, e))
+    }
+
+    fn place(&self) -> Place {
+        Place::Temporary
+    }
+}
+
+/// Seals a sidecar of `len` bytes into a new file, which takes the place of an old one if it may.
+///
+/// # Errors
+/// Those of the files; [`SealError`](crate::seal::SealError).
+fn write(
+    (spool, len): (&SecretSpool, u64),
+    path: &Path,
+    policy: Policy,
+    sealing: &Arc<Sealing>,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let k = len.div_ceil(LEAST_ORIGINAL).clamp(1, MOST_ORIGINALS) as usize;
+    let code = Code::new(k, k.div_ceil(ORIGINALS_FOR_ONE) + 1).expect("fewer than 256 shards");
+    let options = Options { sealing: Some(Arc::clone(sealing)), ..Options::new(code) };
+    let old = std::fs::metadata(path).map(|meta| meta.permissions());
+    let waiting = Waiting { spool, len };
+    let source = Source::Payload(&waiting);
+    let written = encode::file(source, SealedKind::Sidecar, path, policy, &options, &context.silent())?;
+    if let Ok(old) = old {
+        std::fs::set_permissions(path, old).map_err(|e| Error::io("write", path, e))?;
+    }
+    Ok(written)
+}

@@ -1,0 +1,186 @@
+//! Sealed sidecars (docs/FORMAT.md, section 21): a container whose payload is a sidecar, sealed.
+//!
+//! So anybody can verify and mend the container; whoever has a key reads the sidecar through it, as if it stood there. It is never
+//! written to: it is mended as a container, and an update seals all of it anew, with another key.
+
+use super::error::SidecarError;
+use crate::age::Keys;
+use crate::archive::Archive;
+use crate::context::{Context, Settings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::input::Input;
+use crate::io::ReadAt;
+use crate::io::output::Policy;
+use crate::range::part;
+use crate::seal::open::Opener;
+use crate::sign::{Signed, Trust};
+use fec_core::digest::Digest;
+use fec_core::executor::{into_value, lock};
+use fec_core::format::container::{MetaFrame, RECORD_MAGIC};
+use fec_core::format::meta::Meta;
+use fec_core::format::seal::{CHUNK, Seal, SealedKind};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+/// Chunks that are opened at a time, and pieces of so many that are kept.
+const PIECE_CHUNKS: u64 = 8;
+const PIECE: u64 = PIECE_CHUNKS * CHUNK as u64;
+const MOST_PIECES: usize = 8;
+
+/// Bytes of a file that are looked at first.
+const FRONT: u64 = 256 << 10;
+
+/// Bytes of several chunks.
+type Piece = Arc<Zeroizing<Vec<u8>>>;
+
+/// A sidecar in a container, opened as it is read. What cannot be had of the container cannot be read.
+pub(super) struct SealedBytes {
+    archive: Archive,
+    opener: Opener,
+    settings: Settings,
+    len: u64,
+    /// What was opened last, by its number; the newest is last. `None`: it cannot be had as a whole.
+    pieces: Mutex<Vec<(u64, Option<Piece>)>>,
+}
+
+impl SealedBytes {
+    /// Finds the container, and opens what is in it: the one with the root `wanted`, or that somebody who is trusted has signed.
+    ///
+    /// # Errors
+    /// Those of [`Archive::open`] and [`Archive::opener`].
+    pub(super) fn open(
+        path: &Path,
+        (wanted, trust): (Option<Digest>, Option<&Trust>),
+        keys: &Keys,
+        settings: &Settings,
+    ) -> Result<(SealedBytes, Digest, Option<Signed>)> {
+        let context = Context { settings: *settings, ..Context::default() };
+        let input = Input::of_paths(&[path.to_path_buf()])?;
+        let archive = match trust {
+            None => Archive::open(&input, wanted, &context)?,
+            Some(trust) => Archive::open_signed(&input, wanted, trust, &context)?,
+        };
+        let opener =
+            archive.opener_of(Some(keys), SealedKind::Sidecar)?.expect("what is not sealed is refused");
+        // Without its end nobody knows how long it was.
+        let Some(root) = archive.root() else {
+            return Err(Error::at("read", path, ErrorKind::Sidecar(Box::new(SidecarError::NotFound(None)))));
+        };
+        let len = opener.plain_len(archive.encoded().known_len())?;
+        let signed = archive.signed().cloned();
+        Ok((
+            SealedBytes { archive, opener, settings: *settings, len, pieces: Mutex::default() },
+            root,
+            signed,
+        ))
+    }
+
+    /// Piece `number`, if all of it can be had.
+    fn piece(&self, number: u64) -> Option<Piece> {
+        let mut pieces = lock(&self.pieces);
+        if let Some(at) = pieces.iter().position(|(held, _)| *held == number) {
+            let found = pieces.remove(at);
+            let piece = found.1.clone();
+            pieces.push(found);
+            return piece;
+        }
+        drop(pieces);
+        let start = number * PIECE;
+        let piece = self.chunks(start, (self.len - start).min(PIECE)).ok().map(Arc::new);
+        let mut pieces = lock(&self.pieces);
+        if pieces.len() >= MOST_PIECES {
+            pieces.remove(0);
+        }
+        pieces.push((number, piece.clone()));
+        piece
+    }
+
+    /// Opens the chunks of `len` bytes from `start` on, where a chunk begins.
+    fn chunks(&self, start: u64, len: u64) -> io::Result<Zeroizing<Vec<u8>>> {
+        let encoded = self.archive.encoded();
+        let bytes = Opener::sealed_range(&(start..start + len), encoded.known_len());
+        let sealed = Mutex::new(Zeroizing::new(vec![0; (bytes.end - bytes.start) as usize]));
+        let put = |at: u64, part: &[u8]| {
+            lock(&sealed)[at as usize..][..part.len()].copy_from_slice(part);
+            Ok(())
+        };
+        // Blocks are read by several threads already.
+        let context = Context { settings: Settings { threads: 1, ..self.settings }, ..Context::default() };
+        let outcome =
+            part(&encoded, self.archive.plans(), &bytes, &put, &context).map_err(io::Error::other)?;
+        if !outcome.is_whole() {
+            return Err(io::Error::other("too little is left of the container"));
+        }
+        self.opener
+            .open_chunks(start / CHUNK as u64, encoded.known_len(), into_value(sealed))
+            .map_err(io::Error::other)
+    }
+
+    /// Mends the container, if it is damaged, or says whether it would be. Needs no key.
+    ///
+    /// # Errors
+    /// As [`Archive::repair`].
+    pub(super) fn mend(&self, sync: bool, dry_run: bool, context: &Context<'_>) -> Result<bool> {
+        let how = crate::repair::Repair { out: None, policy: Policy { force: true, sync }, dry_run };
+        Ok(!self.archive.repair(how, &context.silent())?.files.is_empty())
+    }
+
+    /// Whether every byte of the container is as it was written.
+    pub(super) fn is_intact(&self, context: &Context<'_>) -> Result<bool> {
+        Ok(self.archive.verify(false, &context.silent())?.is_intact())
+    }
+}
+
+impl ReadAt for SealedBytes {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        if offset >= self.len {
+            return Ok(0);
+        }
+        let number = offset / PIECE;
+        if let Some(piece) = self.piece(number) {
+            let rest = &piece[(offset - number * PIECE) as usize..];
+            let len = rest.len().min(out.len());
+            out[..len].copy_from_slice(&rest[..len]);
+            return Ok(len);
+        }
+        // Some of the piece is lost: what of it is wanted may be there.
+        let start = offset / CHUNK as u64 * CHUNK as u64;
+        let chunk = self.chunks(start, (self.len - start).min(CHUNK as u64))?;
+        let rest = &chunk[(offset - start) as usize..];
+        let len = rest.len().min(out.len());
+        out[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}
+
+/// Whether a file is a container that a sidecar is sealed in: as its front says, or else, since that may be damaged, what can be
+/// found of it.
+pub(super) fn is_one(path: &Path) -> Result<bool> {
+    let fail = |e| Error::io("read", path, e);
+    let file = File::open(path).map_err(fail)?;
+    let mut front = Vec::new();
+    file.take(FRONT).read_to_end(&mut front).map_err(fail)?;
+    let frame = front.first_chunk().map_or(0, MetaFrame::frame_len);
+    let frame = front.get(..frame).map(MetaFrame::parse);
+    if let Some(Ok(MetaFrame { meta: Meta { seal: Some(seal), .. }, .. })) = frame
+        && Seal::parse(&seal).is_ok_and(|seal| seal.content == SealedKind::Sidecar)
+    {
+        return Ok(true);
+    }
+    if !front.windows(8).any(|magic| magic == RECORD_MAGIC) {
+        return Ok(false);
+    }
+    let input = Input::of_paths(&[path.to_path_buf()])?;
+    match Archive::open(&input, None, &Context::default()) {
+        Ok(archive) => Ok(archive.sealed_kind() == Some(SealedKind::Sidecar)),
+        // Which one, the root tells.
+        Err(error) => Ok(matches!(error.kind, ErrorKind::Ambiguous(_))),
+    }
+}
