@@ -11,6 +11,7 @@ mod interrupted;
 mod limits;
 mod links;
 mod scrub;
+mod sealed;
 mod sidecars;
 mod undo;
 mod update;
