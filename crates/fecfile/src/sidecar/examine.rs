@@ -54,6 +54,9 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     }
     meter.finish();
     examined.add_sidecar(sidecar, &positions, found);
+    if let Some((container, _)) = sidecar.sealed.as_ref().filter(|_| scope != Scope::Quick) {
+        examined.container_damaged = !container.is_intact(context)?;
+    }
     Ok(examined)
 }
 

@@ -118,6 +118,8 @@ pub struct Examined {
     pub margin: Margin,
     /// Damage of the sidecar beside lost recovery shards and pieces.
     pub sidecar_damage: Vec<String>,
+    /// The container that a sealed sidecar is in is damaged, as far as that was looked at.
+    pub container_damaged: bool,
     /// Positions of the files that are not there, or not intact.
     pub(super) erased: Bits,
     /// What stands elsewhere than it did.
@@ -134,7 +136,10 @@ impl Examined {
 
     /// Whether the sidecar itself is as it was.
     pub fn sidecar_is_intact(&self) -> bool {
-        self.recovery_damaged == 0 && self.recovery_displaced == 0 && self.sidecar_damage.is_empty()
+        self.recovery_damaged == 0
+            && self.recovery_displaced == 0
+            && self.sidecar_damage.is_empty()
+            && !self.container_damaged
     }
 
     /// Whether all that is lost can be computed from what is left.

@@ -235,6 +235,7 @@ impl Files<'_> {
             recovery_displaced: 0,
             margin: Margin::default(),
             sidecar_damage: Vec::new(),
+            container_damaged: false,
             erased,
             moved: found.moved,
             recovery_erased: Bits::default(),
