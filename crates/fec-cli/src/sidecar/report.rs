@@ -141,7 +141,16 @@ impl Report {
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
             recovery_displaced: examined.recovery_displaced,
-            sidecar_damage: examined.sidecar_damage.clone(),
+            sidecar_damage: examined
+                .sidecar_damage
+                .iter()
+                .cloned()
+                .chain(
+                    examined
+                        .container_damaged
+                        .then(|| "the container that it is sealed in is damaged".to_owned()),
+                )
+                .collect(),
             worst_set: WorstSet {
                 used: examined.margin.used,
                 of: examined.margin.of,

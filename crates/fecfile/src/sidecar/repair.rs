@@ -111,8 +111,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let mends_sidecar = is_damaged && sidecar_left.is_none() && (how.revert || sidecar.replaced_by.is_none());
     // A sealed one is mended as the container that it is in, and is never written to.
     let cover = sidecar.sealed.as_ref().map(|(bytes, _)| bytes).filter(|_| how.out.is_none());
-    let mends_cover =
-        cover.map_or(Ok(false), |bytes| bytes.is_intact(context).map(|is_intact| !is_intact))?;
+    let mends_cover = cover.is_some() && found.container_damaged;
     let (mends_sidecar, sidecar_left) = match &sidecar.sealed {
         None => (mends_sidecar, sidecar_left),
         Some(_) => {
