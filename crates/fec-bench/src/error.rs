@@ -10,6 +10,7 @@ use fec_core::window::SettingsError;
 use fecfile::Class;
 use fecfile::live::loss::Loss;
 use fecfile::names::show;
+use fecfile::seal::SealError;
 use std::path::PathBuf;
 
 /// The result of what this library does.
@@ -88,6 +89,12 @@ pub enum Error {
     /// A shard that came back, and is another one.
     #[error("shard {0} was decoded wrongly")]
     WrongShard(u32),
+    /// What cannot be sealed, or not opened.
+    #[error("{0}")]
+    Seal(#[from] SealError),
+    /// Something that was sealed just now, and is not authentic.
+    #[error("what {0} sealed is not authentic")]
+    NotAuthentic(&'static str),
     /// A file that came back, and is another one.
     #[error("the file did not come back as it was")]
     WrongFile,
@@ -106,7 +113,12 @@ impl Error {
             | Error::OtherPreset { .. } => Class::Usage,
             Error::Geometry(_) | Error::SetMemory(_) => Class::Refused,
             Error::Report(_) => Class::Io,
-            Error::Check(_) | Error::Decode(_) | Error::WrongShard(_) | Error::WrongFile => Class::Untrue,
+            Error::Seal(error) => error.class(),
+            Error::Check(_)
+            | Error::Decode(_)
+            | Error::WrongShard(_)
+            | Error::NotAuthentic(_)
+            | Error::WrongFile => Class::Untrue,
         }
     }
 }

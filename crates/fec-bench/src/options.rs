@@ -35,11 +35,13 @@ pub enum Preset {
     /// Live streams through lossy lines: encode, decode, what is rebuilt, beside an ideal code; and the transport
     /// alone.
     Stream,
+    /// Sealing: the ciphers on chunks, beside OpenSSL, and what each recipient costs.
+    Seal,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Preset; 10] = [
+    pub const ALL: [Preset; 11] = [
         Preset::Reference,
         Preset::Kernels,
         Preset::Batch,
@@ -50,6 +52,7 @@ impl Preset {
         Preset::Tuning,
         Preset::Window,
         Preset::Stream,
+        Preset::Seal,
     ];
 
     /// Its name in reports.
@@ -65,6 +68,7 @@ impl Preset {
             Preset::Tuning => "tuning",
             Preset::Window => "window",
             Preset::Stream => "stream",
+            Preset::Seal => "seal",
         }
     }
 }

@@ -483,6 +483,8 @@ pub(crate) enum Preset {
     Window,
     /// Live streams through lossy lines: encode, decode, what is rebuilt, beside an ideal code; and the transport alone
     Stream,
+    /// Sealing: the ciphers on chunks, beside OpenSSL, and what each recipient costs
+    Seal,
 }
 
 /// How `fec bench` prints its tables.
@@ -556,7 +558,8 @@ pub(crate) struct Bench {
     /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise
     #[arg(long, value_name = "P%", value_parser = per_cent, requires = "compare")]
     pub(crate) gate: Option<f64>,
-    /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts
+    /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;
+    /// of `seal`: the ciphers against published vectors and another implementation, and age files
     #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
     pub(crate) gates: bool,
 }

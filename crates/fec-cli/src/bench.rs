@@ -124,9 +124,13 @@ fn failure(error: Error) -> Failure {
             let help = "allow more with --max-memory, or choose a smaller --set-size";
             (format!("bench: {error}"), Some(help.to_owned()))
         }
-        Error::Geometry(_) | Error::Check(_) | Error::Decode(_) | Error::WrongShard(_) | Error::WrongFile => {
-            (format!("bench: {error}"), None)
-        }
+        Error::Geometry(_)
+        | Error::Check(_)
+        | Error::Decode(_)
+        | Error::WrongShard(_)
+        | Error::Seal(_)
+        | Error::NotAuthentic(_)
+        | Error::WrongFile => (format!("bench: {error}"), None),
         _ => (error.to_string(), None),
     };
     Failure { help, ..Failure::new(exit, message) }
@@ -145,6 +149,7 @@ impl From<args::Preset> for Preset {
             args::Preset::Tuning => Preset::Tuning,
             args::Preset::Window => Preset::Window,
             args::Preset::Stream => Preset::Stream,
+            args::Preset::Seal => Preset::Seal,
         }
     }
 }

@@ -115,6 +115,23 @@ pub trait Payload: Sync {
     /// When they cannot be read.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
+    /// Copies the bytes from `offset` into `parts`, one after the other.
+    ///
+    /// # Errors
+    /// Those of [`read_at`](Payload::read_at).
+    fn read_parts(&self, mut offset: u64, parts: &mut [&mut [u8]]) -> Result<()> {
+        parts.iter_mut().try_for_each(|part| {
+            let at = offset;
+            offset += part.len() as u64;
+            self.read_at(at, part)
+        })
+    }
+
+    /// Whether a byte costs less in one long read than in several short ones.
+    fn gains_by_length(&self) -> bool {
+        false
+    }
+
     /// Fails if it changed since it was opened, as far as can be seen.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod kernels;
 mod model;
 mod reference;
 mod roof;
+mod seal;
 mod sets;
 mod stream;
 mod tuning;
@@ -26,6 +27,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
+        Preset::Seal => seal::run(lab),
         Preset::Stream => stream::run(lab),
         Preset::Tuning => Ok(tuning::run(lab)),
         Preset::Window => window::run(lab),

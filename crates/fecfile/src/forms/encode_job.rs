@@ -30,6 +30,15 @@ pub(crate) trait SetSource: Sync {
     /// # Errors
     /// Whatever must end the work.
     fn fill(&self, set: u32, rows: &mut ShardBuf, inner: Threads) -> Result<u64>;
+
+    /// Fills the rows of several sets, the first of which has number `first`, where that costs less than one set after the other.
+    /// Returns their bytes of payload; none if it does not.
+    ///
+    /// # Errors
+    /// Whatever must end the work.
+    fn fill_together(&self, _first: u32, _sets: &mut [&mut ShardBuf]) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// The sets of a group, whose piece of the payload begins at `start`.
@@ -52,6 +61,31 @@ impl SetSource for PayloadSets<'_> {
             payload += bytes.len() as u64;
         }
         Ok(payload)
+    }
+
+    fn fill_together(&self, first: u32, sets: &mut [&mut ShardBuf]) -> Result<Option<u64>> {
+        if !self.payload.gains_by_length() {
+            return Ok(None);
+        }
+        let mut payload = 0;
+        for i in 0..self.group.shape().code.k() {
+            // Of one row, the sets follow each other in the payload.
+            let (mut parts, mut len) = (Vec::with_capacity(sets.len()), 0);
+            for (set, rows) in (first..).zip(sets.iter_mut()) {
+                let (bytes, padding) = rows.row_mut(i).split_at_mut(self.group.shard_payload(set, i));
+                padding.fill(0);
+                len += bytes.len() as u64;
+                if !bytes.is_empty() {
+                    parts.push(bytes);
+                }
+            }
+            let _stage = stages::enter(Stage::Read, len);
+            if len > 0 {
+                self.payload.read_parts(self.start + self.group.shard_offset(first, i), &mut parts)?;
+            }
+            payload += len;
+        }
+        Ok(Some(payload))
     }
 }
 
@@ -215,25 +249,29 @@ impl<'a> EncodeJob<'a> {
                 break;
             }
             let sets = first as u32..u64::from(shape.sets).min(first + u64::from(self.run)) as u32;
-            let mut payload = 0;
-            for (set, room) in sets.clone().zip(&mut room) {
-                payload += self.encode(set, room)?;
+            let room = &mut room[..sets.len()];
+            let mut originals: Vec<&mut ShardBuf> = room.iter_mut().map(|room| &mut room.originals).collect();
+            let together = self.source.fill_together(sets.start, &mut originals)?;
+            let mut payload = together.unwrap_or(0);
+            for (set, room) in sets.clone().zip(&mut *room) {
+                if together.is_none() {
+                    payload += self.source.fill(set, &mut room.originals, self.inner)?;
+                }
+                self.encode(set, room);
             }
-            self.sink.write(sets.start, &room[..sets.len()])?;
+            self.sink.write(sets.start, room)?;
             self.meter.add(payload);
         }
         lock(&self.spare.0).push((*shape, room));
         Ok(())
     }
 
-    /// Gets a set and computes its shards; returns its bytes of payload.
-    fn encode(&self, set: u32, room: &mut ShardsOfSet) -> Result<u64> {
-        let payload = self.source.fill(set, &mut room.originals, self.inner)?;
+    /// Computes the shards of a set whose originals are there.
+    fn encode(&self, set: u32, room: &mut ShardsOfSet) {
         let rows: Vec<&[u8]> = room.originals.iter().collect();
         let run = Run { executor: &self.inner, observer: &Observed };
         let root = self.encoder.encode(set, &rows, &mut room.encoded, run);
         lock(&self.set_roots)[set as usize] = root;
-        Ok(payload)
     }
 }
 

@@ -11,12 +11,12 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// A sealed payload, in place of what is sealed.
 ///
-/// A chunk is sealed again for each part that is read of it. Of bytes that change meanwhile, what comes out is not all of one
+/// A chunk is sealed again for each read that wants a part of it, so long reads cost less. Of bytes that change meanwhile, what comes out is not all of one
 /// version, but no two versions of a byte do as long as each is read once: the keystream hides them both.
 pub struct SealedPayload<'a> {
     payload: &'a dyn Payload,
     sealer: &'a Sealer,
-    /// Room for chunks of which a part is wanted.
+    /// Room for chunks that do not come out in one piece.
     spare: Mutex<Vec<Chunk>>,
 }
 
@@ -40,6 +40,11 @@ impl<'a> SealedPayload<'a> {
         self.sealer.seal_chunk(number, is_last, out);
         Ok(())
     }
+
+    /// Room for a chunk.
+    fn room(&self) -> Chunk {
+        lock(&self.spare).pop().unwrap_or_else(|| Zeroizing::new(vec![0; SEALED_CHUNK]))
+    }
 }
 
 impl Payload for SealedPayload<'_> {
@@ -47,28 +52,43 @@ impl Payload for SealedPayload<'_> {
         seal::sealed_len(self.payload.size())
     }
 
-    fn read_at(&self, offset: u64, mut out: &mut [u8]) -> Result<()> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.read_parts(offset, &mut [out])
+    }
+
+    fn read_parts(&self, offset: u64, parts: &mut [&mut [u8]]) -> Result<()> {
         let (size, mut at) = (self.size(), offset);
-        while !out.is_empty() {
-            let number = at / SEALED_CHUNK as u64;
-            let start = number * SEALED_CHUNK as u64;
-            let len = (size - start).min(SEALED_CHUNK as u64) as usize;
-            let skip = (at - start) as usize;
-            let take = out.len().min(len - skip);
-            let (part, rest) = out.split_at_mut(take);
-            if take == len {
-                self.chunk(number, part)?;
-            } else {
-                let spare = lock(&self.spare).pop();
-                let mut room = spare.unwrap_or_else(|| Zeroizing::new(vec![0; SEALED_CHUNK]));
-                self.chunk(number, &mut room[..len])?;
-                part.copy_from_slice(&room[skip..skip + take]);
-                lock(&self.spare).push(room);
+        // What of the last chunk was not wanted by the part before.
+        let mut room: Option<Chunk> = None;
+        let mut held = None;
+        for part in parts {
+            let mut out = &mut **part;
+            while !out.is_empty() {
+                let number = at / SEALED_CHUNK as u64;
+                let start = number * SEALED_CHUNK as u64;
+                let len = (size - start).min(SEALED_CHUNK as u64) as usize;
+                let skip = (at - start) as usize;
+                let (piece, rest) = out.split_at_mut(out.len().min(len - skip));
+                if piece.len() == len {
+                    self.chunk(number, piece)?;
+                } else {
+                    let room = room.get_or_insert_with(|| self.room());
+                    if held != Some(number) {
+                        self.chunk(number, &mut room[..len])?;
+                        held = Some(number);
+                    }
+                    piece.copy_from_slice(&room[skip..skip + piece.len()]);
+                }
+                at += piece.len() as u64;
+                out = rest;
             }
-            at += take as u64;
-            out = rest;
         }
+        lock(&self.spare).extend(room);
         Ok(())
+    }
+
+    fn gains_by_length(&self) -> bool {
+        true
     }
 
     fn check_unchanged(&self) -> Result<()> {
@@ -163,3 +183,6 @@ impl<'s: 'k, 'k> Coded<'s, 'k> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! What recipients cost: giving the content key to each of them, one after the other and on all processors, and getting it back.
+
+use super::ciphers::random;
+use crate::error::{Error, Result};
+use crate::lab::Lab;
+use crate::table::{FigureTable, figure, key};
+use fec_core::format::seal::{MAX_SEAL, SealedKind};
+use fecfile::age::{self, Identity, KeyKind, Keys, Recipient};
+use fecfile::cipher::Cipher;
+use fecfile::seal::{SealError, SealedTo, Sealer, Sealing};
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+
+/// Recipients of a file; of kinds that do not fit so often into a seal, as many as do.
+const COUNTS: [usize; 3] = [1, 10, 100];
+
+const KINDS: [(KeyKind, &str); 2] = [(KeyKind::X25519, "X25519"), (KeyKind::Hybrid, "ML-KEM-768 and X25519")];
+
+/// How many figures are measured: sealing and opening.
+pub(super) const FIGURES: usize = 2 * COUNTS.len() * KINDS.len();
+
+/// What is sealed.
+const CONTENT_KEY: [u8; 32] = [0x42; 32];
+
+pub(super) fn table(lab: &mut Lab, notes: &mut Vec<String>) -> Result<FigureTable> {
+    let columns = [
+        key("kind", "kind"),
+        key("recipients", "recipients"),
+        figure("file_bytes", "bytes", 0),
+        figure("sequential_ms", "in sequence ms", 3),
+        figure("sequential_us_each", "µs each", 1),
+        figure("batched_ms", "batched ms", 3),
+        figure("batched_us_each", "µs each", 1),
+        figure("ratio", "batched / in sequence", 3),
+        figure("open_ms", "open by last ms", 3),
+    ];
+    let mut table = FigureTable::new(
+        "recipients",
+        "Age files of 32 bytes: recipients one after the other, and as sealing takes them, from 8 on on all processors",
+        columns,
+    );
+    for (kind, name) in KINDS {
+        let most = COUNTS[COUNTS.len() - 1];
+        let fits = fitting(&recipients(&identities(kind, most)?));
+        if fits < most {
+            let note = "recipients do not fit the bytes of a seal";
+            notes.push(format!("{most} {note}, {MAX_SEAL}, with {name}: {fits} do"));
+        }
+        for count in COUNTS {
+            row(lab, &mut table, name, identities(kind, count.min(fits))?)?;
+        }
+    }
+    Ok(table)
+}
+
+fn identities(kind: KeyKind, count: usize) -> Result<Vec<Identity>> {
+    let all: std::io::Result<Vec<Identity>> = (0..count).map(|_| Identity::generate(kind)).collect();
+    Ok(all.map_err(random)?)
+}
+
+fn recipients(identities: &[Identity]) -> Vec<Recipient> {
+    identities.iter().map(Identity::recipient).collect()
+}
+
+/// How many of these, from the first on, fit into a seal.
+fn fitting(recipients: &[Recipient]) -> usize {
+    let counts: Vec<usize> = (1..=recipients.len()).collect();
+    counts.partition_point(|count| {
+        let to = SealedTo::Recipients(recipients[..*count].to_vec());
+        let sealing = Sealing { to, cipher: Cipher::Aes256Gcm };
+        Sealer::new(&sealing, SealedKind::Payload, None).is_ok()
+    })
+}
+
+/// Measures files for all of these.
+fn row(lab: &mut Lab, table: &mut FigureTable, name: &str, mut identities: Vec<Identity>) -> Result<()> {
+    let to = recipients(&identities);
+    let count = to.len();
+    let Some(last) = identities.pop() else { return Ok(()) };
+    let failed: RefCell<Option<SealError>> = RefCell::default();
+    let note = |error: age::AgeError| drop(failed.replace(Some(error.into())));
+    let mut file = Vec::new();
+    let mut in_sequence = || match age::seal_on(NonZeroUsize::MIN, &to, &CONTENT_KEY) {
+        Ok(made) => file = made,
+        Err(error) => note(error),
+    };
+    let mut batched = || {
+        age::seal(&to, &CONTENT_KEY).map_or_else(note, |made| drop(std::hint::black_box(made)));
+    };
+    let sealed =
+        lab.race(&format!("{count} recipients, {name}"), true, &mut [&mut in_sequence, &mut batched]);
+    if let Some(error) = failed.take() {
+        return Err(error.into());
+    }
+    let Some(sealed) = sealed else { return Ok(()) };
+    let keys = Keys::Identities(vec![last]);
+    let mut is_right = true;
+    let opened = lab.measure(&format!("open, {count} recipients, {name}"), false, || {
+        is_right &= age::open(&file, &keys).is_ok_and(|opened| opened[..] == CONTENT_KEY);
+    });
+    if !is_right {
+        return Err(Error::NotAuthentic("age file"));
+    }
+    let [in_sequence, batched] = [0, 1].map(|way| &sealed[way].time);
+    let each = 1e6 / count as f64;
+    table.row([
+        ("kind", name.into()),
+        ("recipients", count.into()),
+        ("file_bytes", file.len().into()),
+        ("sequential_ms", in_sequence.scaled(1e3).into()),
+        ("sequential_us_each", (in_sequence.median * each).into()),
+        ("batched_ms", batched.scaled(1e3).into()),
+        ("batched_us_each", (batched.median * each).into()),
+        ("ratio", (batched.median / in_sequence.median).into()),
+        ("open_ms", opened.map(|opened| opened.time.scaled(1e3)).into()),
+    ]);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the specification a hybrid stanza has 16 + 1494 + 1 + 43 + 1 bytes, and 41 of them have 63,755.
+    #[test]
+    fn as_many_fit_as_the_lengths_of_stanzas_say() {
+        let x25519 = recipients(&identities(KeyKind::X25519, 100).expect("randomness"));
+        assert_eq!(fitting(&x25519), 100);
+        let hybrid = recipients(&identities(KeyKind::Hybrid, 60).expect("randomness"));
+        assert_eq!(fitting(&hybrid), 41);
+    }
+}
