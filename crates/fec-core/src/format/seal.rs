@@ -49,6 +49,9 @@ impl<'a> Seal<'a> {
     /// # Errors
     /// [`FormatError::Limit`] for a version, cipher or content that this build does not know; [`FormatError::Meta`] for the rest.
     pub fn parse(bytes: &'a [u8]) -> Result<Seal<'a>, FormatError> {
+        if bytes.len() > MAX_SEAL {
+            return Err(FormatError::Meta("the seal is longer than 65,000 bytes"));
+        }
         let too_short = FormatError::Meta("the seal is cut short");
         let Some((front, rest)) = bytes.split_at_checked(FRONT) else { return Err(too_short) };
         let known = |what, value: u8, limit: u8| match value {
@@ -73,7 +76,7 @@ impl<'a> Seal<'a> {
         }
         let age_len = u32_at(front, 4) as usize;
         let (age_file, private) = rest.split_at_checked(age_len).ok_or(too_short)?;
-        if private.len() < TAG || !(private.len() - TAG).is_multiple_of(PRIVATE_UNIT) {
+        if private.len() < PRIVATE_UNIT + TAG || !(private.len() - TAG).is_multiple_of(PRIVATE_UNIT) {
             return Err(FormatError::Meta("the private part of the seal has another length"));
         }
         let public = &bytes[..FRONT + age_len];
@@ -170,8 +173,7 @@ mod tests {
         assert_eq!((seal.cipher, seal.content, seal.age_file), (2, SealedKind::Sidecar, &b"age"[..]));
         assert_eq!((seal.private.len(), seal.public), (256 + TAG, &entry[..public]));
         for len in 0..entry.len() {
-            // One without any private part's bytes is as long as one may be.
-            assert_eq!(Seal::parse(&entry[..len]).is_ok(), len == public + TAG, "{len}");
+            assert!(Seal::parse(&entry[..len]).is_err(), "{len}");
         }
         for (at, value, is_refused) in [
             (0, 0, false),
