@@ -5,7 +5,8 @@
 #
 # FEC is the binary; without it one is built. For every shape both encode (the bytes must be equal), each restores and
 # verifies what the other wrote, and both read the same damaged copies: they must agree on the exit code of verify and
-# decode, with and without the root, and whatever is restored must be the payload.
+# decode, with and without the root, and whatever is restored must be the payload. What is sealed, in stores too, each opens
+# of the other (scripts/oracle_seal.py).
 #
 #   FEC_SEED     number that the payloads and the damage follow from; printed, random if unset
 #   FEC_ROUNDS   damaged copies of each kind and shape; 1 if unset
@@ -16,7 +17,7 @@ case ${1-} in -h | --help) show_help ;; esac
 [ $# -le 1 ] || usage
 
 fec=$(find_fec "$@")
-oracle=$root/scripts/oracle.py
+scripts=$root/scripts oracle=$root/scripts/oracle.py
 seed=${FEC_SEED:-$(python3 -c 'import random; print(random.SystemRandom().randrange(10**9))')}
 rounds=${FEC_ROUNDS:-1}
 
@@ -173,6 +174,46 @@ check_shape() {
     done
 }
 
+# What the command in "$@" wrote to by-other is the payload, and it ended well.
+opens() {
+    rm -f by-other
+    try "$@"
+    exchanges=$((exchanges + 1))
+    if [ "$code" != 0 ] || ! cmp -s payload by-other; then
+        disagree "$what: ${1##*/} ${2##*/} ends with $code"
+        sed 's/^/    /' complained >&2
+    fi
+}
+
+# form cipher payload bytes, then what opens it
+check_sealed() {
+    local form=$1 cipher=$2 len=$3 who=$4 other=ours numbers root
+    what="sealed, $form, cipher $cipher, $len bytes, $who"
+    local seal=$scripts/oracle_seal.py names=([1]=aes-256-gcm [2]=chacha20-poly1305)
+    local mine=(-i identity) theirs=(--identity identity) for_whom=(--recipient "$recipient")
+    if [ "$who" = passphrase ]; then
+        mine=(--passphrase) theirs=(--passphrase "$FEC_PASSPHRASE") for_whom=(--passphrase)
+    fi
+    payloads=$((payloads + 1))
+    rm -rf ours theirs place-*
+    python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(sys.argv[1]).randbytes(int(sys.argv[2])))' \
+        "$seed $what" "$len" > payload
+    numbers=(-k 3 -m 2 --set-size 12288)
+    if [ "$form" = stores ]; then
+        "$fec" encode -q --no-sync "${numbers[@]}" --cipher "${names[$cipher]}" "${for_whom[@]}" --segment-size 40000 \
+            --to place-1 --to place-2 --to place-3 payload > root.fec
+        read -r root < root.fec
+        opens python3 "$seal" restore --root "$root" "${theirs[@]}" -o by-other place-1 place-2 place-3
+        return
+    fi
+    if [ "$form" = shards ]; then other=ours/; fi
+    "$fec" encode -q --no-sync "${numbers[@]}" --cipher "${names[$cipher]}" "${for_whom[@]}" -o "$other" payload > root.fec
+    read -r root < root.fec
+    opens python3 "$seal" decode --root "$root" "${theirs[@]}" -o by-other ours
+    root=$(python3 "$seal" encode --form "$form" "${numbers[@]}" --cipher "$cipher" --name payload "${theirs[@]}" -o theirs payload)
+    opens "$fec" decode -q --no-sync --deep --root "$root" "${mine[@]}" -o by-other theirs
+}
+
 check_shape shards blake3 1 1 1000
 check_shape shards sha256 3 2 40000 --set-size 12288
 check_shape shards sha256 10 4 100000 --set-size 40960
@@ -185,7 +226,16 @@ check_shape container blake3 5 5 70000 --set-size 20480
 check_shape container blake3 20 12 5000
 check_shape container sha256 4 0 60000 --set-size 16384 --group-size 2
 
-echo "cross-check: $payloads payloads encoded alike, $exchanges exchanges whole, $copies damaged copies, $readings readings by both"
+export FEC_PASSPHRASE="a passphrase $seed"
+recipient=$("$fec" keygen -q -o identity)
+check_sealed shards 1 0 identity
+check_sealed shards 2 70000 identity
+check_sealed container 1 66000 passphrase
+check_sealed container 2 1 passphrase
+check_sealed stores 1 90000 identity
+check_sealed stores 2 70000 identity
+
+echo "cross-check: $payloads payloads, $exchanges exchanges whole, $copies damaged copies, $readings readings by both"
 for outcome in "${!outcomes[@]}"; do
     echo "cross-check:   ${outcome%:*} ends with ${outcome#*:}: ${outcomes[$outcome]} times"
 done | sort

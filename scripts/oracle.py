@@ -864,6 +864,10 @@ class ShardStream:
     def meta(self):
         return next((f.meta for f in self.files if f.meta is not None), None)
 
+    @property
+    def flags(self):
+        return self.pg.flags
+
     def clean(self, scan):
         return all(f.clean for f in self.files) and len({f.header.i for f in self.files}) == self.pg.k + self.pg.m
 
@@ -1043,6 +1047,10 @@ class Chain:
             h, M = groups[0].pg.hash, groups[0].before
             self.meta = next((f.meta for f in frames if f.M == M), b"" if M == digest(h, b"") else None)
 
+    @property
+    def flags(self):
+        return next(iter(self.groups.values())).pg.flags if self.groups else self.index.P.flags
+
     def restore(self, strict=False, span=None):
         faults, pieces, N = [], [], self.N or 0
         if self.N is None:
@@ -1147,7 +1155,7 @@ def find_chains(scan):
 
 # ---------------------------------------------------------------- the reader: everything together (§9.2, §10, §11)
 
-Result = namedtuple("Result", "cls exit payload root meta clean lines")
+Result = namedtuple("Result", "cls exit payload root meta clean lines sealed", defaults=[False])
 
 
 def tried(stream):
@@ -1222,7 +1230,7 @@ def read_all(blobs, several, root=None, strict=False, span=None):
         lines.append("root %s: can be restored, %d bytes" % (x.root.hex(), len(payload)))
         if x.meta is None:
             lines.append("the meta is lost")
-        return Result(None, 0, payload, x.root, x.meta, clean, lines)
+        return Result(None, 0, payload, x.root, x.meta, clean, lines, bool(x.flags & SEALED))
     cls = min((f.cls for f in faults), key=WORST.index, default="damaged")
     return Result(cls, EXIT[cls], None, None, None, False, lines + ["cannot be restored: " + cls])
 

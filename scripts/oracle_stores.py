@@ -111,19 +111,24 @@ def open_manifest(root, data):
 
 def restore(root, folders):
     """The payload, from whatever stands in the folders under its root."""
-    headers = None
+    return restore_all(root, folders)[0]
+
+
+def restore_all(root, folders):
+    """The payload, the entries of the meta, and whether all of it is marked as sealed."""
+    headers = entries = None
     for folder in folders:
         path = os.path.join(folder, root.hex(), "manifest")
         if headers is None and os.path.isfile(path):
             with open(path, "rb") as f:
                 data = f.read()
             try:
-                headers = open_manifest(root, data)[1]
+                _, headers, entries, _ = open_manifest(root, data)
             except Fault as fault:
                 if fault.cls != "damaged":
                     raise
     roots = [header.R for header in headers] if headers else [root]
-    payload = b""
+    payload, is_sealed = b"", True
     for segment in roots:
         blobs = []
         for folder in folders:
@@ -136,7 +141,10 @@ def restore(root, folders):
         if result.payload is None:
             raise Fault(result.cls, "segment %s cannot be restored" % segment.hex())
         payload += result.payload
-    return payload
+        is_sealed &= result.sealed
+        if headers is None and result.meta is not None:
+            entries = oracle.check_meta(result.meta)
+    return payload, entries, is_sealed
 
 
 # ---------------------------------------------------------------- golden vectors

@@ -1,0 +1,103 @@
+//! The golden vectors of sealed payloads, which the independent implementation in `scripts/oracle_seal.py` wrote from the
+//! specification: what is right opens, by its keys alone, and every rule refuses what breaks it, before a byte of plaintext.
+
+mod common;
+
+use common::{Arena, code, expect, fec, payload, pipe, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
+}
+
+/// The vectors, and an arena that has their identity as `key`, and another one as `other`.
+fn vectors() -> (Value, Arena) {
+    let bytes = fs::read(golden().join("sealed.json")).expect("the golden vectors are there");
+    let vectors: Value = serde_json::from_slice(&bytes).expect("they are JSON");
+    let arena = Arena::new();
+    arena.write("key", vectors["identity"].as_str().expect("an identity").as_bytes());
+    expect(&arena.run(["keygen", "-o", "other"]), 0);
+    (vectors, arena)
+}
+
+/// `fec decode` of a vector by what opens it.
+fn decode(vectors: &Value, vector: &Value, arena: &Arena, output: &str) -> Output {
+    let mut command = fec();
+    let path = golden().join(vector["path"].as_str().expect("a path"));
+    command.current_dir(arena.path("")).arg("decode").arg(path).args(["-o", output, "-f"]);
+    if vector["passphrase"] == true {
+        command.arg("--passphrase").env("FEC_PASSPHRASE", vectors["passphrase"].as_str().expect("one"));
+    } else {
+        command.args(["-i", "key"]);
+    }
+    command.output().expect("fec starts")
+}
+
+#[test]
+fn what_is_right_opens() {
+    let (vectors, arena) = vectors();
+    let mut opened = 0;
+    for vector in vectors["valid"].as_array().expect("a list").iter().filter(|v| v["path"].is_string()) {
+        let name = vector["name"].as_str().expect("a name");
+        let plain = payload(
+            vector["seed"].as_u64().expect("a seed"),
+            vector["payload_len"].as_u64().expect("a length") as usize,
+        );
+        let output = decode(&vectors, vector, &arena, "-");
+        expect(&output, 0);
+        assert!(output.stdout == plain, "{name}");
+        expect(&decode(&vectors, vector, &arena, "out"), 0);
+        assert!(fs::read(arena.path("out")).unwrap() == plain, "{name}");
+        let path = golden().join(vector["path"].as_str().expect("a path"));
+        let path = path.to_str().expect("text");
+        // Under its root, and verified without a key.
+        let root = vector["root"].as_str().expect("a root");
+        expect(&arena.run(["verify", path, "--deep", "--root", root]), 0);
+        if vector["passphrase"] != true {
+            let output = arena.run(["decode", path, "-o", "-", "-i", "key", "--root", root, "--json"]);
+            expect(&output, 0);
+            let output = arena.run(["decode", path, "-o", "nothing", "-i", "other"]);
+            expect(&output, 5);
+        }
+        expect(&arena.run(["decode", path, "-o", "nothing"]), 2);
+        assert!(!arena.path("nothing").exists());
+        // The recorded name, by which shard files are restored.
+        if let Some(file_name) = vector["file_name"].as_str()
+            && vector["passphrase"] != true
+            && !path.ends_with(".fec")
+        {
+            fs::create_dir_all(arena.path("folder")).unwrap();
+            expect(&arena.run(["decode", path, "-o", "folder/", "-i", "key"]), 0);
+            assert!(fs::read(arena.path("folder").join(file_name)).unwrap() == plain, "{name}");
+            fs::remove_dir_all(arena.path("folder")).unwrap();
+        }
+        opened += 1;
+    }
+    assert!(opened >= 11, "only {opened}");
+}
+
+#[test]
+fn every_rule_refuses_what_breaks_it() {
+    let (vectors, arena) = vectors();
+    let errors = vectors["errors"].as_array().expect("a list");
+    assert!(errors.len() >= 48, "only {}", errors.len());
+    for vector in errors {
+        let context = format!("{}: {}", vector["name"], vector["rule"]);
+        let exit = vector["exit"].as_i64().expect("an exit code") as i32;
+        for output in ["nothing", "-"] {
+            let said = decode(&vectors, vector, &arena, output);
+            assert_eq!(code(&said), exit, "{context}\n{}", text(&said.stderr));
+            assert!(said.stdout.is_empty(), "{context}: {} bytes came out", said.stdout.len());
+            assert!(!arena.path("nothing").exists(), "{context}: a file appeared");
+        }
+        if vector["passphrase"] != true {
+            let bytes = fs::read(golden().join(vector["path"].as_str().expect("a path"))).unwrap();
+            let said = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &bytes);
+            assert_eq!(code(&said), exit, "{context}, from a pipe\n{}", text(&said.stderr));
+            assert!(said.stdout.is_empty(), "{context}: {} bytes came out of a pipe", said.stdout.len());
+        }
+    }
+}
