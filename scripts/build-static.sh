@@ -6,7 +6,7 @@
 # TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built.
 # Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
 # for the linker: aarch64-linux-gnu-gcc and so on. Elsewhere, on Debian and as root, what is missing is installed first (about
-# 240 MB once for aarch64); for armv7, riscv64 and wasm32 the standard library is then built from its sources.
+# 280 MB once for aarch64), and the standard library of the binary is built from its sources with it, which makes it smaller.
 # With --install it installs and stops; with --env it prints the environment in which cargo builds for a target so.
 #
 #   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps by another
@@ -40,7 +40,7 @@ describe() {
     x86_64) target=x86_64-unknown-linux-gnu linker=cc ;;
     aarch64)
         target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc
-        packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+        packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 rust-web-src gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
         ;;
     armv7)
         target=armv7-unknown-linux-gnueabihf linker=arm-linux-gnueabihf-gcc sources=std,panic_abort
@@ -57,7 +57,7 @@ describe() {
     esac
 }
 
-has_library() { rustup_has "$target" || { if [ -n "$sources" ]; then debian_has_sources; else debian_has "$target"; fi; }; }
+has_library() { rustup_has "$target" || { debian_has_sources && { [ -n "$sources" ] || debian_has "$target"; }; }; }
 has_all() { { [ -z "$linker" ] || has "$linker"; } && has_library; }
 
 install() {
@@ -91,7 +91,11 @@ build() (
     name=${name//-/_}
     export "$name=${!name} -C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32"
     arguments=(--profile board --quiet --target "$target")
-    if [ -n "${RUSTC_BOOTSTRAP-}" ]; then arguments+=("-Zbuild-std=$sources"); fi
+    # A standard library that is built with it, where its sources are: it is as small as the rest, and has no tables for unwinding either.
+    if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
+        export RUSTC_BOOTSTRAP=1
+        arguments+=("-Zbuild-std=std,panic_abort")
+    fi
     if [ "$machine" = wasm32 ]; then
         cargo build "${arguments[@]}" -p fec-core
         realpath -e -- "$CARGO_TARGET_DIR/$target/board/libfec_core.rlib"
