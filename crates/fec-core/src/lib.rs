@@ -93,6 +93,8 @@ pub mod error;
 pub mod executor;
 pub mod format;
 pub mod gf256;
+#[cfg(all(test, target_os = "linux", feature = "blake3-lanes"))]
+mod guarded;
 pub mod merkle;
 pub mod observe;
 pub mod params;

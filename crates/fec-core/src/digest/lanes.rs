@@ -25,6 +25,10 @@ const ROOT: u8 = 8;
 /// Most inputs that are handed over at a time: as many as the widest vectors have lanes.
 const WIDEST: usize = 16;
 
+/// Lanes of the vectors that inputs are loaded into without a byte of what is behind them. Of 2 to 7 that remain, `blake3`'s code for AVX2
+/// and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
+const WHOLE: usize = 8;
+
 /// So many chunks of one row use lanes about as well as sixteen rows do.
 const MANY_CHUNKS: usize = 8;
 
@@ -58,8 +62,33 @@ fn blocks(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]) {
 
 fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
     let end = if are_roots { ROOT } else { 0 };
-    let no = IncrementCounter::No;
-    Platform::detect().hash_many(parents, &IV, 0, no, PARENT, 0, end, out.as_flattened_mut());
+    hash_each(&Platform::detect(), parents, 0, (PARENT, 0, end), out);
+}
+
+/// Hashes inputs that stand anywhere, all with one counter; `flags` are those of every block, of the first and of the last.
+fn hash_each<const LEN: usize>(
+    platform: &Platform,
+    inputs: &[&[u8; LEN]],
+    counter: u64,
+    (flags, start, end): (u8, u8, u8),
+    out: &mut [Digest],
+) {
+    let hash = |inputs: &[&[u8; LEN]], out: &mut [Digest]| {
+        let no = IncrementCounter::No;
+        platform.hash_many(inputs, &IV, counter, no, flags, start, end, out.as_flattened_mut());
+    };
+    let rest = inputs.len() % WHOLE;
+    if rest < 2 || platform.simd_degree() < WHOLE {
+        return hash(inputs, out);
+    }
+    let (inputs, last) = inputs.split_at(inputs.len() - rest);
+    let (out, out_last) = out.split_at_mut(inputs.len());
+    hash(inputs, out);
+    // All lanes are in use: it takes no longer than some of them would.
+    let (mut lanes, mut values) = ([last[0]; WHOLE], [[0; 32]; WHOLE]);
+    lanes[..rest].copy_from_slice(last);
+    hash(&lanes, &mut values);
+    out_last.copy_from_slice(&values[..rest]);
 }
 
 /// Hashes chunks of pieces that begin with chunk number `first`.
@@ -87,7 +116,10 @@ impl Chunks {
         let (chunks, rest) = piece.as_chunks::<CHUNK>();
         let inputs: Vec<&[u8; CHUNK]> = chunks.iter().collect();
         let (out, last) = out.split_at_mut(chunks.len());
-        self.hash(&inputs, self.first, IncrementCounter::Yes, out);
+        // What is loaded behind a chunk is the next one.
+        let (flags, out_bytes) = (0, out.as_flattened_mut());
+        let yes = IncrementCounter::Yes;
+        self.platform.hash_many(&inputs, &IV, self.first, yes, flags, CHUNK_START, self.end, out_bytes);
         if !rest.is_empty() {
             self.one_of_each(&[piece], chunks.len(), last);
         }
@@ -113,18 +145,8 @@ impl Chunks {
         for (input, piece) in inputs.iter_mut().zip(pieces) {
             *input = piece[nth * CHUNK..].first_chunk().expect("all pieces have one length");
         }
-        self.hash(&inputs[..pieces.len()], self.first + nth as u64, IncrementCounter::No, out);
-    }
-
-    fn hash<const LEN: usize>(
-        &self,
-        inputs: &[&[u8; LEN]],
-        counter: u64,
-        increment: IncrementCounter,
-        out: &mut [Digest],
-    ) {
-        let out = out.as_flattened_mut();
-        self.platform.hash_many(inputs, &IV, counter, increment, 0, CHUNK_START, self.end, out);
+        let counter = self.first + nth as u64;
+        hash_each(&self.platform, &inputs[..pieces.len()], counter, (0, CHUNK_START, self.end), out);
     }
 }
 
@@ -132,6 +154,7 @@ impl Chunks {
 mod tests {
     use super::*;
     use crate::digest::subtrees;
+    use crate::guarded::Guarded;
 
     /// The version of `blake3` whose interface this file uses.
     const WRITTEN_FOR: &str = "1.8.7";
@@ -186,6 +209,30 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
                         assert!(*found == expected[0], "chunk {nth} of {len}, {platform:?}: {WHAT_TO_DO}");
                     }
                 }
+            }
+        }
+    }
+
+    /// Rows, and a page behind each that nobody may read: whoever loads a byte too many ends this process.
+    #[test]
+    fn nothing_is_loaded_from_behind_a_row() {
+        let rows: Vec<Guarded> = (0..WIDEST as u8 + 7).map(|row| Guarded::new(&[row; 3 * CHUNK])).collect();
+        for platform in platforms() {
+            let hashing = Chunks { platform, first: 5, end: CHUNK_END };
+            for len in (64..=CHUNK).step_by(64).chain([2 * CHUNK - 64, 3 * CHUNK]) {
+                for count in 1..=rows.len() {
+                    let ends: Vec<&[u8]> = rows[..count].iter().map(|row| row.end(len)).collect();
+                    let chunks = len.div_ceil(CHUNK);
+                    hashing.across(&ends, chunks, &mut vec![[0; 32]; count * chunks]);
+                }
+                for row in &rows {
+                    hashing.along(row.end(len), &mut vec![[0; 32]; len.div_ceil(CHUNK)]);
+                }
+            }
+            for count in 1..=rows.len() {
+                let pairs: Vec<&Parent> =
+                    rows[..count].iter().map(|row| row.end(64).try_into().expect("64 bytes")).collect();
+                hash_each(&platform, &pairs, 0, (PARENT, 0, ROOT), &mut vec![[0; 32]; count]);
             }
         }
     }

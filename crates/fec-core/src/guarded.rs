@@ -1,0 +1,61 @@
+//! For tests: bytes with a page behind them that nobody may touch.
+
+// A mapping has no safe interface.
+#![allow(unsafe_code)]
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use std::ffi::c_void;
+
+/// No page of the processors that are known here is larger.
+const PAGE: usize = 64 << 10;
+
+/// Bytes that end where a page ends, behind which stands one that cannot be read or written.
+pub(crate) struct Guarded {
+    start: *mut c_void,
+    /// Bytes in front of the page that cannot be touched.
+    room: usize,
+    len: usize,
+}
+
+impl Guarded {
+    pub(crate) fn new(bytes: &[u8]) -> Guarded {
+        let room = bytes.len().next_multiple_of(PAGE).max(PAGE);
+        // SAFETY: the system chooses the address of a new mapping, so nothing that is in use is touched.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                room + PAGE,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        };
+        let start = start.expect("there is memory");
+        let mut guarded = Guarded { start, room, len: bytes.len() };
+        guarded.end_mut(bytes.len()).copy_from_slice(bytes);
+        // SAFETY: the mapping has `room + PAGE` bytes, and no reference reaches behind `room`.
+        let done = unsafe { mprotect(start.byte_add(room), PAGE, MprotectFlags::empty()) };
+        done.expect("it is this mapping's own");
+        guarded
+    }
+
+    /// The last `len` bytes.
+    pub(crate) fn end(&self, len: usize) -> &[u8] {
+        assert!(len <= self.len);
+        // SAFETY: they are within the mapping, in front of the page; they live and are not written to as long as `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.start.byte_add(self.room - len).cast(), len) }
+    }
+
+    /// The last `len` bytes, to be written.
+    pub(crate) fn end_mut(&mut self, len: usize) -> &mut [u8] {
+        assert!(len <= self.len);
+        // SAFETY: as in `end`, and borrowed by nobody else.
+        unsafe { std::slice::from_raw_parts_mut(self.start.byte_add(self.room - len).cast(), len) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: it is the mapping that `new` made, all of it, and no reference is left.
+        let _ = unsafe { munmap(self.start, self.room + PAGE) };
+    }
+}
