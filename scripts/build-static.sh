@@ -3,7 +3,8 @@
 #
 #   scripts/build-static.sh [--install | --env] [TARGET…]
 #
-# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built.
+# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built. The
+# one for x86_64 has everything that `cargo install` brings; those for boards are without stores.
 # Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
 # for the linker: aarch64-linux-gnu-gcc and so on. Elsewhere, on Debian and as root, what is missing is installed first (about
 # 280 MB once for aarch64), and the standard library of the binary is built from its sources with it, which makes it smaller.
@@ -89,7 +90,12 @@ build() (
     # where that saves more than the function's entry in them takes, which it may have all the same.
     name=CARGO_TARGET_${target^^}_RUSTFLAGS
     name=${name//-/_}
-    export "$name=${!name} -C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32"
+    flags='-C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32'
+    # Where it was built is nobody's business, and makes no other bytes. (Flags cannot have spaces in them.)
+    for moved in "$PWD=/fec" "${CARGO_HOME:-${HOME:-/root}/.cargo}/registry/src=/registry"; do
+        if [[ $moved != *[[:space:]]* ]]; then flags+=" --remap-path-prefix=$moved"; fi
+    done
+    export "$name=${!name} $flags"
     arguments=(--profile board --quiet --target "$target")
     # A standard library that is built with it, where its sources are: it is as small as the rest, and has no tables for unwinding either.
     if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
@@ -101,8 +107,9 @@ build() (
         realpath -e -- "$CARGO_TARGET_DIR/$target/board/libfec_core.rlib"
         return
     fi
-    # Without stores: they double the binary.
-    cargo build "${arguments[@]}" -p fec-cli --no-default-features
+    # Boards do without stores, which double the binary, and without AWS-LC, which takes a C compiler for each target.
+    if [ "$machine" != x86_64 ]; then arguments+=(--no-default-features); fi
+    cargo build "${arguments[@]}" -p fec-cli
     binary=$(realpath -e -- "$CARGO_TARGET_DIR/$target/board/fec")
     if readelf --dynamic "$binary" 2> /dev/null | grep NEEDED >&2; then
         fail "$binary needs the libraries above: it is not static"

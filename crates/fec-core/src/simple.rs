@@ -24,8 +24,8 @@
 //! The bytes are those of the block code, and so those of `reed-solomon-erasure` and klauspost/reedsolomon with their
 //! default matrices. Everything runs on the calling thread.
 
-use crate::block::{Code, CodeError, Plan, ShardBuf};
-use crate::gf256::kernel::{Backend, LINE};
+use crate::block::{Code, CodeError, Plan};
+use crate::gf256::kernel::Backend;
 
 /// Why shards cannot be encoded or decoded. Nothing was changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -170,25 +170,9 @@ fn restore<T: AsRef<[u8]> + From<Vec<u8>>>(
     wanted.iter().zip(restored).for_each(|(i, shard)| shards[usize::from(*i)] = Some(shard.into()));
 }
 
-/// Runs a plan on rows of any length. Each column of bytes stands for itself, so whole lines are computed where they
-/// are, and the rest of each row in a line of its own.
+/// The wanted rows of a plan, in memory of their own.
 fn run(plan: &Plan, src: &[&[u8]]) -> Vec<Vec<u8>> {
-    let (len, wanted) = (src[0].len(), plan.wanted().len());
-    let mut out = vec![vec![0; len]; wanted];
-    if wanted == 0 {
-        return out;
-    }
-    let whole = len / LINE * LINE;
-    let heads: Vec<&[u8]> = src.iter().map(|row| &row[..whole]).collect();
-    plan.run(&heads, &mut out.iter_mut().map(|row| &mut row[..whole]).collect::<Vec<_>>());
-    if whole < len {
-        let mut lines = ShardBuf::new(src.len() + wanted, LINE);
-        lines.iter_mut().zip(src).for_each(|(line, row)| line[..len - whole].copy_from_slice(&row[whole..]));
-        let (known, mut computed) = lines.split_rows(|i| i >= src.len());
-        plan.run(&known, &mut computed);
-        out.iter_mut()
-            .zip(computed)
-            .for_each(|(row, line)| row[whole..].copy_from_slice(&line[..len - whole]));
-    }
+    let mut out = vec![vec![0; src[0].len()]; plan.wanted().len()];
+    plan.run_uneven(src, &mut out.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
     out
 }

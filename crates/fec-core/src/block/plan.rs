@@ -1,6 +1,6 @@
 //! Plans: from the shards that are known to those that are wanted.
 
-use super::{Code, fft, lagrange};
+use super::{Code, ShardBuf, fft, lagrange};
 use crate::gf256::kernel::{self, AlignedBytes, Backend, LINE, Operations, Program, Rows};
 #[cfg(feature = "trace")]
 use crate::gf256::kernel::{Access, trace};
@@ -209,6 +209,48 @@ impl Plan {
         match &self.method {
             Method::Matrix => kernel::run(self.backend, self.code.k(), self.wanted.len(), &self.tables, sets),
             Method::Fft(program) => kernel::run_program(self.backend, program, &self.tables, sets),
+        }
+    }
+
+    /// Computes the wanted shards of one set whose rows have any length.
+    ///
+    /// As [`run`](Self::run), but for that: whole lines of 64 bytes are computed where they are, and what is behind them, of each row,
+    /// in a line of its own, which takes a small allocation.
+    ///
+    /// ```
+    /// use fec_core::block::{Code, Plan};
+    /// use fec_core::gf256::kernel::Backend;
+    ///
+    /// let mut recovery = [0; 70];
+    /// let plan = Plan::encode(Code::new(2, 1)?, Backend::best());
+    /// plan.run_uneven(&[&[1; 70], &[2; 70]], &mut [&mut recovery]);
+    /// # assert_eq!(recovery.to_vec(), fec_core::encode(2, 1, &[[1; 70], [2; 70]]).unwrap()[0]);
+    /// # Ok::<(), fec_core::block::CodeError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the number of rows is not as said, or they have not one length.
+    pub fn run_uneven(&self, src: &[&[u8]], dst: &mut [&mut [u8]]) {
+        assert_eq!(src.len(), self.known.len(), "number of source rows");
+        assert_eq!(dst.len(), self.wanted.len(), "number of destination rows");
+        let len = src[0].len();
+        let mut lens = src.iter().map(|row| row.len()).chain(dst.iter().map(|row| row.len()));
+        assert!(lens.all(|other| other == len), "all rows of a set have one length");
+        let whole = len / LINE * LINE;
+        let heads: Vec<&[u8]> = src.iter().map(|row| &row[..whole]).collect();
+        self.run(&heads, &mut dst.iter_mut().map(|row| &mut row[..whole]).collect::<Vec<_>>());
+        if whole < len {
+            let mut lines = ShardBuf::new(src.len() + dst.len(), LINE);
+            lines
+                .iter_mut()
+                .zip(src)
+                .for_each(|(line, row)| line[..len - whole].copy_from_slice(&row[whole..]));
+            let (known, mut computed) = lines.split_rows(|i| i >= src.len());
+            self.run(&known, &mut computed);
+            dst.iter_mut()
+                .zip(computed)
+                .for_each(|(row, line)| row[whole..].copy_from_slice(&line[..len - whole]));
         }
     }
 

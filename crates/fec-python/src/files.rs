@@ -1,0 +1,316 @@
+//! Shard files and containers, on paths and in streams.
+
+use crate::errors::{UsageError, exception};
+use crate::keys::{keys, sealing};
+use crate::reports::{Repaired, Report, Restored, Root};
+use crate::streams::{Sink, Source as PythonSource};
+use fec_core::block::Code;
+use fec_core::digest::{Digest, HashKind};
+use fecfile::age::Keys;
+use fecfile::error::{Error, ErrorKind, Place};
+use fecfile::forms::Beginning;
+use fecfile::io::folder::Folder;
+use fecfile::io::output::{Policy, check_absent};
+use fecfile::io::source::SourceFile;
+use fecfile::payload::{Options, Source};
+use fecfile::pipe::{self, Pipe};
+use fecfile::repair::Repair;
+use fecfile::restore::Wish;
+use fecfile::{Archive, Context, Input, Settings, encode};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What streams are called in messages.
+const STREAM: &str = "the stream";
+
+/// A root: 32 bytes, or 64 hexadecimal digits.
+#[derive(FromPyObject)]
+pub(crate) enum GivenRoot {
+    /// `bytes`.
+    Bytes(PyBackedBytes),
+    /// `str`.
+    Text(String),
+}
+
+/// One path, or several.
+#[derive(FromPyObject)]
+pub(crate) enum Paths {
+    /// One.
+    One(PathBuf),
+    /// Several.
+    Many(Vec<PathBuf>),
+}
+
+impl Paths {
+    fn list(self) -> Vec<PathBuf> {
+        match self {
+            Paths::One(path) => vec![path],
+            Paths::Many(paths) => paths,
+        }
+    }
+}
+
+fn digest(root: Option<GivenRoot>) -> PyResult<Option<Digest>> {
+    let wrong = || UsageError::new_err("a root is 32 bytes, or 64 hexadecimal digits");
+    match root {
+        None => Ok(None),
+        Some(GivenRoot::Bytes(bytes)) => Digest::try_from(&bytes[..]).map(Some).map_err(|_| wrong()),
+        Some(GivenRoot::Text(text)) => {
+            let text = text.trim();
+            let digits = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+            let bytes: Option<Vec<u8>> =
+                (0..32).map(|nth| u8::from_str_radix(text.get(2 * nth..2 * nth + 2)?, 16).ok()).collect();
+            bytes
+                .filter(|_| digits)
+                .and_then(|bytes| Digest::try_from(bytes).ok())
+                .map(Some)
+                .ok_or_else(wrong)
+        }
+    }
+}
+
+fn context(threads: Option<usize>) -> PyResult<Context<'static>> {
+    let mut settings = Settings::new();
+    if let Some(threads) = threads {
+        if threads == 0 {
+            return Err(UsageError::new_err("threads is at least 1"));
+        }
+        settings.threads = threads;
+    }
+    Ok(Context { settings, ..Context::default() })
+}
+
+fn policy(context: &Context<'_>, overwrite: bool) -> Policy {
+    Policy { force: overwrite, sync: context.settings.sync }
+}
+
+fn options(
+    py: Python<'_>,
+    (k, m): (usize, usize),
+    hash: &str,
+    set_size: Option<u64>,
+    recipients: Vec<String>,
+    passphrase: Option<String>,
+) -> PyResult<Options> {
+    let code = Code::new(k, m).map_err(crate::errors::no_code)?;
+    let hash = match hash {
+        "blake3" => HashKind::Blake3,
+        "sha256" => HashKind::Sha256,
+        _ => return Err(UsageError::new_err(format!("hash is \"blake3\" or \"sha256\", not \"{hash}\""))),
+    };
+    let sealing = sealing(py, recipients, passphrase)?.map(Arc::new);
+    Ok(Options { hash, set_size, sealing, ..Options::new(code) })
+}
+
+/// Encodes a file, and returns the root. `form` is "container", one file that mends itself, or "shards", a folder of k + m shard
+/// files of which any k restore the file. With `recipients` or `passphrase` it is sealed first.
+#[pyfunction]
+#[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None,
+    overwrite = false, threads = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn encode_file(
+    py: Python<'_>,
+    path: PathBuf,
+    output: PathBuf,
+    k: usize,
+    m: usize,
+    form: &str,
+    hash: &str,
+    set_size: Option<u64>,
+    recipients: Vec<String>,
+    passphrase: Option<String>,
+    overwrite: bool,
+    threads: Option<usize>,
+) -> PyResult<Root> {
+    let context = context(threads)?;
+    let options = options(py, (k, m), hash, set_size, recipients, passphrase)?;
+    let policy = policy(&context, overwrite);
+    let to_folder = match form {
+        "container" => false,
+        "shards" => true,
+        _ => return Err(UsageError::new_err(format!("form is \"container\" or \"shards\", not \"{form}\""))),
+    };
+    let written = py.detach(|| {
+        let source = open(&path)?;
+        if to_folder {
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            return encode::to_store(&source, name, &Folder::new(&output, policy), &options, &context);
+        }
+        check_absent(&output, policy)?;
+        encode::to_file(Source::Payload(&source), &output, policy, &options, &context)
+    });
+    written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
+}
+
+/// A regular file: what has no length that is known before is for streams.
+fn open(path: &Path) -> fecfile::Result<SourceFile> {
+    let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
+    if meta.is_dir() {
+        return Err(Error::at("read", path, ErrorKind::IsFolder));
+    }
+    SourceFile::open(path, false)
+}
+
+/// Encodes what is read from `source` to a container that is written to `sink`, in constant memory, and returns the root. `source` is
+/// a binary file object or an iterable of bytes, `sink` a binary file object.
+#[pyfunction]
+#[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None, threads = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn encode_stream(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    sink: &Bound<'_, PyAny>,
+    k: usize,
+    m: usize,
+    hash: &str,
+    set_size: Option<u64>,
+    recipients: Vec<String>,
+    passphrase: Option<String>,
+    threads: Option<usize>,
+) -> PyResult<Root> {
+    let context = context(threads)?;
+    let options = options(py, (k, m), hash, set_size, recipients, passphrase)?;
+    let (mut source, sink) = (PythonSource::new(source)?, Sink::new(sink)?);
+    let written = py.detach(|| {
+        let source = Source::Pipe(&mut source, Place::Path(STREAM.into()));
+        encode::to_writer(source, sink, &Place::Path(STREAM.into()), &options, &context)
+    });
+    written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
+}
+
+/// Restores what a container, a folder of shard files or some shard files hold to the file `output`. With a root, nothing else than
+/// what leads to it counts. When not all can be restored, nothing is written and Damaged is raised, unless `partial` is true: then
+/// what is lost becomes zeros, and the result tells where.
+#[pyfunction]
+#[pyo3(signature = (source, output, *, root = None, identities = Vec::new(), passphrase = None, partial = false, overwrite = false, threads = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn decode_file(
+    py: Python<'_>,
+    source: Paths,
+    output: PathBuf,
+    root: Option<GivenRoot>,
+    identities: Vec<String>,
+    passphrase: Option<String>,
+    partial: bool,
+    overwrite: bool,
+    threads: Option<usize>,
+) -> PyResult<Restored> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let keys = keys(py, identities, passphrase)?;
+    let restored = py.detach(|| {
+        let policy = policy(&context, overwrite);
+        check_absent(&output, policy)?;
+        let archive = Archive::open(&Input::of_paths(&source)?, root, &context)?;
+        let opener = archive.opener(keys.as_ref())?;
+        let wish = Wish { partial, opener: opener.as_ref(), ..Wish::default() };
+        let place = source.first().map_or(Place::Nowhere, |path| path.as_path().into());
+        whole(archive.restore_to_file(&output, policy, wish, &context)?, place)
+    });
+    restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
+}
+
+/// Restores a container that is read from `source` to `sink`. With a root nothing is written before it is known that all is that
+/// root's: the container is copied to a temporary file first, unless `early` is true. Without a root, or early, each group of sets is
+/// written once it is proved by itself.
+#[pyfunction]
+#[pyo3(signature = (source, sink, *, root = None, identities = Vec::new(), passphrase = None, early = false, threads = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn decode_stream(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    sink: &Bound<'_, PyAny>,
+    root: Option<GivenRoot>,
+    identities: Vec<String>,
+    passphrase: Option<String>,
+    early: bool,
+    threads: Option<usize>,
+) -> PyResult<Restored> {
+    let (context, root) = (context(threads)?, digest(root)?);
+    let keys = keys(py, identities, passphrase)?;
+    let (source, mut sink) = (PythonSource::new(source)?, Sink::new(sink)?);
+    let restored = py.detach(|| decode_from(source, &mut sink, (root, early), keys.as_ref(), &context));
+    restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
+}
+
+fn decode_from(
+    source: PythonSource,
+    sink: &mut Sink,
+    (root, early): (Option<Digest>, bool),
+    keys: Option<&Keys>,
+    context: &Context<'_>,
+) -> fecfile::Result<fecfile::report::Restored> {
+    let (place, out) = (Path::new(STREAM), Place::Path(STREAM.into()));
+    if root.is_none() || early {
+        let pipe = Pipe { input: source, place, beginning: Beginning::Other, wanted: root, keys };
+        return pipe::to_writer(pipe, sink, &out, context);
+    }
+    let archive = Archive::open(&Input::spooled(place, source)?, root, context)?;
+    let opener = archive.opener(keys)?;
+    let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
+    whole(archive.restore_to_writer(sink, &out, wish, context)?, place.into())
+}
+
+/// What was not written is an error.
+fn whole(restored: fecfile::report::Restored, place: Place) -> fecfile::Result<fecfile::report::Restored> {
+    match restored.written {
+        true => Ok(restored),
+        false => Err(Error::at("decode", place, ErrorKind::Lost(Box::new(restored)))),
+    }
+}
+
+/// Checks every byte of a container, a folder of shard files or some shard files; one shard file needs its root. With `deep` every set
+/// is decoded too. What is damaged or missing is in the report; exceptions are for what cannot be looked at, or is not the root's.
+#[pyfunction]
+#[pyo3(signature = (source, *, root = None, deep = false, threads = None))]
+pub(crate) fn verify_file(
+    py: Python<'_>,
+    source: Paths,
+    root: Option<GivenRoot>,
+    deep: bool,
+    threads: Option<usize>,
+) -> PyResult<Report> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let verified =
+        py.detach(|| Archive::open(&Input::of_paths(&source)?, root, &context)?.verify(deep, &context));
+    Report::new(py, &verified.map_err(|e| exception(py, e))?)
+}
+
+/// Checks every byte of a container that is read from `source`, as verify_file does.
+#[pyfunction]
+#[pyo3(signature = (source, *, root = None, threads = None))]
+pub(crate) fn verify_stream(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    root: Option<GivenRoot>,
+    threads: Option<usize>,
+) -> PyResult<Report> {
+    let (context, root, source) = (context(threads)?, digest(root)?, PythonSource::new(source)?);
+    let verified = py.detach(|| {
+        Archive::in_pipe(source, Path::new(STREAM), Beginning::Other, root, &context)?.verify(false, &context)
+    });
+    Report::new(py, &verified.map_err(|e| exception(py, e))?)
+}
+
+/// Makes anew, bit for bit, what is damaged or missing of a container or of shard files: in place, or at `output`.
+#[pyfunction]
+#[pyo3(signature = (source, *, root = None, output = None, dry_run = false, overwrite = false, threads = None))]
+pub(crate) fn repair_file(
+    py: Python<'_>,
+    source: Paths,
+    root: Option<GivenRoot>,
+    output: Option<PathBuf>,
+    dry_run: bool,
+    overwrite: bool,
+    threads: Option<usize>,
+) -> PyResult<Repaired> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let repaired = py.detach(|| {
+        let how = Repair { out: output.as_deref(), policy: policy(&context, overwrite), dry_run };
+        Archive::open(&Input::of_paths(&source)?, root, &context)?.repair(how, &context)
+    });
+    let repaired = repaired.map_err(|e| exception(py, e))?;
+    Ok(Repaired { root: Root(repaired.root), files: repaired.files, written: repaired.written })
+}

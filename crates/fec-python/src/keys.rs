@@ -1,0 +1,77 @@
+//! For whom payloads are sealed, and what opens them.
+
+use crate::errors::exception;
+use fecfile::age::{AgeError, Identity, KeyKind, Keys, Passphrase, Recipient, identities_of};
+use fecfile::cipher::Cipher;
+use fecfile::error::Error;
+use fecfile::seal::{SealError, SealedTo, Sealing};
+use pyo3::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::errors::UsageError;
+
+/// Whom to seal for, if anybody is named.
+pub(crate) fn sealing(
+    py: Python<'_>,
+    recipients: Vec<String>,
+    passphrase: Option<String>,
+) -> PyResult<Option<Sealing>> {
+    let to = match (recipients.is_empty(), passphrase) {
+        (true, None) => return Ok(None),
+        (false, None) => {
+            let parsed = recipients.iter().map(|text| text.parse::<Recipient>());
+            SealedTo::Recipients(parsed.collect::<Result<_, _>>().map_err(|e| failed(py, e))?)
+        }
+        (true, Some(text)) => SealedTo::Passphrase(as_passphrase(py, text)?),
+        (false, Some(_)) => {
+            return Err(UsageError::new_err(
+                "a payload is sealed for recipients or with a passphrase, not both",
+            ));
+        }
+    };
+    Ok(Some(Sealing { to, cipher: Cipher::best() }))
+}
+
+/// What opens a sealed payload, if anything is given.
+pub(crate) fn keys(
+    py: Python<'_>,
+    identities: Vec<String>,
+    passphrase: Option<String>,
+) -> PyResult<Option<Keys>> {
+    match (identities.is_empty(), passphrase) {
+        (true, None) => Ok(None),
+        (true, Some(text)) => Ok(Some(Keys::Passphrase(as_passphrase(py, text)?))),
+        (false, None) => {
+            let mut all = Vec::new();
+            for text in identities.into_iter().map(Zeroizing::new) {
+                all.extend(identities_of(text.as_bytes(), &mut || None).map_err(|e| failed(py, e))?);
+            }
+            Ok(Some(Keys::Identities(all)))
+        }
+        (false, Some(_)) => Err(UsageError::new_err("identities or a passphrase open a payload, not both")),
+    }
+}
+
+/// A new key for sealing, as text: the identity, which is secret, and its recipient, which payloads are sealed for. `kind` is
+/// `"hybrid"`, which holds against quantum computers too, or `"x25519"`, which is short.
+#[pyfunction]
+#[pyo3(signature = (kind = "hybrid"))]
+pub(crate) fn generate_identity(py: Python<'_>, kind: &str) -> PyResult<(String, String)> {
+    let kind = match kind {
+        "hybrid" => KeyKind::Hybrid,
+        "x25519" => KeyKind::X25519,
+        _ => return Err(UsageError::new_err(format!("kind is \"hybrid\" or \"x25519\", not \"{kind}\""))),
+    };
+    let identity = Identity::generate(kind)
+        .map_err(|e| exception(py, Error::io("make a key", fecfile::error::Place::Nowhere, e)))?;
+    let text = identity.to_text().map(|text| text.to_string()).unwrap_or_default();
+    Ok((text, identity.recipient().to_string()))
+}
+
+fn as_passphrase(py: Python<'_>, text: String) -> PyResult<Passphrase> {
+    Passphrase::new(Zeroizing::new(text)).map_err(|e| failed(py, e))
+}
+
+fn failed(py: Python<'_>, error: AgeError) -> PyErr {
+    exception(py, Error::new("seal", SealError::Age(error)))
+}

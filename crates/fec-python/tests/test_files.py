@@ -1,0 +1,190 @@
+"""Shard files and containers on paths, held against the command."""
+
+import pytest
+
+import fecshards
+from fecshards import decode_file, encode_file, repair_file, verify_file
+
+
+@pytest.mark.parametrize("form", ["container", "shards"])
+def test_the_command_reads_what_is_written_here(fec, tmp_path, file, payload, form):
+    output = tmp_path / form
+    root = encode_file(file, output, k=10, m=4, form=form)
+    assert isinstance(root, bytes) and len(root) == 32
+    assert fec("verify", output, "--root", root.hex())[0] == 0
+    assert fec("decode", output, "-o", tmp_path / "back", "--root", root.hex())[0] == 0
+    assert (tmp_path / "back").read_bytes() == payload
+
+
+@pytest.mark.parametrize("hash", ["blake3", "sha256"])
+@pytest.mark.parametrize("form", ["container", "shards"])
+def test_what_the_command_writes_is_read_here(fec, tmp_path, file, payload, form, hash):
+    output = tmp_path / "encoded"
+    code, root = fec("encode", file, "-k", 10, "-m", 4, "--hash", hash, "-o", f"{output}/" if form == "shards" else output)
+    assert code == 0
+    # The same bytes have the same root, whoever encodes them.
+    assert encode_file(file, tmp_path / "own", k=10, m=4, form=form, hash=hash).hex() == root
+    report = verify_file(output, root=root)
+    assert report.is_intact and report.is_restorable and report.form == form and (report.k, report.m) == (10, 4)
+    assert report.root.hex() == root and report.payload_len == len(payload) and report.may_still_lose == 4
+    restored = decode_file(output, tmp_path / "back", root=root)
+    assert restored.is_whole and restored.root.hex() == root and restored.payload_len == len(payload)
+    assert (tmp_path / "back").read_bytes() == payload
+
+
+def test_a_container_mends_itself(tmp_path, file, payload, damage):
+    output = tmp_path / "x.fec"
+    root = encode_file(file, output, k=10, m=4)
+    damage(output, 1_000_000, bytes(100_000))
+    report = verify_file(output, root=root)
+    assert not report.is_intact and report.is_restorable and report.may_still_lose < 4
+    assert any(shard.state != "intact" for shard in report.shards)
+    assert decode_file(output, tmp_path / "back", root=root).mended_sets > 0
+    assert (tmp_path / "back").read_bytes() == payload
+
+
+def test_lost_shards_are_named_and_made_anew(fec, tmp_path, file, payload, damage):
+    folder = tmp_path / "shards"
+    root = encode_file(file, folder, k=10, m=4, form="shards")
+    files = sorted(folder.iterdir())
+    before = {path: path.read_bytes() for path in files}
+    for path in files[:3]:
+        path.unlink()
+    damage(files[7], 50_000)
+    report = verify_file(folder, root=root)
+    assert [shard.state for shard in report.shards] == ["missing"] * 3 + ["intact"] * 4 + ["damaged"] + ["intact"] * 6
+    assert str(files[7]) in report.shards[7].files[0] and report.shards[7].damage
+    assert fec("verify", folder, "--root", root.hex())[0] == 1
+    # Some of the shard files are enough, wherever they are.
+    decode_file(files[3:], tmp_path / "back", root=root.hex())
+    assert (tmp_path / "back").read_bytes() == payload
+    assert repair_file(folder, root=root, dry_run=True).written is False
+    repaired = repair_file(folder, root=root)
+    assert repaired.written and len(repaired.files) == 4 and repaired.root == root
+    assert {path: path.read_bytes() for path in sorted(folder.iterdir())} == before
+
+
+def test_what_is_lost_is_told_and_nothing_is_written(tmp_path, file, payload):
+    folder = tmp_path / "shards"
+    root = encode_file(file, folder, k=10, m=4, form="shards")
+    for path in sorted(folder.iterdir())[:5]:
+        path.unlink()
+    assert verify_file(folder, root=root).is_restorable is False
+    with pytest.raises(fecshards.Damaged) as raised:
+        decode_file(folder, tmp_path / "back", root=root)
+    assert raised.value.exit_code == 3 and raised.value.restored.lost and not raised.value.restored.is_whole
+    assert not (tmp_path / "back").exists()
+    restored = decode_file(folder, tmp_path / "back", root=root, partial=True)
+    assert not restored.is_whole
+    back = (tmp_path / "back").read_bytes()
+    assert len(back) == len(payload)
+    kept = bytearray(payload)
+    for start, end in restored.lost:
+        kept[start:end] = bytes(end - start)
+    assert back == kept
+
+
+def test_another_root_is_found_out(tmp_path, file):
+    output = tmp_path / "x.fec"
+    encode_file(file, output, k=4, m=2)
+    for act in [lambda: decode_file(output, tmp_path / "back", root="11" * 32), lambda: verify_file(output, root=bytes(32))]:
+        with pytest.raises(fecshards.WrongRoot) as raised:
+            act()
+        assert raised.value.exit_code == 5
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize("root", [b"short", "11", "g" * 64, "11" * 33, "é" * 32])
+def test_what_is_no_root_is_wrong_use(tmp_path, file, root):
+    with pytest.raises(fecshards.UsageError, match="32 bytes, or 64"):
+        verify_file(file, root=root)
+
+
+def test_what_the_system_reports_is_an_oserror(tmp_path, file):
+    with pytest.raises(FileNotFoundError) as raised:
+        encode_file(tmp_path / "absent", tmp_path / "x.fec")
+    assert raised.value.filename == str(tmp_path / "absent") and raised.value.errno == 2
+    with pytest.raises(FileNotFoundError):
+        decode_file(tmp_path / "absent", tmp_path / "back")
+    with pytest.raises(OSError):
+        encode_file(file, tmp_path / "no" / "folder" / "x.fec")
+
+
+def test_limits_are_refusals(tmp_path, file):
+    with pytest.raises(fecshards.Refused) as raised:
+        encode_file(file, tmp_path / "x.fec", k=4, m=2, set_size=1 << 40)
+    assert raised.value.exit_code == 6
+
+
+def test_wrong_use(tmp_path, file):
+    output = tmp_path / "x.fec"
+    encode_file(file, output)
+    wrong = [
+        lambda: encode_file(file, output),
+        lambda: encode_file(tmp_path, tmp_path / "y.fec"),
+        lambda: encode_file(file, tmp_path / "y.fec", k=0),
+        lambda: encode_file(file, tmp_path / "y.fec", form="zip"),
+        lambda: encode_file(file, tmp_path / "y.fec", hash="md5"),
+        lambda: encode_file(file, tmp_path / "y.fec", threads=0),
+        lambda: encode_file(file, tmp_path / "y.fec", recipients=["age1nobody"]),
+        lambda: decode_file(output, file),
+    ]
+    for act in wrong:
+        with pytest.raises(fecshards.UsageError) as raised:
+            act()
+        assert isinstance(raised.value, (fecshards.FecError, ValueError)) and raised.value.exit_code == 2
+    assert not (tmp_path / "y.fec").exists()
+    encode_file(file, output, k=2, m=1, overwrite=True)
+    assert verify_file(output).k == 2
+
+
+def test_what_is_no_encoding(tmp_path, file):
+    with pytest.raises(fecshards.Damaged, match="no intact shard or record"):
+        verify_file(file)
+
+
+def test_deep_verification(tmp_path, file):
+    output = tmp_path / "x.fec"
+    encode_file(file, output, k=4, m=2)
+    assert verify_file(output).is_proved is None
+    assert verify_file(output, deep=True).is_proved is True
+
+
+def test_reports_show_themselves(tmp_path, file):
+    output = tmp_path / "x.fec"
+    encode_file(file, output, k=4, m=2)
+    report = verify_file(output)
+    assert repr(report) == "Report(form=\"container\", k=4, m=2, is_intact=True, is_restorable=True)"
+    assert repr(report.shards[0]) == "Shard(index=0, state=\"intact\")"
+    with pytest.raises(AttributeError):
+        report.k = 5
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "x25519"])
+def test_sealed_payloads(fec, tmp_path, file, payload, kind):
+    identity, recipient = fecshards.generate_identity(kind)
+    output = tmp_path / "x.fec"
+    root = encode_file(file, output, k=4, m=2, recipients=[recipient])
+    assert payload[:1000] not in output.read_bytes()
+    assert verify_file(output, root=root).is_sealed
+    with pytest.raises(fecshards.UsageError):
+        decode_file(output, tmp_path / "back", root=root)
+    other, _ = fecshards.generate_identity(kind)
+    with pytest.raises(fecshards.WrongRoot):
+        decode_file(output, tmp_path / "back", root=root, identities=[other])
+    assert not (tmp_path / "back").exists()
+    restored = decode_file(output, tmp_path / "back", root=root, identities=[other, identity])
+    assert restored.is_sealed and restored.payload_len == len(payload)
+    assert (tmp_path / "back").read_bytes() == payload
+    (tmp_path / "key").write_text(identity + "\n")
+    assert fec("decode", output, "-i", tmp_path / "key", "-o", tmp_path / "other", "--root", root.hex())[0] == 0
+    assert (tmp_path / "other").read_bytes() == payload
+
+
+def test_a_passphrase(tmp_path, file, payload):
+    output = tmp_path / "shards"
+    encode_file(file, output, k=4, m=2, form="shards", passphrase="correct horse")
+    decode_file(output, tmp_path / "back", passphrase="correct horse")
+    assert (tmp_path / "back").read_bytes() == payload
+    with pytest.raises(fecshards.WrongRoot):
+        decode_file(output, tmp_path / "other", passphrase="battery staple")
