@@ -13,9 +13,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use fecfile::live::loss::Loss;
 use fecfile::range::PayloadRange;
+use fecfile::roots::parse_root;
 use fecfile::sidecar::protect::Redundancy;
 use fecfile::sign::Signer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
@@ -140,12 +141,13 @@ impl Command {
                 args.output.as_ref().is_some_and(is_stdout)
             }
             Command::Encode(args) => {
-                let is_pipe = || args.live.stream || is_stdout(&args.input) || !args.input.is_file();
+                let is_pipe =
+                    || args.live.stream || args.input().as_os_str() == "-" || !args.input().is_file();
                 args.outputs.first().map_or_else(is_pipe, is_stdout)
             }
             Command::Decode(args) => {
                 let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
-                let reads_pipe = || args.inputs.is_empty() || args.inputs.iter().any(is_pipe);
+                let reads_pipe = || args.inputs.iter().any(is_pipe);
                 args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
             Command::Manifest(_) => true,
@@ -157,19 +159,19 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = ENCODE_EXAMPLES)]
 pub(crate) struct Encode {
-    /// The file to protect; `-` is standard input [default with --stream: standard input]
-    #[arg(value_name = "FILE", default_value = "-", required_unless_present_any = ["stream", "files_from"])]
-    pub(crate) input: PathBuf,
+    /// The files to protect, one after the other; `-` is standard input [default: standard input]
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) inputs: Vec<PathBuf>,
     /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does not stop
     /// the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its last component
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["input", "stream", "to", "root_file"])]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "stream", "to", "root_file"])]
     pub(crate) files_from: Option<PathBuf>,
     /// With --files-from: paths end with zero bytes, not with lines
     #[arg(short = '0', long)]
     pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
     /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time [default:
-    /// FILE.shards/ for a file, standard output for a pipe and a stream]
+    /// FILE.shards/ for a file, or with `> NEW` a container there; standard output for standard input]
     #[arg(short, long = "output", value_name = "PATH")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
@@ -198,6 +200,9 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
+    /// Print the root alone on standard output, also where that is a file or a pipe, as in R=$(fec encode FILE --print-root)
+    #[arg(long, conflicts_with_all = ["stream", "json"])]
+    pub(crate) print_root: bool,
     /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing
     /// or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
     #[arg(long, conflicts_with_all = ["stream", "to"])]
@@ -226,14 +231,21 @@ pub(crate) struct Encode {
     pub(crate) network: stores::args::Network,
 }
 
+impl Encode {
+    /// The file to protect, where it is one.
+    pub(crate) fn input(&self) -> &Path {
+        self.inputs.first().map_or(Path::new("-"), PathBuf::as_path)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
     /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
-    /// `-` is standard input [default with --stream: standard input]
-    #[arg(required_unless_present_any = ["stream", "from"], value_name = "PATH")]
+    /// `-` is standard input [default: standard input]
+    #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
-    /// in the current folder; for X.fec X; for standard input standard output]
+    /// in the current folder; for X.fec X; for standard input, and with `> NEW`, standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Accept this root only: 64 hexadecimal digits, or @FILE
@@ -268,8 +280,8 @@ pub(crate) struct Decode {
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input
-    #[arg(required_unless_present = "from", value_name = "PATH")]
+    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input [default: standard input]
+    #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
@@ -653,17 +665,7 @@ fn root(text: &str) -> Result<Digest, String> {
             String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
         }
     };
-    let digits: Option<Vec<u8>> = line.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
-    match digits {
-        Some(digits) if digits.len() == 64 => {
-            let mut out = [0; 32];
-            for (byte, pair) in out.iter_mut().zip(digits.as_chunks::<2>().0) {
-                *byte = pair[0] << 4 | pair[1];
-            }
-            Ok(out)
-        }
-        _ => Err("a root is 64 hexadecimal digits, or @FILE with them".into()),
-    }
+    parse_root(line.as_bytes()).ok_or_else(|| "a root is 64 hexadecimal digits, or @FILE with them".into())
 }
 
 /// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.

@@ -40,12 +40,12 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let options = options(args, key.clone())?;
     let output = args.outputs.first().map(PathBuf::as_path);
-    let task = Task { input: &args.input, output, key: key.as_deref(), args, settings };
+    let task = Task { input: args.input(), output, key: key.as_deref(), args, settings };
     let input = task.open()?;
     if !args.stores.to.is_empty() {
         return to_stores(&task, input, &options, started);
     }
-    let target = task.target(&input);
+    let target = task.target_of_one(&input)?;
     task.check_outputs(&input, &target)?;
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);
@@ -90,12 +90,12 @@ fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant)
     task.check_outputs(&input, &Target::Stdout)?;
     match input {
         Input::Regular(source) => {
-            let name = args.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+            let name = args.input().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
             stores::send(Source::Payload(&source), name, options, args, settings, started)
         }
         Input::Pipe(mut pipe) => {
-            let name = args.input.file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(&args.input));
-            let source = Source::Pipe(&mut pipe, Place::Path(args.input.clone()));
+            let name = args.input().file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(args.input()));
+            let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
             stores::send(source, name.unwrap_or(b"payload"), options, args, settings, started)
         }
     }

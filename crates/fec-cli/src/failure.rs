@@ -255,7 +255,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "fec: {}", self.message)?;
         if let Some(help) = &self.help {
-            write!(f, "\n     {help}")?;
+            write!(f, "\n     {}", help.replace('\n', "\n     "))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
-use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
+use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
@@ -85,13 +85,14 @@ fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archi
         None => Archive::open(input, root, context),
         Some(trust) => Archive::open_signed(input, root, trust, context),
     };
-    match inputs(&args.inputs).map_err(other)? {
+    match inputs(&args.inputs, "verify").map_err(other)? {
         Inputs::Objects(input) => {
             let beginning = archive::beginning(&input).map_err(|e| other(e.into()))?;
+            let clue = Clue::of(&input, beginning, "verify");
             let archive = find(&input).map_err(|e| {
                 let is_one_shard = matches!(&input, Input::One(_))
                     && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
-                Unopened { failure: live_error(e, beginning), is_one_shard }
+                Unopened { failure: clue.explain(e), is_one_shard }
             })?;
             check_not_piped_shard(&args.inputs[0], &archive).map_err(other)?;
             Ok(archive)
@@ -99,16 +100,17 @@ fn open(args: &args::Verify, context: &Context<'_>) -> std::result::Result<Archi
         Inputs::Pipe(path, mut file) => {
             let (head, beginning) =
                 detect::pipe(&mut file).map_err(|e| other(Failure::io("read", &path, e)))?;
+            let clue = Clue::of_head(&path, &head, beginning, "verify");
             let input = io::Cursor::new(head).chain(file);
             if args.deep || args.open.is_given() {
                 let input = Input::spooled(&path, input).map_err(|e| other(e.into()))?;
-                return find(&input).map_err(|e| other(live_error(e, beginning)));
+                return find(&input).map_err(|e| other(clue.explain(e)));
             }
             let found = match &trust {
                 None => Archive::in_pipe(input, &path, beginning, root, context),
                 Some(trust) => Archive::in_pipe_signed(input, &path, beginning, (root, trust), context),
             };
-            found.map_err(|e| other(e.into()))
+            found.map_err(|e| other(clue.explain(e)))
         }
     }
 }

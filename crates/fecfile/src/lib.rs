@@ -65,6 +65,7 @@ pub mod ranges;
 pub mod repair;
 pub mod report;
 pub mod restore;
+pub mod roots;
 pub mod seal;
 pub mod sets;
 pub mod sidecar;

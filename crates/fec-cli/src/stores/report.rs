@@ -102,7 +102,7 @@ impl SendReport {
         SendReport {
             schema_version: SCHEMA_VERSION,
             command: "encode",
-            input: show(&args.input),
+            input: show(args.input()),
             root: hex(&sent.root),
             hash: manifest.hash.name(),
             k: manifest.code.k(),

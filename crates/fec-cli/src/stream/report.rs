@@ -63,7 +63,7 @@ impl SentReport {
             schema_version: SCHEMA_VERSION,
             command: "encode",
             form: "stream",
-            input: show(&args.input),
+            input: show(args.input()),
             output,
             stream_id: format!("{:016x}", parameters.stream_id),
             profile: parameters.profile.name(),
