@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Help, completions and the manual page come from here.
 
+use crate::examples;
 use crate::link::args::Link;
 use crate::progress::Mode;
 use crate::seal;
@@ -19,38 +20,12 @@ use fecfile::sign::Signer;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    all that was asked is true (decode may have mended: it says so)
-  1    verify: damaged, missing or conflicting shards; the payload can still be restored;
-       repair --dry-run: something would be made anew; bench --gate: slower than the saved result
-  2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
-  3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
-  4    input or output error; the input changed while it was read
-  5    not what the root or the key promises: not a codeword, another root, another key;
-       bench --gates: a check failed
-  6    refused: a limit, or a version, flag or critical field that this build does not know
-  130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
-
-const ENCODE_EXAMPLES: &str = "\
-Examples:
-  fec encode FILE                      100 shard files in FILE.shards/, of which any 33 restore FILE
-  fec encode FILE -o FILE.fec --keep   a container; run again, it is checked and kept
-  find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec' --keep --json
-                                       a container for each file, and a line of JSON for each";
-
-const KEYGEN_EXAMPLES: &str = "\
-Examples:
-  fec keygen -o key.txt                     prints the recipient: age1…
-  fec encode FILE --recipient age1…         what is encoded is sealed for it
-  fec decode FILE.shards -i key.txt         and opened again";
-
 /// Protects files and pipes against loss, corruption and tampering.
 ///
 /// A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte
 /// root names exactly this encoding of exactly these bytes.
 #[derive(Debug, Parser)]
-#[command(name = "fec", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fec", bin_name = "fec", version, max_term_width = 80, after_help = examples::FEC)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -118,12 +93,14 @@ pub(crate) enum Command {
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Print the manual page (roff) of fec, or of one of its commands
+    #[command(after_help = examples::MAN)]
     Man {
         /// encode, decode, …
         #[arg(value_name = "COMMAND")]
@@ -157,7 +134,7 @@ impl Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = ENCODE_EXAMPLES)]
+#[command(after_help = examples::ENCODE)]
 pub(crate) struct Encode {
     /// The files to protect, one after the other; `-` is standard input [default: standard input]
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -239,6 +216,7 @@ impl Encode {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::DECODE)]
 pub(crate) struct Decode {
     /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
     /// `-` is standard input [default: standard input]
@@ -279,6 +257,7 @@ pub(crate) struct Decode {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
     /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input [default: standard input]
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
@@ -286,9 +265,19 @@ pub(crate) struct Verify {
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// Check against this root: 64 hexadecimal digits, or @FILE; one shard alone is then enough
+    /// Check against this root: 64 hexadecimal digits, or @FILE. Shard files that are named may then be few: what is checked
+    /// is whether they are right
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
+    /// Check each line of this list, ROOT  PATH, as encode prints them for several files; `-` is standard input
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "root", "from", "quick", "sidecar_only", "base", "state", "budget", "sample"])]
+    pub(crate) roots: Option<PathBuf>,
+    /// Ask whether so many intact shards are there of every set, and nothing else: exit code 0, or 3 if there are fewer
+    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) need: Option<u32>,
+    /// How the report is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text, conflicts_with = "from")]
+    pub(crate) format: VerifyFormat,
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
@@ -321,7 +310,17 @@ pub(crate) struct Verify {
     pub(crate) network: stores::args::Network,
 }
 
+/// How `fec verify` prints its report; --json comes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerifyFormat {
+    /// Lines for people
+    Text,
+    /// A table in Markdown, for the summary of a job
+    Markdown,
+}
+
 #[derive(Debug, Args)]
+#[command(after_help = examples::PROTECT)]
 pub(crate) struct Protect {
     /// Files and folders; they are only read
     #[arg(value_name = "PATH", required_unless_present = "files_from")]
@@ -382,7 +381,7 @@ pub(crate) struct Protect {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = KEYGEN_EXAMPLES)]
+#[command(after_help = examples::KEYGEN)]
 pub(crate) struct Keygen {
     /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file` [default: an identity of age,
     /// whose recipient is printed]
@@ -404,6 +403,7 @@ pub(crate) struct Keygen {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::MANIFEST)]
 pub(crate) struct Manifest {
     /// The sidecar
     #[arg(value_name = "FILE")]
@@ -422,6 +422,7 @@ pub(crate) struct Manifest {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::REPAIR)]
 pub(crate) struct Repair {
     /// Shard files, folders of shard files, one container, or one sidecar
     #[arg(required_unless_present = "from", value_name = "PATH")]
@@ -707,9 +708,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_binary_units() {
+    fn sizes_have_binary_and_decimal_units() {
         assert_eq!(size("4M"), Ok(4 << 20));
         assert_eq!(size("64KiB"), Ok(64 << 10));
+        assert_eq!((size("3MiB"), size("3MB"), size("3 kB")), (Ok(3 << 20), Ok(3_000_000), Ok(3000)));
         assert_eq!(size("1"), Ok(1));
         for bad in ["", "M", "4X", "0", "-1", "99999999999G", "1.5M"] {
             assert!(size(bad).is_err(), "{bad}");

@@ -354,7 +354,8 @@ impl Decoding<'_> {
             let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
             let stem = stem.filter(|s| !s.is_empty() && !s.ends_with(b"/"));
             stem.map(|s| PathBuf::from(OsString::from_vec(s.to_vec()))).ok_or_else(|| {
-                misuse("decode", input, "its name does not end in .fec").help("name the output with -o")
+                misuse("decode", input, "the output has no name, since this one does not end in .fec")
+                    .help("name it with -o")
             })
         })?;
         self.check_target(target)

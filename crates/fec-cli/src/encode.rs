@@ -6,6 +6,7 @@ mod task;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
+use crate::inputs::listed;
 use crate::settings::{Settings, print_line};
 use crate::sign;
 use crate::stores;
@@ -24,6 +25,10 @@ use task::{Input, Task, options};
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     check_sign(args)?;
     if args.live.stream {
+        if args.inputs.len() > 1 {
+            return Err(Failure::usage("encode --stream: one input is sent")
+                .help("pack them: tar c FILE FILE | fec encode --stream"));
+        }
         return stream::send(args, settings);
     }
     if args.outputs.len() > 1 {
@@ -32,10 +37,14 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
-        return list::run(list, key, args, settings);
+        return list::run(&listed(list, args.null)?, key, args, settings);
     }
     if args.null {
         return Err(Failure::usage("encode: -0 is for --files-from"));
+    }
+    if args.inputs.len() > 1 {
+        check_several(args)?;
+        return list::run(&args.inputs, key, args, settings);
     }
     let started = Instant::now();
     let options = options(args, key.clone())?;
@@ -65,6 +74,21 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         (true, _) => {}
     }
     Ok(Exit::Done)
+}
+
+/// Refuses, of several files, what is for one.
+fn check_several(args: &args::Encode) -> Result<()> {
+    let refused = [
+        (args.inputs.iter().any(|input| is_dash(input)), "standard input is encoded alone"),
+        (!args.stores.to.is_empty(), "with --to one file is sent at a time"),
+        (args.root_file.is_some(), "--root-file is for one file"),
+        (args.signature.is_some(), "--signature is for one file"),
+        (args.print_root, "--print-root is for one file; for several a line is printed for each"),
+    ];
+    match refused.iter().find(|(is_given, _)| *is_given) {
+        Some((_, why)) => Err(Failure::usage(format!("encode: {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to sign what is not signed yet.

@@ -78,6 +78,10 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
     Ok(())
 }
 
+/// What to do about an input that is nothing of ours.
+pub(crate) const NOT_ENCODED: &str = "fec encode makes shard files and containers, fec protect sidecars, which verify and repair take; to decode a live \
+    stream whose first packet is damaged, add --stream";
+
 /// What an input starts with: it tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
     place: &'a Path,
@@ -85,6 +89,7 @@ pub(crate) struct Clue<'a> {
     /// It is a text that holds roots, and nothing else.
     roots: Option<Vec<Line>>,
     command: &'static str,
+    is_one: bool,
 }
 
 impl<'a> Clue<'a> {
@@ -93,7 +98,7 @@ impl<'a> Clue<'a> {
         /// Of a longer text the beginning is enough.
         const MOST: u64 = 64 << 10;
         let Input::One(object) = input else {
-            return Clue { place: Path::new("-"), beginning, roots: None, command };
+            return Clue { place: Path::new("-"), beginning, roots: None, command, is_one: false };
         };
         let roots = match &object.content {
             Content::Bytes(bytes, len) => {
@@ -103,7 +108,7 @@ impl<'a> Clue<'a> {
             }
             Content::NoFile | Content::Unreadable(_) => None,
         };
-        Clue { place: &object.place, beginning, roots, command }
+        Clue { place: &object.place, beginning, roots, command, is_one: true }
     }
 
     /// Of a pipe that starts like this.
@@ -113,7 +118,7 @@ impl<'a> Clue<'a> {
         beginning: Beginning,
         command: &'static str,
     ) -> Clue<'a> {
-        Clue { place, beginning, roots: roots::parse(head, false), command }
+        Clue { place, beginning, roots: roots::parse(head, false), command, is_one: true }
     }
 
     /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
@@ -122,7 +127,16 @@ impl<'a> Clue<'a> {
         found.leftovers.beginning = self.beginning;
         let (place, command) = (show(self.place), self.command);
         let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{place}") };
+        let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
         match self.roots.as_deref() {
+            None | Some([]) if is_bare => {
+                let exit = error.class().into();
+                Failure {
+                    exit,
+                    ..misuse(command, self.place, "it holds no shard and no record of a container")
+                }
+                .help(NOT_ENCODED)
+            }
             None | Some([]) => error.into(),
             Some([line]) if line.path.is_none() => misuse(
                 command,

@@ -353,7 +353,7 @@ fn code_parameters() {
     arena.refuses(["encode", "input", "-o", "s/", "--set-size", "17179869183G"], 6);
     let said = arena.refuses(["encode", "input", "-o", "c.fec", "--backend", "nosuch"], 2);
     assert!(said.contains("scalar"), "the backends are listed");
-    arena.refuses(["decode"], 2);
+    arena.refuses(["decode"], 3);
     arena.refuses(["nosuch"], 2);
 }
 

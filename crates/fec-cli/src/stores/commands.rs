@@ -127,7 +127,7 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let context = Context { settings: settings.library, progress: &bars };
     let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
-    settings.report(&report, &report.describe(), false)?;
+    settings.report_here(&report, &report.describe())?;
     Ok(verified.class().map_or(Exit::Done, Exit::from))
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
 
 /// The ways that -o names, if it names any.
 fn ways(args: &Encode) -> Result<Vec<Way>> {
-    let named = args.outputs.iter().enumerate().filter(|(_, path)| Address::is_one(path));
+    let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
+    let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
     let ways: Vec<Way> = named
         .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
         .collect::<Result<_>>()?;
