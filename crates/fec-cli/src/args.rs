@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Help, completions and the manual page come from here.
 
+use crate::examples;
 use crate::link::args::Link;
 use crate::progress::Mode;
 use crate::seal;
@@ -13,43 +14,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fec_core::digest::{Digest, HashKind};
 use fecfile::live::loss::Loss;
 use fecfile::range::PayloadRange;
+use fecfile::roots::parse_root;
 use fecfile::sidecar::protect::Redundancy;
 use fecfile::sign::Signer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    all that was asked is true (decode may have mended: it says so)
-  1    verify: damaged, missing or conflicting shards; the payload can still be restored;
-       repair --dry-run: something would be made anew; bench --gate: slower than the saved result
-  2    wrong use, or refused before any work: the output exists, a terminal, ambiguous input
-  3    the payload cannot be restored whole (also with --partial, and for gaps in a stream)
-  4    input or output error; the input changed while it was read
-  5    not what the root or the key promises: not a codeword, another root, another key;
-       bench --gates: a check failed
-  6    refused: a limit, or a version, flag or critical field that this build does not know
-  130  interrupted; nothing partial is left (bench prints what it has; a live stream is ended)";
-
-const ENCODE_EXAMPLES: &str = "\
-Examples:
-  fec encode FILE                      100 shard files in FILE.shards/, of which any 33 restore FILE
-  fec encode FILE -o FILE.fec --keep   a container; run again, it is checked and kept
-  find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec' --keep --json
-                                       a container for each file, and a line of JSON for each";
-
-const KEYGEN_EXAMPLES: &str = "\
-Examples:
-  fec keygen -o key.txt                     prints the recipient: age1…
-  fec encode FILE --recipient age1…         what is encoded is sealed for it
-  fec decode FILE.shards -i key.txt         and opened again";
 
 /// Protects files and pipes against loss, corruption and tampering.
 ///
 /// A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte
 /// root names exactly this encoding of exactly these bytes.
 #[derive(Debug, Parser)]
-#[command(name = "fec", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fec", bin_name = "fec", version, max_term_width = 80, after_help = examples::FEC)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -117,12 +93,14 @@ pub(crate) enum Command {
     /// Measure this machine: what it can do, what holds it back, and whether it became slower
     Bench(Bench),
     /// Print a completion script for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Print the manual page (roff) of fec, or of one of its commands
+    #[command(after_help = examples::MAN)]
     Man {
         /// encode, decode, …
         #[arg(value_name = "COMMAND")]
@@ -140,12 +118,13 @@ impl Command {
                 args.output.as_ref().is_some_and(is_stdout)
             }
             Command::Encode(args) => {
-                let is_pipe = || args.live.stream || is_stdout(&args.input) || !args.input.is_file();
+                let is_pipe =
+                    || args.live.stream || args.input().as_os_str() == "-" || !args.input().is_file();
                 args.outputs.first().map_or_else(is_pipe, is_stdout)
             }
             Command::Decode(args) => {
                 let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
-                let reads_pipe = || args.inputs.is_empty() || args.inputs.iter().any(is_pipe);
+                let reads_pipe = || args.inputs.iter().any(is_pipe);
                 args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
             Command::Manifest(_) => true,
@@ -155,21 +134,21 @@ impl Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = ENCODE_EXAMPLES)]
+#[command(after_help = examples::ENCODE)]
 pub(crate) struct Encode {
-    /// The file to protect; `-` is standard input [default with --stream: standard input]
-    #[arg(value_name = "FILE", default_value = "-", required_unless_present_any = ["stream", "files_from"])]
-    pub(crate) input: PathBuf,
+    /// The files to protect, one after the other; `-` is standard input [default: standard input]
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) inputs: Vec<PathBuf>,
     /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does not stop
     /// the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its last component
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["input", "stream", "to", "root_file"])]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "stream", "to", "root_file"])]
     pub(crate) files_from: Option<PathBuf>,
     /// With --files-from: paths end with zero bytes, not with lines
     #[arg(short = '0', long)]
     pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
     /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time [default:
-    /// FILE.shards/ for a file, standard output for a pipe and a stream]
+    /// FILE.shards/ for a file, or with `> NEW` a container there; standard output for standard input]
     #[arg(short, long = "output", value_name = "PATH")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
@@ -198,6 +177,9 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
+    /// Print the root alone on standard output, also where that is a file or a pipe, as in R=$(fec encode FILE --print-root)
+    #[arg(long, conflicts_with_all = ["stream", "json"])]
+    pub(crate) print_root: bool,
     /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing
     /// or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
     #[arg(long, conflicts_with_all = ["stream", "to"])]
@@ -226,14 +208,22 @@ pub(crate) struct Encode {
     pub(crate) network: stores::args::Network,
 }
 
+impl Encode {
+    /// The file to protect, where it is one.
+    pub(crate) fn input(&self) -> &Path {
+        self.inputs.first().map_or(Path::new("-"), PathBuf::as_path)
+    }
+}
+
 #[derive(Debug, Args)]
+#[command(after_help = examples::DECODE)]
 pub(crate) struct Decode {
     /// Shard files, folders of shard files, one container, or one live stream, from a file or udp://ADDRESS:PORT;
-    /// `-` is standard input [default with --stream: standard input]
-    #[arg(required_unless_present_any = ["stream", "from"], value_name = "PATH")]
+    /// `-` is standard input [default: standard input]
+    #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
-    /// in the current folder; for X.fec X; for standard input standard output]
+    /// in the current folder; for X.fec X; for standard input, and with `> NEW`, standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Accept this root only: 64 hexadecimal digits, or @FILE
@@ -267,16 +257,27 @@ pub(crate) struct Decode {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
-    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input
-    #[arg(required_unless_present = "from", value_name = "PATH")]
+    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input [default: standard input]
+    #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// Check against this root: 64 hexadecimal digits, or @FILE; one shard alone is then enough
+    /// Check against this root: 64 hexadecimal digits, or @FILE. Shard files that are named may then be few: what is checked
+    /// is whether they are right
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
+    /// Check each line of this list, ROOT  PATH, as encode prints them for several files; `-` is standard input
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "root", "from", "quick", "sidecar_only", "base", "state", "budget", "sample"])]
+    pub(crate) roots: Option<PathBuf>,
+    /// Ask whether so many intact shards are there of every set, and nothing else: exit code 0, or 3 if there are fewer
+    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) need: Option<u32>,
+    /// How the report is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text, conflicts_with = "from")]
+    pub(crate) format: VerifyFormat,
     /// Also decode every set and check that it is one codeword
     #[arg(long)]
     pub(crate) deep: bool,
@@ -309,7 +310,17 @@ pub(crate) struct Verify {
     pub(crate) network: stores::args::Network,
 }
 
+/// How `fec verify` prints its report; --json comes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerifyFormat {
+    /// Lines for people
+    Text,
+    /// A table in Markdown, for the summary of a job
+    Markdown,
+}
+
 #[derive(Debug, Args)]
+#[command(after_help = examples::PROTECT)]
 pub(crate) struct Protect {
     /// Files and folders; they are only read
     #[arg(value_name = "PATH", required_unless_present = "files_from")]
@@ -370,7 +381,7 @@ pub(crate) struct Protect {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = KEYGEN_EXAMPLES)]
+#[command(after_help = examples::KEYGEN)]
 pub(crate) struct Keygen {
     /// For live streams: the same key serves `encode --stream --key-file` and `decode --key-file` [default: an identity of age,
     /// whose recipient is printed]
@@ -392,6 +403,7 @@ pub(crate) struct Keygen {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::MANIFEST)]
 pub(crate) struct Manifest {
     /// The sidecar
     #[arg(value_name = "FILE")]
@@ -410,6 +422,7 @@ pub(crate) struct Manifest {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = examples::REPAIR)]
 pub(crate) struct Repair {
     /// Shard files, folders of shard files, one container, or one sidecar
     #[arg(required_unless_present = "from", value_name = "PATH")]
@@ -653,17 +666,7 @@ fn root(text: &str) -> Result<Digest, String> {
             String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
         }
     };
-    let digits: Option<Vec<u8>> = line.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
-    match digits {
-        Some(digits) if digits.len() == 64 => {
-            let mut out = [0; 32];
-            for (byte, pair) in out.iter_mut().zip(digits.as_chunks::<2>().0) {
-                *byte = pair[0] << 4 | pair[1];
-            }
-            Ok(out)
-        }
-        _ => Err("a root is 64 hexadecimal digits, or @FILE with them".into()),
-    }
+    parse_root(line.as_bytes()).ok_or_else(|| "a root is 64 hexadecimal digits, or @FILE with them".into())
 }
 
 /// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.
@@ -705,9 +708,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_binary_units() {
+    fn sizes_have_binary_and_decimal_units() {
         assert_eq!(size("4M"), Ok(4 << 20));
         assert_eq!(size("64KiB"), Ok(64 << 10));
+        assert_eq!((size("3MiB"), size("3MB"), size("3 kB")), (Ok(3 << 20), Ok(3_000_000), Ok(3000)));
         assert_eq!(size("1"), Ok(1));
         for bad in ["", "M", "4X", "0", "-1", "99999999999G", "1.5M"] {
             assert!(size(bad).is_err(), "{bad}");

@@ -4,12 +4,12 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::inputs::{Inputs, check_not_piped_shard, inputs, live_error};
+use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs};
 use crate::settings::Settings;
 use crate::sign;
 use crate::stores;
 use crate::stream;
-use crate::target::{Target, is_dash, open_input};
+use crate::target::{Target, is_dash, open_input, payload_output};
 use fec_core::params::Form;
 use fecfile::age::Keys;
 use fecfile::archive::{self, Archive, check_only_stream};
@@ -54,11 +54,12 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let trust = sign::trust(&args.trusted)?;
     let policy = settings.policy(args.force);
-    let mut decoding = Decoding { args, settings, trust, policy, keys: None, started };
+    let output = payload_output(args.output.as_deref(), settings.json);
+    let mut decoding = Decoding { args, output, settings, trust, policy, keys: None, started };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
-    match inputs(&args.inputs)? {
+    match inputs(&args.inputs, "decode")? {
         Inputs::Pipe(path, file) => decoding.pipe(&path, file),
         Inputs::Objects(input) => decoding.objects(&input),
     }
@@ -66,6 +67,8 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
 
 struct Decoding<'a> {
     args: &'a args::Decode,
+    /// -o, or `-` where standard output was redirected to a new file.
+    output: Option<&'a Path>,
     settings: &'a Settings,
     /// Whose signatures count, if --signer is given.
     trust: Option<Trust>,
@@ -99,10 +102,11 @@ impl Decoding<'_> {
         self.not_live(path)?;
         self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
+        let clue = Clue::of(input, beginning, "decode");
         if let Some(range) = self.args.range {
-            return self.range(range, input, path, early, &context);
+            return self.range(range, (input, &clue), path, early, &context);
         }
-        let archive = self.open(input, &context).map_err(|e| live_error(e, beginning))?;
+        let archive = self.open(input, &context).map_err(|e| clue.explain(e))?;
         check_not_piped_shard(path, &archive)?;
         let opener = self.opener(&archive)?;
         let target = match early {
@@ -134,13 +138,13 @@ impl Decoding<'_> {
     fn range(
         &self,
         range: PayloadRange,
-        input: &Input,
+        (input, clue): (&Input, &Clue<'_>),
         path: &Path,
         early: Option<Target>,
         context: &Context<'_>,
     ) -> Result<Exit> {
         let mut archive = match &self.trust {
-            None => Archive::open_by_index(input, self.args.root, context)?,
+            None => Archive::open_by_index(input, self.args.root, context).map_err(|e| clue.explain(e))?,
             Some(_) => self.open(input, context)?,
         };
         let mut opener = self.opener(&archive)?;
@@ -192,6 +196,7 @@ impl Decoding<'_> {
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
+        let clue = Clue::of_head(path, &head, beginning, "decode");
         let input = io::Cursor::new(head).chain(file);
         // What leads to a root may stand anywhere, and a partial result needs all that is left. Then the pipe is read as
         // a file is.
@@ -204,9 +209,9 @@ impl Decoding<'_> {
         if needs_all && !self.args.early {
             let input = Input::spooled(path, input)?;
             if let Some(range) = self.args.range {
-                return self.range(range, &input, path, Some(target), &context);
+                return self.range(range, (&input, &clue), path, Some(target), &context);
             }
-            let archive = self.open(&input, &context).map_err(|e| live_error(e, beginning))?;
+            let archive = self.open(&input, &context).map_err(|e| clue.explain(e))?;
             let opener = self.opener(&archive)?;
             let wish = self.wish(opener.as_ref());
             let restored = match &target {
@@ -226,7 +231,7 @@ impl Decoding<'_> {
                 pipe::to_writer(pipe, &mut out, &place, &context)
             }
         };
-        self.finish(&target, &restored?, None)
+        self.finish(&target, &restored.map_err(|e| clue.explain(e))?, None)
     }
 
     fn wish<'a>(&self, opener: Option<&'a Opener>) -> Wish<'a> {
@@ -258,7 +263,6 @@ impl Decoding<'_> {
     /// Receives the live stream that --stream or udp:// names.
     fn told_stream(&self) -> Result<Exit> {
         let path = match &self.args.inputs[..] {
-            [] => Path::new("-"),
             [path] => path,
             _ => {
                 return Err(
@@ -308,7 +312,7 @@ impl Decoding<'_> {
 
     /// The target where it does not depend on what the input holds: checked before any work.
     fn early_target(&self, input: &Input) -> Result<Option<Target>> {
-        match (&self.args.output, input) {
+        match (self.output, input) {
             (Some(path), _) => match Target::of(path) {
                 // The name in it is the recorded one, or the container's.
                 Target::Folder(_) => Ok(None),
@@ -343,14 +347,15 @@ impl Decoding<'_> {
 
     fn container_target(&self, input: &Path) -> Result<Target> {
         let is_pipe = || is_dash(input) || !std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
-        if self.args.output.is_none() && is_pipe() {
+        if self.output.is_none() && is_pipe() {
             return self.check_target(Target::Stdout);
         }
         let target = self.named_target(|| {
             let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
             let stem = stem.filter(|s| !s.is_empty() && !s.ends_with(b"/"));
             stem.map(|s| PathBuf::from(OsString::from_vec(s.to_vec()))).ok_or_else(|| {
-                misuse("decode", input, "its name does not end in .fec").help("name the output with -o")
+                misuse("decode", input, "the output has no name, since this one does not end in .fec")
+                    .help("name it with -o")
             })
         })?;
         self.check_target(target)
@@ -358,7 +363,7 @@ impl Decoding<'_> {
 
     /// -o, or the default that `name` gives; in a folder, the last component of that default.
     fn named_target(&self, name: impl Fn() -> Result<PathBuf>) -> Result<Target> {
-        let Some(path) = &self.args.output else { return Ok(Target::File(name()?)) };
+        let Some(path) = self.output else { return Ok(Target::File(name()?)) };
         match Target::of(path) {
             Target::Folder(_) => {
                 let name = name()?;

@@ -6,6 +6,7 @@ mod task;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
+use crate::inputs::listed;
 use crate::settings::{Settings, print_line};
 use crate::sign;
 use crate::stores;
@@ -24,6 +25,10 @@ use task::{Input, Task, options};
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     check_sign(args)?;
     if args.live.stream {
+        if args.inputs.len() > 1 {
+            return Err(Failure::usage("encode --stream: one input is sent")
+                .help("pack them: tar c FILE FILE | fec encode --stream"));
+        }
         return stream::send(args, settings);
     }
     if args.outputs.len() > 1 {
@@ -32,20 +37,24 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
-        return list::run(list, key, args, settings);
+        return list::run(&listed(list, args.null)?, key, args, settings);
     }
     if args.null {
         return Err(Failure::usage("encode: -0 is for --files-from"));
     }
+    if args.inputs.len() > 1 {
+        check_several(args)?;
+        return list::run(&args.inputs, key, args, settings);
+    }
     let started = Instant::now();
     let options = options(args, key.clone())?;
     let output = args.outputs.first().map(PathBuf::as_path);
-    let task = Task { input: &args.input, output, key: key.as_deref(), args, settings };
+    let task = Task { input: args.input(), output, key: key.as_deref(), args, settings };
     let input = task.open()?;
     if !args.stores.to.is_empty() {
         return to_stores(&task, input, &options, started);
     }
-    let target = task.target(&input);
+    let target = task.target_of_one(&input)?;
     task.check_outputs(&input, &target)?;
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);
@@ -65,6 +74,21 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         (true, _) => {}
     }
     Ok(Exit::Done)
+}
+
+/// Refuses, of several files, what is for one.
+fn check_several(args: &args::Encode) -> Result<()> {
+    let refused = [
+        (args.inputs.iter().any(|input| is_dash(input)), "standard input is encoded alone"),
+        (!args.stores.to.is_empty(), "with --to one file is sent at a time"),
+        (args.root_file.is_some(), "--root-file is for one file"),
+        (args.signature.is_some(), "--signature is for one file"),
+        (args.print_root, "--print-root is for one file; for several a line is printed for each"),
+    ];
+    match refused.iter().find(|(is_given, _)| *is_given) {
+        Some((_, why)) => Err(Failure::usage(format!("encode: {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to sign what is not signed yet.
@@ -90,12 +114,12 @@ fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant)
     task.check_outputs(&input, &Target::Stdout)?;
     match input {
         Input::Regular(source) => {
-            let name = args.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+            let name = args.input().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
             stores::send(Source::Payload(&source), name, options, args, settings, started)
         }
         Input::Pipe(mut pipe) => {
-            let name = args.input.file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(&args.input));
-            let source = Source::Pipe(&mut pipe, Place::Path(args.input.clone()));
+            let name = args.input().file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(args.input()));
+            let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
             stores::send(source, name.unwrap_or(b"payload"), options, args, settings, started)
         }
     }

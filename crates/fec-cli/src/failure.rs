@@ -203,7 +203,7 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
         ErrorKind::Sidecar(cause) => return sidecar_help(cause),
         ErrorKind::SetMemory { .. } if error.action == "encode" => {
-            "choose a smaller --set-size, or allow more with --max-memory"
+            "choose a smaller --set-size, or allow more with --max-memory, as in --max-memory 256MiB"
         }
         ErrorKind::SetMemory { .. } => "allow more with --max-memory",
         ErrorKind::EncodeMemory { .. } => {
@@ -224,10 +224,7 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::NothingFound(found) if found.wanted.is_some() => {
             "is it the right root, and are these the right files?"
         }
-        ErrorKind::NothingFound(_) => {
-            "fec takes shard files, folders of them, or one container; a sidecar is for fec verify and fec repair; to decode a live stream whose first packet is \
-             damaged, add --stream"
-        }
+        ErrorKind::NothingFound(_) => "name the shard files, their folder, or the container",
         ErrorKind::Ambiguous(_) => "choose one with --root",
         ErrorKind::StreamAndEncodings(_) => "choose the stream with --stream, or an encoding with --root",
         ErrorKind::NoneWhole { .. } => "choose one with --root to see what is lost",
@@ -237,7 +234,9 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::Untrue { .. } => {
             "nothing was restored: no choice of shards can give what the root stands for"
         }
-        ErrorKind::ShardFileAlone => "name the shard files",
+        ErrorKind::ShardFileAlone => {
+            "with --root fec verify checks it by itself; to restore the payload, name the shard files"
+        }
         ErrorKind::MetaLost | ErrorKind::HoldsAnother | ErrorKind::OtherEncoding(_)
             if error.action == "keep" =>
         {
@@ -255,7 +254,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "fec: {}", self.message)?;
         if let Some(help) = &self.help {
-            write!(f, "\n     {help}")?;
+            write!(f, "\n     {}", help.replace('\n', "\n     "))?;
         }
         Ok(())
     }

@@ -1,10 +1,13 @@
 //! What the paths of a command line that restores or verifies are.
 
 use crate::failure::{Failure, Result, misuse};
-use crate::target::{is_dash, open_input};
+use crate::target::{check_stdin, is_dash, open_input};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
+use fecfile::input::Content;
+use fecfile::names::{hex, show};
+use fecfile::roots::{self, Line};
 use fecfile::{Error, ErrorKind, Input};
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,7 +25,7 @@ pub(crate) enum Inputs {
 }
 
 /// Opens what a command line names.
-pub(crate) fn inputs(paths: &[PathBuf]) -> Result<Inputs> {
+pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs> {
     let [path] = paths else {
         if paths.iter().any(|path| is_dash(path)) {
             return Err(Failure::usage("read -: standard input stands alone"));
@@ -31,6 +34,9 @@ pub(crate) fn inputs(paths: &[PathBuf]) -> Result<Inputs> {
     };
     if path.is_dir() {
         return Ok(Inputs::Objects(Input::of_paths(paths)?));
+    }
+    if is_dash(path) {
+        check_stdin(command)?;
     }
     let file = open_input(path)?;
     let fail = |e| Failure::io("read", path, e);
@@ -72,10 +78,78 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
     Ok(())
 }
 
-/// Marks an input in which nothing was found as a live stream, if it starts like one.
-pub(crate) fn live_error(mut error: Error, beginning: Beginning) -> Failure {
-    if let ErrorKind::NothingFound(found) = &mut error.kind {
-        found.leftovers.beginning = beginning;
+/// What to do about an input that is nothing of ours.
+pub(crate) const NOT_ENCODED: &str = "fec encode makes shard files and containers, fec protect sidecars, which verify and repair take; to decode a live \
+    stream whose first packet is damaged, add --stream";
+
+/// What an input starts with: it tells why nothing was found in it.
+pub(crate) struct Clue<'a> {
+    place: &'a Path,
+    beginning: Beginning,
+    /// It is a text that holds roots, and nothing else.
+    roots: Option<Vec<Line>>,
+    command: &'static str,
+    is_one: bool,
+}
+
+impl<'a> Clue<'a> {
+    /// Of an input that is read at positions.
+    pub(crate) fn of(input: &'a Input, beginning: Beginning, command: &'static str) -> Clue<'a> {
+        /// Of a longer text the beginning is enough.
+        const MOST: u64 = 64 << 10;
+        let Input::One(object) = input else {
+            return Clue { place: Path::new("-"), beginning, roots: None, command, is_one: false };
+        };
+        let roots = match &object.content {
+            Content::Bytes(bytes, len) => {
+                let mut text = vec![0; (*len).min(MOST) as usize];
+                let is_read = bytes.read_exact_at(0, &mut text).is_ok();
+                is_read.then(|| roots::parse(&text, *len > MOST)).flatten()
+            }
+            Content::NoFile | Content::Unreadable(_) => None,
+        };
+        Clue { place: &object.place, beginning, roots, command, is_one: true }
     }
-    error.into()
+
+    /// Of a pipe that starts like this.
+    pub(crate) fn of_head(
+        place: &'a Path,
+        head: &[u8],
+        beginning: Beginning,
+        command: &'static str,
+    ) -> Clue<'a> {
+        Clue { place, beginning, roots: roots::parse(head, false), command, is_one: true }
+    }
+
+    /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
+    pub(crate) fn explain(&self, mut error: Error) -> Failure {
+        let ErrorKind::NothingFound(found) = &mut error.kind else { return error.into() };
+        found.leftovers.beginning = self.beginning;
+        let (place, command) = (show(self.place), self.command);
+        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{place}") };
+        let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
+        match self.roots.as_deref() {
+            None | Some([]) if is_bare => {
+                let exit = error.class().into();
+                Failure {
+                    exit,
+                    ..misuse(command, self.place, "it holds no shard and no record of a container")
+                }
+                .help(NOT_ENCODED)
+            }
+            None | Some([]) => error.into(),
+            Some([line]) if line.path.is_none() => misuse(
+                command,
+                self.place,
+                &format!("it holds only a root: {}", hex(&line.root)),
+            )
+            .help(format!(
+                "name the shard files or the container that has this root: fec {command} PATH --root {given}"
+            )),
+            Some(_) => misuse(command, self.place, "it is a list of roots").help(match command {
+                "verify" => format!("to check what it lists: fec verify --roots {place}"),
+                _ => format!("name one of what it lists, with its root: fec {command} PATH --root HEX"),
+            }),
+        }
+    }
 }

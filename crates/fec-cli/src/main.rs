@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod decode;
 mod encode;
+mod examples;
 mod failure;
 mod inputs;
 mod keygen;
@@ -29,6 +30,7 @@ mod stores;
 mod stream;
 mod target;
 mod units;
+mod usage;
 mod verify;
 
 use args::{Cli, Command};
@@ -37,7 +39,10 @@ use failure::{Exit, Failure};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::end(&error).into(),
+    };
     start_logging(cli.common.verbose);
     if cli.common.locate {
         fecfile::stages::start();

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
-use crate::inputs::{Inputs, inputs};
+use crate::inputs::{Clue, Inputs, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
 use crate::sign::SignedBy;
@@ -10,6 +10,7 @@ use crate::stores;
 use crate::target::is_dash;
 use fecfile::Context;
 use fecfile::archive::Archive;
+use fecfile::forms::Beginning;
 use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
 use fecfile::sign::Signed;
@@ -42,14 +43,15 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     if args.inputs.iter().chain(&args.output).any(|path| is_dash(path)) {
         return Err(needs_files());
     }
-    let Inputs::Objects(input) = inputs(&args.inputs)? else { return Err(needs_files()) };
+    let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
     let found = match sidecar::trust(&args.inputs, &args.trusted)? {
         None => Archive::open(&input, args.root, &context),
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
-    let archive = found.map_err(|error| sidecar::meant(error.into(), &args.inputs, "repair"))?;
+    let clue = Clue::of(&input, Beginning::Other, "repair");
+    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair"))?;
     let policy = settings.policy(args.force);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;

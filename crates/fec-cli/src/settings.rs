@@ -81,6 +81,15 @@ impl Settings {
         Bars { mode: self.progress, quiet: true, scan: "scan" }
     }
 
+    /// Prints what a command is there to tell on standard output: JSON, or `text`, or with -q nothing.
+    pub(crate) fn report_here(&self, report: &impl Serialize, text: &str) -> Result<()> {
+        match (self.json, self.quiet) {
+            (true, _) => self.report(report, text, false),
+            (false, true) => Ok(()),
+            (false, false) => print_line(text.trim_end()),
+        }
+    }
+
     /// Prints the final word of a command: JSON on standard output (or standard error when that
     /// carries the payload), or `text` on standard error.
     pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
@@ -100,9 +109,14 @@ impl Settings {
 
 /// Prints a line on standard output.
 pub(crate) fn print_line(line: &str) -> Result<()> {
+    print_bytes(format!("{line}\n").as_bytes())
+}
+
+/// Prints bytes on standard output.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::stdout)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
 /// The final object of a command that failed.

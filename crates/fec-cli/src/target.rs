@@ -5,11 +5,13 @@ use fecfile::error::Place;
 use fecfile::io::output::{is_same, is_shard_file, is_special, open_special};
 use fecfile::io::temporary::parent;
 use fecfile::names::show;
+use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Where output goes.
@@ -109,6 +111,53 @@ impl std::fmt::Display for Target {
 /// Whether a path stands for standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// What standard output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// A terminal, or a device that throws everything away.
+    Terminal,
+    /// A file that was made or emptied for this command, as `> FILE` does it. It is to get data.
+    NewFile,
+    /// A pipe or a socket; or what seems to be a log: a file that others write to as well.
+    Other,
+}
+
+/// What standard output is.
+pub(crate) fn outlet() -> Outlet {
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    let Ok(meta) = stdout.as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata()) else {
+        return Outlet::Other;
+    };
+    if meta.file_type().is_char_device() {
+        return Outlet::Terminal;
+    }
+    let is_appended = || fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::APPEND));
+    let takes_errors =
+        || fstat(&stderr).is_ok_and(|other| (other.st_dev, other.st_ino) == (meta.dev(), meta.ino()));
+    if meta.is_file() && meta.len() == 0 && !is_appended() && !takes_errors() {
+        return Outlet::NewFile;
+    }
+    Outlet::Other
+}
+
+/// Where a payload goes: -o, or standard output where that was redirected to a new file, and is not to get a report.
+pub(crate) fn payload_output(output: Option<&Path>, json: bool) -> Option<&Path> {
+    let is_redirected = || !json && outlet() == Outlet::NewFile;
+    output.or_else(|| is_redirected().then_some(Path::new("-")))
+}
+
+/// Refuses to wait for somebody to type what a command is to read.
+///
+/// # Errors
+/// Wrong use: standard input is a terminal.
+pub(crate) fn check_stdin(command: &str) -> Result<()> {
+    if io::stdin().is_terminal() {
+        return Err(Failure::usage(format!("{command}: standard input is a terminal"))
+            .help(format!("name a file, or see fec {command} --help")));
+    }
+    Ok(())
 }
 
 /// Standard input, as a file of its own.

@@ -3,7 +3,7 @@
 
 use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live::LiveError;
-use crate::names::show;
+use crate::names::{bytes, show};
 use crate::ranges::RangeList;
 use crate::report::Restored;
 use crate::seal::error::SealError;
@@ -96,7 +96,7 @@ pub enum ErrorKind {
     #[error("{} is not a shard file", show(.0))]
     NotAShardFile(PathBuf),
     /// An output file system that is too small.
-    #[error("{needed} bytes are needed and {free} are free")]
+    #[error("{} are needed and {} are free", bytes(*needed), bytes(*free))]
     NoRoom {
         /// Bytes of the output.
         needed: u64,
@@ -107,7 +107,7 @@ pub enum ErrorKind {
     #[error("it changed while it was read")]
     Changed,
     /// Sets larger than the memory that is allowed.
-    #[error("a set takes {need} bytes, and {most} are allowed")]
+    #[error("a set takes {}, and {} may be used", bytes(*need), bytes(*most))]
     SetMemory {
         /// Bytes of a set.
         need: u64,
@@ -115,7 +115,7 @@ pub enum ErrorKind {
         most: u64,
     },
     /// Groups that do not fit the memory allowed while they are encoded.
-    #[error("two groups take {need} bytes, and {most} are allowed")]
+    #[error("two groups take {}, and {} may be used", bytes(*need), bytes(*most))]
     EncodeMemory {
         /// Bytes of the groups.
         need: u64,
@@ -289,6 +289,11 @@ impl fmt::Display for NothingFound {
 }
 
 impl NothingFound {
+    /// Whether there is nothing at all that could be of an encoding, damaged or not.
+    pub fn is_bare(&self) -> bool {
+        self.others.is_empty() && !self.leftovers.is_any() && self.live() == Beginning::Other
+    }
+
     /// Whether the input is a live stream, which holds no encodings, and of which form.
     pub fn live(&self) -> Beginning {
         if self.others.is_empty() { self.leftovers.beginning } else { Beginning::Other }

@@ -92,6 +92,11 @@ impl Leftovers {
         self.count += other.count;
     }
 
+    /// Whether there is anything that does not take part.
+    pub(crate) fn is_any(&self) -> bool {
+        !(self.foreign.is_empty() && self.unreadable.is_empty() && self.others.is_empty()) || self.count > 0
+    }
+
     /// Notes an object that cannot be read.
     pub fn unreadable(&mut self, path: &Path, error: &io::Error) {
         self.unreadable.push(format!("{}: {error}", show(path)));

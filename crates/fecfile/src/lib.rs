@@ -28,6 +28,7 @@
 //! | decode a container from a pipe as it comes | [`pipe`] |
 //! | keep shards somewhere else than in folders | [`io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
+//! | tell apart the encodings that lie in folders | [`survey`] |
 //! | seal payloads, for the holders of keys | [`seal`], with [`Options::sealing`](payload::Options) |
 //! | sign roots, and accept only what is signed | [`sign`] |
 //! | send and receive live streams | [`live`] |
@@ -65,6 +66,7 @@ pub mod ranges;
 pub mod repair;
 pub mod report;
 pub mod restore;
+pub mod roots;
 pub mod seal;
 pub mod sets;
 pub mod sidecar;
@@ -73,6 +75,7 @@ mod simple;
 pub mod stages;
 #[cfg(feature = "stores")]
 pub mod stores;
+pub mod survey;
 pub mod threads;
 pub mod verify;
 

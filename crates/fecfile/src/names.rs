@@ -40,6 +40,30 @@ fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A number of things with their name, which takes an s where they are several.
+pub fn counted(count: impl TryInto<u64>, name: &str) -> String {
+    match count.try_into() {
+        Ok(1) => format!("1 {name}"),
+        Ok(count) => format!("{count} {name}s"),
+        Err(_) => format!("many {name}s"),
+    }
+}
+
+/// A number of bytes as people read it, in powers of 2 and never more than it is.
+pub fn bytes(count: u64) -> String {
+    let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| count >= *unit) {
+        None => counted(count, "byte"),
+        Some((unit, name)) => {
+            let tenths = (u128::from(count) * 10 / u128::from(*unit)) as u64;
+            match tenths % 10 {
+                0 => format!("{} {name}", tenths / 10),
+                _ => format!("{}.{} {name}", tenths / 10, tenths % 10),
+            }
+        }
+    }
+}
+
 /// Bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -48,6 +72,16 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_read_as_they_are_said() {
+        assert_eq!((counted(1u32, "set"), counted(0u64, "set")), ("1 set".to_owned(), "0 sets".to_owned()));
+        let expected = [(1, "1 byte"), (1023, "1023 bytes"), (1024, "1 KiB"), (12_710_400, "12.1 MiB")];
+        for (count, text) in expected {
+            assert_eq!(bytes(count), text);
+        }
+        assert_eq!(bytes(u64::MAX), "16777215.9 TiB");
+    }
 
     #[test]
     fn plain_names_are_those_without_tricks() {

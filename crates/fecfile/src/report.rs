@@ -208,6 +208,27 @@ impl Verified {
         self.found.is_intact()
     }
 
+    /// How many shards there is anything of.
+    pub fn given(&self) -> usize {
+        self.found.shards.iter().filter(|shard| shard.state != ShardState::Missing).count()
+    }
+
+    /// Whether all that is there is of this encoding and as it was written; what is missing does not count.
+    pub fn is_given_intact(&self) -> bool {
+        let is_damaged = |shard: &ShardReport| shard.state == ShardState::Damaged;
+        let is_foreign = !self.others.is_empty() || self.leftovers.is_any();
+        self.found.damage.is_empty() && !self.found.shards.iter().any(is_damaged) && !is_foreign
+    }
+
+    /// The fewest intact shards of any set.
+    pub fn least(&self) -> u32 {
+        match self.is_restorable {
+            // One shard was asked about.
+            None => self.found.intact() as u32,
+            Some(_) => self.found.weakest,
+        }
+    }
+
     /// Shards that may still be lost, wherever: the least over all sets.
     pub fn may_still_lose(&self) -> Option<u32> {
         let k = self.shape.code.k() as u32;

@@ -4,7 +4,7 @@ use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::Target;
-use fecfile::names::{hex, show, show_bytes};
+use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::Restored;
 use fecfile::sign::Signed;
 use serde::Serialize;
@@ -117,7 +117,7 @@ impl Report {
             let what = match (&restored.part, self.opened_bytes) {
                 (Some(part), None) => format!("bytes {} to {} of {all}", part.start, part.end),
                 (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
-                (None, opened) => format!("{} bytes", opened.unwrap_or(all)),
+                (None, opened) => counted(opened.unwrap_or(all), "byte"),
             };
             out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
         } else {
@@ -143,8 +143,9 @@ impl Report {
         }
         if self.mended_sets > 0 {
             out.push_str(&format!(
-                "mended: {} of {} sets had lost original shards\n",
-                self.mended_sets, self.sets
+                "mended: {} of {} had lost original shards\n",
+                self.mended_sets,
+                counted(self.sets, "set")
             ));
         }
         if self.meta_lost {
@@ -169,9 +170,9 @@ impl Report {
         match (self.root_was_given, &self.root, &self.signed_by) {
             (_, _, Some(signed_by)) => out.push_str(&signed_by.describe()),
             (true, ..) => out.push_str("this is the root that was asked for\n"),
-            (false, Some(_), None) if self.whole => out.push_str(
-                "no --root was given: this is intact, but whether it is what you want only your copy of the root can tell\n",
-            ),
+            (false, Some(_), None) if self.whole => {
+                out.push_str("no --root given: it is intact, but not proven to be your original\n")
+            }
             (false, ..) => {}
         }
         out

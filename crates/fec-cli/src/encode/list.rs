@@ -1,15 +1,15 @@
-//! `fec encode --files-from`: one file after the other, each with a line of its own.
+//! `fec encode FILE FILE …` and `--files-from`: one file after the other, each with a line of its own.
 
 use super::report::Report;
 use super::task::{Input, Task, options};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::inputs::listed;
-use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::settings::{SCHEMA_VERSION, Settings, print_bytes, print_line};
 use crate::target::{Target, is_dash};
 use fecfile::io::temporary::parent;
-use fecfile::names::show;
+use fecfile::names::{counted, show};
 use fecfile::payload::Options;
+use fecfile::roots::put_line;
 use fecfile::sign::SecretKey;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ struct Failed<'a> {
 
 /// Encodes every file of a list; one that fails does not stop the others. The gravest exit code of them is the result.
 pub(super) fn run(
-    list: &Path,
+    files: &[PathBuf],
     key: Option<Arc<SecretKey>>,
     args: &args::Encode,
     settings: &Settings,
@@ -42,24 +42,25 @@ pub(super) fn run(
     let options = options(args, key.clone())?;
     let output = args.outputs.first();
     if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
-        return Err(misuse("write", output, "the files of a list need an output each").help(
+        return Err(misuse("write", output, "several files need an output each").help(
             "write {} for the path of each, or {/} for its last component: -o 'safe/{/}.fec', or -o '{}.shards/'",
         ));
     }
-    let files = listed(list, args.null)?;
-    let mut outputs = Outputs::new(&files);
+    let mut outputs = Outputs::new(files);
     let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
-    for file in &files {
+    for file in files {
         // Standard input is no file of a list.
         let input = if is_dash(file) { Path::new("./-") } else { file };
         let output = output.map(|output| filled_in(output, input));
         let task = Task { input, output: output.as_deref(), key: key.as_deref(), args, settings };
         match encode(&task, &options, &mut outputs) {
-            Ok(report) => {
+            Ok((report, target)) => {
                 kept += usize::from(report.kept);
                 settings.report(&report, report.describe().trim_end_matches("; keep the root:"), false)?;
                 if !settings.json {
-                    print_line(&format!("{}  {}", report.root, report.input))?;
+                    let mut line = Vec::new();
+                    put_line(&mut line, &report.digest, target.path().unwrap_or(input));
+                    print_bytes(&line)?;
                 }
             }
             Err(failure) => {
@@ -75,12 +76,13 @@ pub(super) fn run(
     if !settings.quiet && !settings.json {
         let made = files.len() - kept - failed;
         let seconds = started.elapsed().as_secs_f64();
-        say(&format!("{} files: {made} encoded, {kept} kept, {failed} failed; {seconds:.2} s", files.len()));
+        let files = counted(files.len(), "file");
+        say(&format!("{files}: {made} encoded, {kept} kept, {failed} failed; {seconds:.2} s"));
     }
     Ok(worst)
 }
 
-fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<Report> {
+fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<(Report, Target)> {
     let started = Instant::now();
     let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
     // A pipe is not opened, since that could wait for ever.
@@ -95,7 +97,7 @@ fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<R
     task.check_outputs(&input, &target)?;
     outputs.take(&target)?;
     let (written, fate) = task.encode(input, &target, options)?;
-    Ok(Report::new(task, &target, options, (&written, &fate), started))
+    Ok((Report::new(task, &target, options, (&written, &fate), started), target))
 }
 
 /// A line for a file that failed.
@@ -138,18 +140,18 @@ impl Outputs {
     /// Refuses a target that is, or holds, an input of the list, or that another file had before.
     fn take(&mut self, target: &Target) -> Result<()> {
         let Some(path) = target.path() else {
-            return Err(Failure::usage(format!("write {target}: the files of a list need an output each"))
+            return Err(Failure::usage(format!("write {target}: several files need an output each"))
                 .help("name files or folders with -o"));
         };
         let holds_input = matches!(target, Target::Folder(_))
             && place(path).is_some_and(|place| self.folders.contains(&place));
         if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
-            return Err(misuse("write", path, "it is an input of the list, or holds one")
+            return Err(misuse("write", path, "it is one of the inputs, or holds one")
                 .help("choose another output with -o"));
         }
         let folder = std::fs::canonicalize(parent(path)).unwrap_or_else(|_| parent(path).to_path_buf());
         if !self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
-            return Err(misuse("write", path, "another file of the list has this output")
+            return Err(misuse("write", path, "another of the files has this output")
                 .help("write {} for the whole path of each with -o"));
         }
         Ok(())

@@ -3,8 +3,9 @@
 use super::task::Task;
 use crate::settings::SCHEMA_VERSION;
 use crate::target::Target;
+use fec_core::digest::Digest;
 use fecfile::keep::Fate;
-use fecfile::names::{hex, show};
+use fecfile::names::{counted, hex, show};
 use fecfile::payload::Options;
 use fecfile::report::Written;
 use serde::Serialize;
@@ -19,6 +20,8 @@ pub(super) struct Report {
     output: String,
     form: &'static str,
     pub(super) root: String,
+    #[serde(skip)]
+    pub(super) digest: Digest,
     hash: &'static str,
     k: usize,
     m: usize,
@@ -61,6 +64,7 @@ impl Report {
             output: target.to_string(),
             form: if matches!(target, Target::Folder(_)) { "shards" } else { "container" },
             root: hex(&written.root),
+            digest: written.root,
             hash: options.hash.name(),
             k: options.code.k(),
             m: options.code.m(),
@@ -93,11 +97,13 @@ impl Report {
             _ => format!("the container {}", self.output),
         };
         let stands = match (self.m, self.survives_gap_bytes) {
-            (0, _) => "nothing can be lost".to_owned(),
-            (m, None) => format!("any {m} of {} shards may be lost", self.k + m),
-            (m, Some(gap)) => {
-                format!("any {m} of {} shards may be lost, or {} in one piece", self.k + m, in_units(gap))
-            }
+            (0, _) => "nothing may be lost".to_owned(),
+            (m, None) => format!("any {m} of the {} shards may be lost", self.k + m),
+            (m, Some(gap)) => format!(
+                "{} in a row may be lost, wherever they are; elsewhere any {m} of the {} shards of each set",
+                in_units(gap),
+                self.k + m
+            ),
         };
         let fate = match (self.kept, &self.made_anew[..]) {
             (true, _) => "kept: it was there, intact; nothing was written\n".to_owned(),
@@ -112,14 +118,14 @@ impl Report {
         let signed =
             self.signed_by.as_ref().map_or_else(String::new, |key| format!("signed with key {key}\n"));
         format!(
-            "{}: {} bytes{} -> {what} ({} bytes): {stands}\n{fate}{signed}{:.2} s, {} kernel, {} threads; keep the root:",
+            "{}: {}{} -> {what} ({})\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; keep the root:",
             self.input,
-            self.payload_bytes,
+            counted(self.payload_bytes, "byte"),
             self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),
-            self.output_bytes,
+            counted(self.output_bytes, "byte"),
             self.seconds,
             self.backend,
-            self.threads
+            counted(self.threads, "thread")
         )
     }
 }
@@ -127,8 +133,8 @@ impl Report {
 /// A number of bytes as people say it: never more than it is.
 fn in_units(bytes: u64) -> String {
     match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} KB", bytes / 1000),
+        0..10_000 => counted(bytes, "byte"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
         10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
         _ => format!("{} GB", bytes / 1_000_000_000),
     }

@@ -4,7 +4,7 @@ use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
 use crate::sign::Detached;
-use crate::target::{Target, is_dash, open_input};
+use crate::target::{Outlet, Target, check_stdin, is_dash, open_input, outlet};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
 use fecfile::Context;
@@ -65,6 +65,7 @@ impl<'a> Task<'a> {
     pub(super) fn open(&self) -> Result<Input> {
         let path = self.input;
         if is_dash(path) {
+            check_stdin("encode")?;
             return open_input(path).map(Input::Pipe);
         }
         let meta = std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?;
@@ -94,6 +95,31 @@ impl<'a> Task<'a> {
                 Target::Folder(name.into())
             }
             (None, Input::Pipe(_)) => Target::Stdout,
+        }
+    }
+
+    /// The same where there is one input. What is redirected to a new file is data; what a pipe is to get has to be said, since
+    /// a root in place of a backup would be noticed only when it is too late.
+    pub(super) fn target_of_one(&self, input: &Input) -> Result<Target> {
+        let target = self.target(input);
+        if self.args.print_root && target.is_stdout() {
+            return Err(Failure::usage("encode --print-root: standard output gets the container")
+                .help("name another output with -o; the root is on standard error"));
+        }
+        if self.output.is_some() || self.args.print_root || self.settings.json || target.is_stdout() {
+            return Ok(target);
+        }
+        match outlet() {
+            Outlet::Terminal => Ok(target),
+            Outlet::NewFile => Ok(Target::Stdout),
+            Outlet::Other => {
+                let name = show(self.input);
+                let what = "is standard output to get what is encoded, or only its root?";
+                Err(misuse("encode", self.input, what).help(format!(
+                    "the encoding, as a container:  fec encode {name} -o -\n\
+                     the root, and {target} the encoding:  fec encode {name} --print-root"
+                )))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
-use fecfile::names::{hex, show, show_bytes};
+use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{Examined, Scope, State};
@@ -318,7 +318,12 @@ fn ranges(damage: &RangeList, state: &str) -> String {
     match list.len().saturating_sub(RANGES) {
         0 => format!(": bytes {}", first.join(", ")),
         more => {
-            format!(": bytes {} and {more} more places, {} bytes in all", first.join(", "), damage.bytes())
+            format!(
+                ": bytes {} and {}, {} in all",
+                first.join(", "),
+                counted(more, "more place"),
+                counted(damage.bytes(), "byte")
+            )
         }
     }
 }

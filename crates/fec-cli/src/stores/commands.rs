@@ -5,7 +5,7 @@ use super::report::{DecodeReport, RepairReport, SendReport, VerifyReport};
 use crate::args::{Decode, Encode, Repair, Verify};
 use crate::failure::{Exit, Failure, Result, say};
 use crate::settings::{Settings, print_line, report_failure};
-use crate::target::{Target, is_dash};
+use crate::target::{Target, is_dash, payload_output};
 use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
@@ -23,7 +23,7 @@ use fecfile::stores::stored::Stored;
 use fecfile::stores::target::{Target as Store, TargetError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Objects that go up at the same time, unless another number is asked for.
@@ -84,13 +84,14 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage(format!("decode --from: {option} cannot be had of stores")));
     }
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
-    defer("decode", settings, args.output.as_deref().is_some_and(is_dash));
+    let output = payload_output(args.output.as_deref(), settings.json);
+    defer("decode", settings, output.is_some_and(is_dash));
     let stored =
         Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain("decode"))?;
     let keys = args.open.keys()?;
     let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
     let opener = opener.as_ref();
-    let target = target(args, &stored, opener)?;
+    let target = target(args, output, &stored, opener)?;
     let policy = settings.policy(args.force);
     let bars = settings.bars("scan");
     let context = Context { settings: settings.library, progress: &bars };
@@ -126,7 +127,7 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let context = Context { settings: settings.library, progress: &bars };
     let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
-    settings.report(&report, &report.describe(), false)?;
+    settings.report_here(&report, &report.describe())?;
     Ok(verified.class().map_or(Exit::Done, Exit::from))
 }
 
@@ -233,7 +234,12 @@ fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Pla
 }
 
 /// Where the payload goes: -o, or the recorded name.
-fn target(args: &Decode, stored: &Stored<'_>, opener: Option<&Opener>) -> Result<Target> {
+fn target(
+    args: &Decode,
+    output: Option<&Path>,
+    stored: &Stored<'_>,
+    opener: Option<&Opener>,
+) -> Result<Target> {
     let name = || {
         let name = stored
             .name()
@@ -245,7 +251,7 @@ fn target(args: &Decode, stored: &Stored<'_>, opener: Option<&Opener>) -> Result
         }
         Ok(PathBuf::from(OsString::from_vec(name.to_vec())))
     };
-    let target = match args.output.as_deref().map(Target::of) {
+    let target = match output.map(Target::of) {
         None => Target::File(name()?),
         Some(Target::Folder(folder)) => Target::File(folder.join(name()?)),
         Some(target) => target,

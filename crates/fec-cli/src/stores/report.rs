@@ -3,7 +3,7 @@
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::Target;
-use fecfile::names::{hex, show};
+use fecfile::names::{counted, hex, show};
 use fecfile::stores::mend::StoredRepaired;
 use fecfile::stores::places::Places;
 use fecfile::stores::send::{Missing, Sent};
@@ -102,7 +102,7 @@ impl SendReport {
         SendReport {
             schema_version: SCHEMA_VERSION,
             command: "encode",
-            input: show(&args.input),
+            input: show(args.input()),
             root: hex(&sent.root),
             hash: manifest.hash.name(),
             k: manifest.code.k(),
@@ -125,25 +125,23 @@ impl SendReport {
     pub(super) fn describe(&self) -> String {
         let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
         let mut out = format!(
-            "{}: {} bytes in {} segment{} of {} + {} shards -> {} place{}: {} objects sent ({} bytes){there}\n",
+            "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
             self.input,
-            self.payload_bytes,
-            self.segments,
-            if self.segments == 1 { "" } else { "s" },
+            counted(self.payload_bytes, "byte"),
+            counted(self.segments, "segment"),
             self.k,
             self.m,
-            self.targets.len(),
-            if self.targets.len() == 1 { "" } else { "s" },
-            self.sent,
-            self.sent_bytes,
+            counted(self.targets.len(), "place"),
+            counted(self.sent, "object"),
+            counted(self.sent_bytes, "byte"),
         );
         if self.missing.is_empty() {
             let _ = writeln!(out, "{}", survives("this", &self.survives));
         } else {
             let _ = writeln!(
                 out,
-                "{} objects did not arrive; at least {} of {} shards of each segment are there, and any {} restore it:",
-                self.missing.len(),
+                "{} did not arrive; at least {} of {} shards of each segment are there, and any {} restore it:",
+                counted(self.missing.len(), "object"),
                 self.weakest,
                 self.k + self.m,
                 self.k
@@ -198,11 +196,11 @@ impl DecodeReport {
     pub(super) fn describe(&self) -> String {
         let output = if self.output == "-" { "standard output" } else { &self.output };
         let mut out = format!(
-            "{} bytes -> {output}, proved by root {}\n{} bytes fetched from {} places, {:.2} s",
-            self.payload_bytes,
+            "{} -> {output}, proved by root {}\n{} fetched from {}, {:.2} s",
+            counted(self.payload_bytes, "byte"),
             self.root,
-            self.fetched_bytes,
-            self.came_from.len(),
+            counted(self.fetched_bytes, "byte"),
+            counted(self.came_from.len(), "place"),
             self.seconds
         );
         if !self.trouble.is_empty() {
@@ -310,7 +308,7 @@ impl VerifyReport {
             let of = if damaged.is_empty() {
                 String::new()
             } else {
-                format!(", {} objects damaged", damaged.len())
+                format!(", {} damaged", counted(damaged.len(), "object"))
             };
             let lost = match *margin {
                 0.. => "",
@@ -447,7 +445,7 @@ impl RepairReport {
             );
         }
         if !self.missing.is_empty() {
-            let _ = writeln!(out, "{} objects could not be sent:", self.missing.len());
+            let _ = writeln!(out, "{} could not be sent:", counted(self.missing.len(), "object"));
             list(self.missing.iter().map(Lacking::describe), &mut out);
         }
         if !self.trouble.is_empty() {

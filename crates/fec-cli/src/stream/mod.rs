@@ -46,11 +46,11 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let sealing = key.map(|key| Sealing { key, cipher });
     let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
-    let input = open(&args.input)?;
+    let input = open(args.input())?;
     let (destination, output) = destination(args, ways, settings.policy(args.force))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
-    let place = Place::Path(args.input.clone());
+    let place = Place::Path(args.input().to_path_buf());
     if !matches!(&destination, PacketDestination::Bytes(output) if output.is_file()) {
         // Whoever receives is told the end. A file would hold a part of the input, and does not appear.
         interrupt::defer();
@@ -64,7 +64,8 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
 
 /// The ways that -o names, if it names any.
 fn ways(args: &Encode) -> Result<Vec<Way>> {
-    let named = args.outputs.iter().enumerate().filter(|(_, path)| Address::is_one(path));
+    let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
+    let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
     let ways: Vec<Way> = named
         .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
         .collect::<Result<_>>()?;
@@ -136,7 +137,7 @@ fn destination(
     let target = Target::of(path);
     if target.path().is_some() {
         check_absent(path, policy)?;
-        target.check_inputs([args.input.as_path()])?;
+        target.check_inputs([args.input()])?;
     }
     Ok((PacketDestination::Bytes(output(&target, policy)?), target.to_string()))
 }

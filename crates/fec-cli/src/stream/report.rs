@@ -8,7 +8,7 @@ use fecfile::live::LostPackets;
 use fecfile::live::quality::{Advice, Quality};
 use fecfile::live::received::Received;
 use fecfile::live::send::Sent;
-use fecfile::names::show;
+use fecfile::names::{counted, show};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl SentReport {
             schema_version: SCHEMA_VERSION,
             command: "encode",
             form: "stream",
-            input: show(&args.input),
+            input: show(args.input()),
             output,
             stream_id: format!("{:016x}", parameters.stream_id),
             profile: parameters.profile.name(),
@@ -107,10 +107,13 @@ impl SentReport {
             self.backend
         ));
         if self.impaired_lost > 0 {
-            out.push_str(&format!("--impair lost {} packets on purpose\n", self.impaired_lost));
+            out.push_str(&format!("--impair lost {} on purpose\n", counted(self.impaired_lost, "packet")));
         }
         if self.unsent > 0 {
-            out.push_str(&format!("{} packets were not sent: the network was away\n", self.unsent));
+            out.push_str(&format!(
+                "not sent, since the network was away: {}\n",
+                counted(self.unsent, "packet")
+            ));
         }
         if self.refused > 0 {
             out.push_str("nobody received, or not all the time: the network said so\n");
@@ -504,7 +507,7 @@ impl ReceivedReport {
             out.push_str(&format!("  lost: {gap}\n"));
         }
         if self.gap_count > LINES as u64 {
-            out.push_str(&format!("  and {} more gaps\n", self.gap_count - LINES as u64));
+            out.push_str(&format!("  and {}\n", counted(self.gap_count - LINES as u64, "more gap")));
         }
         if !self.ended {
             out.push_str("  its end did not come: how much follows is not known\n");

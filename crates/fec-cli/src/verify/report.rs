@@ -6,7 +6,7 @@ use crate::sign::SignedBy;
 use fec_core::format::seal::SealedKind;
 use fecfile::Archive;
 use fecfile::forms::{Leftovers, show_root};
-use fecfile::names::{hex, show, show_bytes};
+use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::ranges::Ranges;
 use fecfile::report::{self, Verified};
 use fecfile::sign::KeyId;
@@ -91,6 +91,18 @@ impl From<&report::ShardReport> for Shard {
     }
 }
 
+/// What was asked.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked {
+    pub(super) root_was_given: bool,
+    /// With a key: whether all of a sealed payload opened with it.
+    pub(super) opens: Option<bool>,
+    /// Whether the shard files that were named are right, not whether the payload can be restored.
+    pub(super) files: bool,
+    /// Whether so many intact shards are there of every set.
+    pub(super) need: Option<u32>,
+}
+
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     schema_version: u32,
@@ -115,6 +127,16 @@ pub(super) struct Report {
     sealed_sidecar: bool,
     /// With a key: every chunk opened with it.
     opens: Option<bool>,
+    /// Shards that there is anything of.
+    given: usize,
+    /// The question is whether the shard files that were named are right, not whether the payload can be restored.
+    #[serde(skip)]
+    files: bool,
+    /// Shards of every set that were asked for, and whether so many are intact.
+    need: Option<u32>,
+    enough: Option<bool>,
+    #[serde(skip)]
+    least: u32,
     /// Absent when one shard alone was asked about.
     restorable: Option<bool>,
     /// Shards that may still be lost, wherever: the least over all sets.
@@ -134,12 +156,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(
-        verified: &Verified,
-        archive: &Archive,
-        (root_was_given, opens): (bool, Option<bool>),
-        time: Duration,
-    ) -> Report {
+    pub(super) fn new(verified: &Verified, archive: &Archive, asked: &Asked, time: Duration) -> Report {
         let code = verified.shape.code;
         let Verified { found, leftovers, .. } = verified;
         let meta = verified.meta.as_ref();
@@ -149,7 +166,7 @@ impl Report {
             command: "verify",
             form: verified.form.name(),
             root: verified.root.map(|r| hex(&r)),
-            root_was_given,
+            root_was_given: asked.root_was_given,
             signed_by: archive.signed().map(SignedBy::new),
             signatures: archive.signatures().ids().iter().map(KeyId::to_string).collect(),
             k: code.k(),
@@ -161,7 +178,12 @@ impl Report {
             meta_lost: meta.is_none(),
             sealed: verified.shape.is_sealed(),
             sealed_sidecar: archive.sealed_kind() == Some(SealedKind::Sidecar),
-            opens,
+            opens: asked.opens,
+            given: verified.given(),
+            files: asked.files,
+            need: asked.need,
+            enough: asked.need.map(|need| verified.least() >= need),
+            least: verified.least(),
             restorable: verified.is_restorable,
             may_still_lose: verified.may_still_lose(),
             deep: verified.deep.into(),
@@ -188,7 +210,7 @@ impl Report {
         for shard in self.shards.iter().filter(|s| s.state == State::Damaged) {
             shard.describe(&mut out);
         }
-        if !missing.is_empty() {
+        if !missing.is_empty() && !self.files {
             out.push_str(&format!("missing: shards {}\n", spans(&missing)));
         }
         for line in &self.damage {
@@ -204,21 +226,13 @@ impl Report {
             out.push_str(&format!("foreign: {file} is no shard file\n"));
         }
         if self.foreign_files.len() > LINES {
-            out.push_str(&format!("foreign: {} more files\n", self.foreign_files.len() - LINES));
+            out.push_str(&format!("foreign: {}\n", counted(self.foreign_files.len() - LINES, "more file")));
         }
         leftovers.describe(&mut out);
-        out.push_str(&format!(
-            "{} of {} shards intact, {} damaged, {} missing\n",
-            self.intact,
-            self.k + self.m,
-            self.damaged,
-            self.missing
-        ));
-        out.push_str(&match self.may_still_lose {
-            Some(0) => "the payload can be restored, and no further shard may be lost\n".to_owned(),
-            Some(spare) => format!("the payload can be restored, and any {spare} more shards may be lost\n"),
-            None => "the payload cannot be restored from what is here\n".to_owned(),
-        });
+        match self.files {
+            true => self.describe_given(&mut out),
+            false => self.describe_all(&mut out),
+        }
         match self.deep {
             Deep::NotAsked => {}
             Deep::Proved => out.push_str("every set was decoded and is one codeword\n"),
@@ -228,6 +242,56 @@ impl Report {
         out
     }
 
+    fn describe_all(&self, out: &mut String) {
+        out.push_str(&format!(
+            "{} of {} shards intact, {} damaged, {} missing\n",
+            self.intact,
+            self.k + self.m,
+            self.damaged,
+            self.missing
+        ));
+        out.push_str(&match self.may_still_lose {
+            Some(0) => "the payload can be restored, and no further shard may be lost\n".to_owned(),
+            Some(spare) => {
+                format!("the payload can be restored, and any {} may be lost\n", counted(spare, "more shard"))
+            }
+            None => {
+                format!("the payload cannot be restored from what is here: {} shards are needed\n", self.k)
+            }
+        });
+    }
+
+    /// For shard files that were named.
+    fn describe_given(&self, out: &mut String) {
+        let how = match (self.damaged, self.given) {
+            (0, 1) => "intact".to_owned(),
+            (0, 2) => "both intact".to_owned(),
+            (0, _) => "all intact".to_owned(),
+            _ => format!("{} intact, {} damaged", self.intact, self.damaged),
+        };
+        let stands = match self.may_still_lose {
+            Some(0) => "they are just enough to restore".to_owned(),
+            Some(spare) => format!("{spare} more than are needed to restore"),
+            None => format!("{} are needed to restore", self.k),
+        };
+        out.push_str(&format!("{} of {} shards given, {how}; {stands}\n", self.given, self.k + self.m));
+    }
+
+    fn describe_need(&self, out: &mut String) {
+        let is_or_are = if self.least == 1 { "is" } else { "are" };
+        match (self.need, self.enough) {
+            (Some(need), Some(true)) => out.push_str(&format!(
+                "enough: {need} of each set are asked for, and {} {is_or_are} intact\n",
+                self.least
+            )),
+            (Some(need), _) => out.push_str(&format!(
+                "not enough: {need} of each set are asked for, and only {} {is_or_are} intact\n",
+                self.least
+            )),
+            (None, _) => {}
+        }
+    }
+
     /// For one shard file against a root.
     pub(super) fn describe_one(&self, path: &str) -> String {
         let mut out = String::new();
@@ -235,8 +299,11 @@ impl Report {
         shard.describe(&mut out);
         match shard.state {
             State::Intact => out.push_str(&format!(
-                "{path}: intact: shard {} of {} + {}, all {} sets\n",
-                shard.index, self.k, self.m, shard.sets
+                "{path}: intact: shard {} of {} + {}, {}\n",
+                shard.index,
+                self.k,
+                self.m,
+                counted(shard.sets, "set")
             )),
             _ => {
                 out.push_str(&format!("{path}: damaged: shard {} of {} + {}\n", shard.index, self.k, self.m))
@@ -247,6 +314,7 @@ impl Report {
     }
 
     fn describe_root(&self, out: &mut String) {
+        self.describe_need(out);
         match (self.sealed, self.sealed_sidecar, self.opens) {
             (false, ..) => {}
             (true, true, _) => {
@@ -268,9 +336,7 @@ impl Report {
         match &self.signed_by {
             Some(signed_by) => out.push_str(&signed_by.describe()),
             None if self.root_was_given => out.push_str("this is the root that was asked for\n"),
-            None => out.push_str(
-                "no --root was given: whether this is what you want only your copy of the root can tell\n",
-            ),
+            None => out.push_str("no --root given: consistent, but not proven to be your original\n"),
         }
         if self.signed_by.is_none() && !self.signatures.is_empty() {
             /// Keys that are named.
@@ -299,7 +365,7 @@ impl Shard {
             let mut places: Vec<String> =
                 damage.bytes.iter().take(RANGES).map(|r| format!("{} to {}", r.start, r.end - 1)).collect();
             if damage.bytes.len() > RANGES {
-                places.push(format!("{} more places", damage.bytes.len() - RANGES));
+                places.push(counted(damage.bytes.len() - RANGES, "more place"));
             }
             let places =
                 if places.is_empty() { String::new() } else { format!(" at bytes {}", places.join(", ")) };

@@ -20,11 +20,22 @@ impl Address {
         path.as_os_str().as_encoded_bytes().starts_with(b"udp://")
     }
 
+    /// Whether `path` is meant as a place on the network that packets cannot be sent to, such as tcp:// or srt://.
+    pub fn is_other(path: &Path) -> bool {
+        let Some((scheme, _)) = path.to_str().and_then(|text| text.split_once("://")) else { return false };
+        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        is_scheme && scheme != "udp" && !path.parent().is_some_and(Path::is_dir)
+    }
+
     /// Reads `udp://HOST:PORT`, `udp://[IPV6]:PORT` or `udp://:PORT`.
     ///
     /// # Errors
-    /// [`LiveError::NotAnAddress`] for anything else.
+    /// [`LiveError::OtherScheme`], [`LiveError::LargePort`], and [`LiveError::NotAnAddress`] for anything else.
     pub fn parse(path: &Path) -> std::result::Result<Address, LiveError> {
+        if Address::is_other(path) {
+            return Err(LiveError::OtherScheme(path.to_path_buf()));
+        }
         let parsed = path.to_str().and_then(|text| text.strip_prefix("udp://")).and_then(|text| {
             let (host, port) = text.rsplit_once(':')?;
             let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit()))?;
@@ -37,7 +48,12 @@ impl Address {
             };
             Some(Address { host: (!host.is_empty()).then(|| host.to_owned()), port })
         });
-        parsed.ok_or_else(|| LiveError::NotAnAddress(path.to_path_buf()))
+        parsed.ok_or_else(|| match path.to_str().and_then(|text| text.rsplit_once(':')) {
+            Some((_, port)) if port.len() > 4 && port.bytes().all(|b| b.is_ascii_digit()) => {
+                LiveError::LargePort { port: port.to_owned() }
+            }
+            _ => LiveError::NotAnAddress(path.to_path_buf()),
+        })
     }
 
     /// Where packets are sent to.

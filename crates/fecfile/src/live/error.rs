@@ -36,6 +36,15 @@ pub enum LiveError {
     /// What stands for a place on the network is none.
     #[error("{}: not an address", show(.0))]
     NotAnAddress(PathBuf),
+    /// A port that no address has.
+    #[error("port {port} is above 65535")]
+    LargePort {
+        /// The port.
+        port: String,
+    },
+    /// What other transports are called by.
+    #[error("{}: only udp:// is supported", show(.0))]
+    OtherScheme(PathBuf),
     /// An address to send to that lacks its host or port.
     #[error("host or port is missing")]
     IncompleteAddress,
@@ -133,6 +142,8 @@ impl LiveError {
         match self {
             LiveError::Rate(_)
             | LiveError::NotAnAddress(_)
+            | LiveError::LargePort { .. }
+            | LiveError::OtherScheme(_)
             | LiveError::IncompleteAddress
             | LiveError::Passphrase { .. }
             | LiveError::StreamIdOfSealed

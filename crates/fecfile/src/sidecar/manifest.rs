@@ -1,8 +1,11 @@
 //! Lists of digests, as `b3sum` and `sha256sum` print and check them.
 
 use super::Sidecar;
-use fec_core::digest::Digest;
+use crate::roots::put_line;
 use fec_core::format::sidecar::EntryKind;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Which digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,28 +32,7 @@ pub fn manifest(sidecar: &Sidecar, listed: Listed) -> Option<Vec<u8>> {
             Listed::Blake3 => &file.blake3,
             Listed::Sha256 => file.sha256.as_deref()?,
         };
-        put_line(&mut out, digest, &entry.path);
+        put_line(&mut out, digest, Path::new(OsStr::from_bytes(&entry.path)));
     }
     Some(out)
-}
-
-fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &[u8]) {
-    let escape = |byte: &u8| match byte {
-        b'\n' => Some(b'n'),
-        b'\r' => Some(b'r'),
-        b'\\' => Some(b'\\'),
-        _ => None,
-    };
-    if path.iter().any(|byte| escape(byte).is_some()) {
-        out.push(b'\\');
-    }
-    out.extend_from_slice(crate::names::hex(digest).as_bytes());
-    out.extend_from_slice(b"  ");
-    for byte in path {
-        match escape(byte) {
-            Some(escaped) => out.extend_from_slice(&[b'\\', escaped]),
-            None => out.push(*byte),
-        }
-    }
-    out.push(b'\n');
 }

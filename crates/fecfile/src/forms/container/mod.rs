@@ -16,6 +16,7 @@ use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::io::ReadAt;
 use crate::leftovers::{Beginning, Leftovers, show_root};
+use crate::names::counted;
 use crate::report::{Examination, ShardReport, ShardState};
 use crate::sign::Signatures;
 use census::{Census, Chain, Links};
@@ -132,13 +133,15 @@ impl FoundChains {
         let mut damage = Vec::new();
         if !census.gaps.is_empty() {
             let (bytes, places) = (census.gaps.total(), census.gaps.len());
-            damage.push(format!("{bytes} bytes in {places} places belong to no intact record"));
+            let (bytes, places) = (counted(bytes, "byte"), counted(places, "place"));
+            damage.push(format!("{bytes} in {places} belong to no intact record"));
         }
         if !census.has_index(chain) {
             damage.push("no copy of the index is left".to_owned());
         }
         if census.duplicates > 0 {
-            damage.push(format!("{} records are there twice", census.duplicates));
+            let is_or_are = if census.duplicates == 1 { "is" } else { "are" };
+            damage.push(format!("{} {is_or_are} there twice", counted(census.duplicates, "record")));
         }
         let with_records = self.chains.iter().filter(|c| census.has_records(c) && c.root != chain.root);
         let others: Vec<String> =

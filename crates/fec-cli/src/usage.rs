@@ -1,0 +1,58 @@
+//! Wrong use of the command line, told as every other error is.
+
+use crate::failure::{Exit, Failure, say};
+use crate::settings::report_failure;
+use clap::error::ErrorKind;
+
+/// Says why a command line cannot be used, or the help that it asks for; the exit code.
+pub(crate) fn end(error: &clap::Error) -> u8 {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help {
+        // Nobody may be reading it.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
+    }
+    let failure = failure(&error.render().to_string());
+    say(&failure.to_string());
+    if std::env::args_os().any(|argument| argument == "--json") {
+        report_failure(&failure, false);
+    }
+    failure.exit.code()
+}
+
+/// What the parser says, without its usage line, which says less than the help of the command.
+fn failure(said: &str) -> Failure {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let mut help = Vec::new();
+    let mut command = "fec".to_owned();
+    for line in lines.filter(|line| !line.starts_with("For more information")) {
+        match line.strip_prefix("Usage: ") {
+            None => help.push(line.trim_start_matches("tip: ").to_owned()),
+            Some(usage) => {
+                let is_name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+                command = usage.split(' ').take_while(is_name).collect::<Vec<_>>().join(" ");
+            }
+        }
+    }
+    help.push(format!("see {command} --help"));
+    Failure::usage(message).help(help.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_parser_says_becomes_an_error_like_others() {
+        let said = "error: unexpected argument '--forse' found\n\n  tip: a similar argument exists: '--force'\n\n\
+                    Usage: fec encode --force <FILE>\n\nFor more information, try '--help'.\n";
+        let expected = "fec: unexpected argument '--forse' found\n     a similar argument exists: '--force'\n     see fec encode --help";
+        assert_eq!(failure(said).to_string(), expected);
+    }
+}

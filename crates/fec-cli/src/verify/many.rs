@@ -1,0 +1,139 @@
+//! `fec verify` of several encodings: one line for each, and a summary.
+
+use super::table::{Row, State, markdown, summary};
+use super::{Asked, exit, find};
+use crate::args::{self, VerifyFormat};
+use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::sign;
+use crate::target::{check_stdin, is_dash, open_input};
+use fec_core::digest::Digest;
+use fecfile::names::show;
+use fecfile::roots::parse_line;
+use fecfile::survey::Survey;
+use fecfile::{Context, Input};
+use serde::Serialize;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u32,
+    command: &'static str,
+    encodings: &'a [Row],
+    intact: usize,
+    damaged: usize,
+    lost: usize,
+    failed: usize,
+    seconds: f64,
+}
+
+/// Looks at each encoding that lies in the places that were named.
+pub(super) fn surveyed(
+    survey: &Survey,
+    args: &args::Verify,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    if args.open.is_given() {
+        return Err(Failure::usage("verify: -i and --passphrase are for one encoding").help("name it alone"));
+    }
+    let mut checks = Checks { args, settings, rows: Vec::new() };
+    for place in &survey.encodings {
+        checks.check(&place.name, &place.paths, place.root)?;
+    }
+    for path in &survey.unknown {
+        checks
+            .add(Row::failed(show(path), &Failure::new(Exit::Lost, "no shard or record was found in it")))?;
+    }
+    let exit = checks.finish(started)?;
+    if !survey.sidecars.is_empty() && !settings.quiet && !settings.json {
+        let names: Vec<String> = survey.sidecars.iter().map(show).collect();
+        say(&format!("not checked, since a sidecar is named alone: {}", names.join(", ")));
+    }
+    Ok(exit)
+}
+
+/// Looks at each encoding of a list of roots.
+pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    if is_dash(list) {
+        check_stdin("verify --roots")?;
+    }
+    let mut text = Vec::new();
+    open_input(list)?.read_to_end(&mut text).map_err(|e| Failure::io("read", list, e))?;
+    let lines = (1..).zip(text.split(|byte| *byte == b'\n'));
+    let mut checks = Checks { args, settings, rows: Vec::new() };
+    let mut wrong = 0;
+    for (number, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        match parse_line(line).map(|line| (line.root, line.path)) {
+            Some((root, Some(path))) => checks.check(&show(&path), &[path], Some(root))?,
+            Some((_, None)) | None => {
+                wrong += 1;
+                say(&format!("fec: read {}: line {number} is not a root, two spaces and a path", show(list)));
+            }
+        }
+    }
+    if checks.rows.is_empty() && wrong == 0 {
+        return Err(misuse("read", list, "it lists nothing").help("fec encode FILE FILE … prints such lines"));
+    }
+    let exit = checks.finish(started)?;
+    Ok(if wrong > 0 { exit.max(Exit::Usage) } else { exit })
+}
+
+struct Checks<'a> {
+    args: &'a args::Verify,
+    settings: &'a Settings,
+    rows: Vec<Row>,
+}
+
+impl Checks<'_> {
+    fn check(&mut self, name: &str, paths: &[PathBuf], root: Option<Digest>) -> Result<()> {
+        let row =
+            self.row(name, paths, root).unwrap_or_else(|failure| Row::failed(name.to_owned(), &failure));
+        self.add(row)
+    }
+
+    fn row(&self, name: &str, paths: &[PathBuf], root: Option<Digest>) -> Result<Row> {
+        let Checks { args, settings, .. } = *self;
+        let bars = settings.bars("verify");
+        let context = Context { settings: settings.library, progress: &bars };
+        let trust = sign::trust(&args.trusted)?;
+        let input = Input::of_paths(paths)?;
+        let archive = find(&input, root, trust.as_ref(), &context)?;
+        let verified = archive.verify(args.deep, &context)?;
+        let asked = Asked { need: args.need, ..Asked::default() };
+        Ok(Row::new(name.to_owned(), &verified, exit(&verified, &asked)))
+    }
+
+    /// Tells it at once: more may take long.
+    fn add(&mut self, row: Row) -> Result<()> {
+        if !self.settings.quiet && !self.settings.json && self.args.format == VerifyFormat::Text {
+            print_line(&row.describe())?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn finish(self, started: Instant) -> Result<Exit> {
+        let Checks { args, settings, rows } = self;
+        let count = |state| rows.iter().filter(|row| row.state == state).count();
+        let report = Report {
+            schema_version: SCHEMA_VERSION,
+            command: "verify",
+            encodings: &rows,
+            intact: count(State::Intact),
+            damaged: count(State::Damaged),
+            lost: count(State::Lost),
+            failed: count(State::Failed),
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        let text = match args.format {
+            VerifyFormat::Text => summary(&rows),
+            VerifyFormat::Markdown => markdown(&rows),
+        };
+        settings.report_here(&report, &text)?;
+        Ok(rows.iter().map(|row| row.exit).max().unwrap_or(Exit::Done))
+    }
+}

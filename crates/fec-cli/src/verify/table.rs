@@ -1,0 +1,177 @@
+//! One line for each of several encodings, as text, and as a table in Markdown for the summary of a job.
+
+use crate::failure::{Exit, Failure};
+use fecfile::names::{counted, hex};
+use fecfile::report::{ShardState, Verified};
+use serde::Serialize;
+
+/// What became of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Intact,
+    Damaged,
+    Lost,
+    /// It could not be looked at, or is not what was asked for.
+    Failed,
+}
+
+/// An encoding, and what was found of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    path: String,
+    pub(super) state: State,
+    root: Option<String>,
+    k: usize,
+    m: usize,
+    intact: usize,
+    damaged: usize,
+    missing: usize,
+    may_still_lose: Option<u32>,
+    /// Why it could not be looked at.
+    error: Option<String>,
+    exit_code: u8,
+    #[serde(skip)]
+    pub(super) exit: Exit,
+}
+
+impl Row {
+    pub(super) fn new(path: String, verified: &Verified, exit: Exit) -> Row {
+        let code = verified.shape.code;
+        let count = |state| verified.found.shards.iter().filter(|shard| shard.state == state).count();
+        let state = match verified.is_restorable {
+            _ if verified.is_intact() => State::Intact,
+            Some(false) => State::Lost,
+            Some(true) | None => State::Damaged,
+        };
+        Row {
+            path,
+            state,
+            root: verified.root.map(|root| hex(&root)),
+            k: code.k(),
+            m: code.m(),
+            intact: count(ShardState::Intact),
+            damaged: count(ShardState::Damaged),
+            missing: count(ShardState::Missing),
+            may_still_lose: verified.may_still_lose(),
+            error: None,
+            exit_code: exit.code(),
+            exit,
+        }
+    }
+
+    pub(super) fn failed(path: String, failure: &Failure) -> Row {
+        Row {
+            path,
+            state: State::Failed,
+            root: None,
+            k: 0,
+            m: 0,
+            intact: 0,
+            damaged: 0,
+            missing: 0,
+            may_still_lose: None,
+            // The first line is the reason; the others list what is there.
+            error: failure.message.lines().next().map(str::to_owned),
+            exit_code: failure.exit.code(),
+            exit: failure.exit,
+        }
+    }
+
+    fn shards(&self) -> String {
+        let mut out = format!("{} of {} shards intact", self.intact, self.k + self.m);
+        for (count, what) in [(self.damaged, "damaged"), (self.missing, "missing")] {
+            if count > 0 {
+                out.push_str(&format!(", {count} {what}"));
+            }
+        }
+        out
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let what = match (self.state, self.may_still_lose) {
+            (State::Intact, _) => format!("intact: {}", self.shards()),
+            (State::Damaged, Some(0)) => format!("damaged: {}; no further one may be lost", self.shards()),
+            (State::Damaged, Some(spare)) => {
+                format!("damaged: {}; any {spare} more may be lost", self.shards())
+            }
+            (State::Damaged, None) => format!("damaged: {}", self.shards()),
+            (State::Lost, _) => format!("lost: {}; {} are needed", self.shards(), self.k),
+            (State::Failed, _) => format!("failed: {}", self.error.as_deref().unwrap_or_default()),
+        };
+        format!("{}: {what}", self.path)
+    }
+}
+
+/// How many there are of each state.
+pub(super) fn summary(rows: &[Row]) -> String {
+    let count = |state| rows.iter().filter(|row| row.state == state).count();
+    let states = [
+        (State::Intact, "intact"),
+        (State::Damaged, "damaged"),
+        (State::Lost, "lost"),
+        (State::Failed, "failed"),
+    ];
+    let counts = states.map(|(state, name)| (count(state), name));
+    let named: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
+    format!("{}: {}", counted(rows.len(), "encoding"), named.join(", "))
+}
+
+/// A table in Markdown.
+pub(super) fn markdown(rows: &[Row]) -> String {
+    let mut out = "| encoding | state | intact | damaged | missing | may still be lost | root |\n|---|---|--:|--:|--:|--:|---|\n"
+        .to_owned();
+    for row in rows {
+        let state = match row.state {
+            State::Intact => "intact".to_owned(),
+            State::Damaged => "**damaged**, can be restored".to_owned(),
+            State::Lost => "**lost**".to_owned(),
+            State::Failed => format!("**failed**: {}", cell(row.error.as_deref().unwrap_or_default())),
+        };
+        let numbers = match row.state {
+            State::Failed => [String::new(), String::new(), String::new()],
+            _ => [
+                format!("{} of {}", row.intact, row.k + row.m),
+                row.damaged.to_string(),
+                row.missing.to_string(),
+            ],
+        };
+        let spare = row.may_still_lose.map(|spare| spare.to_string()).unwrap_or_default();
+        let root = row.root.as_ref().map(|root| format!("`{root}`")).unwrap_or_default();
+        out.push_str(&format!(
+            "| {} | {state} | {} | {spare} | {root} |\n",
+            cell(&row.path),
+            numbers.join(" | ")
+        ));
+    }
+    out.push_str(&format!("\n{}\n", summary(rows)));
+    out
+}
+
+/// Text in a cell: what Markdown or HTML would read is escaped.
+fn cell(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn names_cannot_leave_their_cell() {
+        assert_eq!(cell("a|b<img>`c`"), "a\\|b&lt;img>\\`c\\`");
+    }
+}

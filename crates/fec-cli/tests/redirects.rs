@@ -1,0 +1,118 @@
+//! What goes to standard output when it is redirected: data, or what was asked for by name; never a root in place of data.
+
+mod common;
+
+use common::{Arena, expect, listing, payload, root, text};
+use std::fs::{self, File, OpenOptions};
+use std::process::{Command, Output, Stdio};
+
+fn arena() -> (Arena, Vec<u8>) {
+    let arena = Arena::new();
+    let bytes = payload(1, 30_000);
+    arena.write("input", &bytes);
+    (arena, bytes)
+}
+
+/// Runs a command of a shell, in which `fec` is the binary under test.
+fn shell(arena: &Arena, command: &str) -> Output {
+    let words = std::env::var("FEC_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_fec").to_owned());
+    let script = format!("fec() {{ {words} \"$@\"; }}; {command}");
+    Command::new("sh").args(["-c", &script]).current_dir(&arena.work).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_new_file_gets_a_container_and_the_payload() {
+    let (arena, bytes) = arena();
+    expect(&shell(&arena, "fec encode input > data.fec"), 0);
+    assert!(!arena.path("input.shards").exists(), "nothing is written beside it");
+    expect(&shell(&arena, "fec verify data.fec"), 0);
+    fs::rename(arena.path("data.fec"), arena.path("real.fec")).unwrap();
+    expect(&shell(&arena, "fec decode real.fec > out"), 0);
+    assert!(arena.read("out") == bytes && !arena.path("real").exists());
+    // Shard files have a recorded name, and the file that was asked for comes first.
+    arena.expect(["encode", "input", "-o", "s/", "-q"], 0);
+    expect(&shell(&arena, "fec decode s > again"), 0);
+    assert!(arena.read("again") == bytes);
+}
+
+#[test]
+fn standard_input_is_what_is_read_unless_a_file_is_named() {
+    let (arena, bytes) = arena();
+    expect(
+        &shell(&arena, "fec encode < input > f.fec && fec verify < f.fec && fec decode < f.fec > back"),
+        0,
+    );
+    assert!(arena.read("back") == bytes);
+    expect(&shell(&arena, "cat input | fec encode | cat | fec decode | cmp - input"), 0);
+}
+
+/// A pipe may end as somebody's only backup: 65 bytes there are noticed when it is too late.
+#[test]
+fn a_pipe_gets_nothing_until_it_is_said_what() {
+    let (arena, bytes) = arena();
+    let said = arena.refuses(["encode", "input"], 2);
+    assert!(said.contains("fec encode input -o -") && said.contains("--print-root"), "{said}");
+    let piped = arena.expect(["encode", "input", "-o", "-"], 0);
+    let back = arena.pipe(["decode"], &piped.stdout);
+    assert!(back.stdout == bytes);
+    assert_eq!(listing(&arena.work), ["input"]);
+    expect(&shell(&arena, "R=$(fec encode input --print-root) && fec verify input.shards --root $R"), 0);
+    // Where -o says where the data goes, standard output can only be for the root.
+    expect(&shell(&arena, "fec encode input -o c.fec > root && fec verify c.fec --root @root"), 0);
+    arena.refuses(["encode", "input", "-o", "-", "--print-root"], 2);
+}
+
+/// A log is no place for data: a file that is appended to, that has something in it, or that takes errors too.
+#[test]
+fn a_log_gets_no_data() {
+    let (arena, _) = arena();
+    arena.write("log", b"");
+    let appended = OpenOptions::new().append(true).open(arena.path("log")).unwrap();
+    expect(&arena.fec(["encode", "input"]).stdout(appended).output().unwrap(), 2);
+    let both = File::create(arena.path("both")).unwrap();
+    let output =
+        arena.fec(["encode", "input"]).stdout(both.try_clone().unwrap()).stderr(both).output().unwrap();
+    expect(&output, 2);
+    assert!(text(&arena.read("both")).contains("--print-root"));
+    expect(&shell(&arena, "{ echo begun; fec encode input; } > begun"), 2);
+    assert_eq!((arena.read("begun"), arena.read("log").len()), (b"begun\n".to_vec(), 0));
+    // The payload goes to its own name there.
+    arena.expect(["encode", "input", "-o", "c.fec"], 0);
+    expect(&shell(&arena, "fec decode c.fec >> log"), 0);
+    assert!(arena.read("c") == arena.read("input") && arena.read("log").is_empty());
+}
+
+#[test]
+fn json_is_what_standard_output_gets_when_it_is_asked_for() {
+    let (arena, bytes) = arena();
+    expect(
+        &shell(&arena, "fec encode input --json > report && fec decode input.shards -f --json > report2"),
+        0,
+    );
+    assert!(arena.read("report").starts_with(b"{") && arena.read("report2").starts_with(b"{"));
+    assert!(arena.read("input") == bytes);
+}
+
+#[test]
+fn a_root_in_place_of_an_encoding_is_recognised() {
+    let (arena, _) = arena();
+    let root = root(&arena.expect(["encode", "input", "--print-root"], 0));
+    let line = format!("{root}\n");
+    arena.write("data.fec", line.as_bytes());
+    for command in ["decode", "verify", "repair"] {
+        let said = arena.refuses([command, "data.fec"], 2);
+        let right = format!("fec {command} PATH --root @data.fec");
+        assert!(said.contains(&format!("it holds only a root: {root}")) && said.contains(&right), "{said}");
+    }
+    for command in ["decode", "verify"] {
+        let said = arena.refuses_pipe([command], line.as_bytes(), 2);
+        assert!(said.contains(&root), "{said}");
+    }
+    let list = format!("{root}  input.shards/\n{root}  b\n");
+    arena.write("list", list.as_bytes());
+    assert!(arena.refuses(["verify", "list"], 2).contains("fec verify --roots list"));
+    // In front of a container it is junk like any other.
+    arena.expect(["encode", "input", "-o", "c.fec"], 0);
+    let joined = [line.as_bytes(), &arena.read("c.fec")].concat();
+    expect(&arena.pipe(["decode"], &joined), 0);
+}

@@ -1,0 +1,222 @@
+//! Where people and scripts look for what `verify` found, and how several files and encodings are told.
+
+mod common;
+
+use common::{Arena, expect, flip, payload, root, text};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::process::Output;
+
+const SHAPE: [&str; 4] = ["-k", "3", "-m", "2"];
+
+/// Files a, b and c.
+fn arena() -> Arena {
+    let arena = Arena::new();
+    for (seed, name) in ["a", "b", "c"].into_iter().enumerate() {
+        arena.write(name, &payload(seed as u64, 5000));
+    }
+    arena
+}
+
+fn encode(arena: &Arena, args: &[&str]) -> Output {
+    let output = arena.run([&["encode", "-q"], args, &SHAPE[..]].concat());
+    expect(&output, 0);
+    output
+}
+
+fn said(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+#[test]
+fn verify_reports_on_standard_output_alone() {
+    let arena = arena();
+    encode(&arena, &["a", "-o", "a.fec"]);
+    let output = arena.expect(["verify", "a.fec"], 0);
+    assert!(said(&output).contains("5 of 5 shards intact") && output.stderr.is_empty());
+    flip(&arena.path("a.fec"), 2000);
+    let output = arena.expect(["verify", "a.fec"], 1);
+    assert!(said(&output).contains("1 damaged") && output.stderr.is_empty());
+    let output = arena.expect(["verify", "a.fec", "-q"], 1);
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
+    let output = arena.expect(["verify", "a.fec", "--json"], 1);
+    assert!(output.stdout.starts_with(b"{") && output.stderr.is_empty());
+    // That it cannot be done is an error, and stands where errors stand.
+    let output = arena.expect(["verify", "none.fec"], 4);
+    assert!(output.stdout.is_empty() && text(&output.stderr).starts_with("fec: "));
+}
+
+#[test]
+fn several_files_are_listed_as_verify_checks_them() {
+    let arena = arena();
+    let output = encode(&arena, &["a", "b", "c"]);
+    let lines = said(&output);
+    let expected: Vec<&str> = lines.lines().map(|line| line.split_at(64).1).collect();
+    assert_eq!(expected, ["  a.shards", "  b.shards", "  c.shards"]);
+    arena.write("roots", lines.as_bytes());
+    let checked = arena.expect(["verify", "--roots", "roots"], 0);
+    assert_eq!(
+        said(&checked),
+        "a.shards: intact: 5 of 5 shards intact\nb.shards: intact: 5 of 5 shards intact\n\
+         c.shards: intact: 5 of 5 shards intact\n3 encodings: 3 intact\n"
+    );
+    expect(&arena.pipe(["verify", "--roots", "-"], lines.as_bytes()), 0);
+    // One is damaged, one is another.
+    flip(&arena.path("b.shards/b.001.shard"), 1000);
+    assert!(said(&arena.expect(["verify", "--roots", "roots"], 1)).contains("b.shards: damaged: 4 of 5"));
+    encode(&arena, &["a", "-o", "c.shards/", "-f"]);
+    let checked = arena.expect(["verify", "--roots", "roots"], 5);
+    assert!(said(&checked).contains("c.shards: failed: nothing that leads to root"), "{}", said(&checked));
+    fs::remove_dir_all(arena.path("c.shards")).unwrap();
+    let checked = arena.expect(["verify", "--roots", "roots"], 4);
+    assert!(said(&checked).contains("3 encodings: 1 intact, 1 damaged, 1 failed"));
+    // A line that rotted does not keep the others from being checked, and is not passed over.
+    let rotten = lines.replacen("a.shards", "a.shards\nx", 1);
+    arena.write("roots", rotten.as_bytes());
+    let checked = arena.expect(["verify", "--roots", "roots"], 2);
+    assert!(text(&checked.stderr).contains("line 2") && said(&checked).contains("a.shards: intact"));
+    arena.refuses(["verify", "--roots", "roots", "a.shards"], 2);
+    arena.refuses(["encode", "a", "b", "-o", "both.fec"], 2);
+    arena.refuses(["encode", "a", "-"], 2);
+}
+
+/// Names of which a line could not tell where they end.
+#[test]
+fn odd_names_are_listed_and_found_again() {
+    let arena = Arena::new();
+    for name in ["two\nlines", "back\\slash", "  spaces"] {
+        arena.write(name, b"payload");
+    }
+    let output = encode(&arena, &["two\nlines", "back\\slash", "  spaces", "-o", "{}.fec"]);
+    expect(&arena.pipe(["verify", "--roots", "-"], &output.stdout), 0);
+}
+
+#[test]
+fn folders_are_walked_and_each_encoding_is_told() {
+    let arena = arena();
+    fs::create_dir(arena.path("safe")).unwrap();
+    encode(&arena, &["a", "b", "-o", "safe/{}.fec"]);
+    encode(&arena, &["c", "-o", "safe/c.shards/"]);
+    arena.write("safe/letter.txt", b"of no encoding");
+    let output = arena.expect(["verify", "safe"], 0);
+    assert_eq!(
+        said(&output),
+        "safe/a.fec: intact: 5 of 5 shards intact\nsafe/b.fec: intact: 5 of 5 shards intact\n\
+         safe/c.shards: intact: 5 of 5 shards intact\n3 encodings: 3 intact\n"
+    );
+    flip(&arena.path("safe/a.fec"), 2000);
+    (0..3).for_each(|i| fs::remove_file(arena.path(format!("safe/c.shards/c.00{i}.shard"))).unwrap());
+    let output = arena.expect(["verify", "safe/a.fec", "safe/b.fec", "safe/c.shards"], 3);
+    assert!(
+        said(&output)
+            .contains("safe/a.fec: damaged: 4 of 5 shards intact, 1 damaged; any 1 more may be lost")
+    );
+    assert!(said(&output).contains("safe/c.shards: lost: 2 of 5 shards intact, 3 missing; 3 are needed"));
+    assert!(said(&output).ends_with("3 encodings: 1 intact, 1 damaged, 1 lost\n"));
+    let output = arena.expect(["verify", "safe", "--json"], 3);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["intact"], &report["damaged"], &report["lost"]), (&1.into(), &1.into(), &1.into()));
+    assert_eq!(report["encodings"][2]["exit_code"], 3);
+    // One container in a folder is told as by itself.
+    fs::create_dir(arena.path("one")).unwrap();
+    fs::copy(arena.path("safe/b.fec"), arena.path("one/b.fec")).unwrap();
+    let output = arena.expect(["verify", "one"], 0);
+    assert_eq!(said(&output), said(&arena.expect(["verify", "one/b.fec"], 0)));
+    arena.expect(["verify", "safe/b.fec", "safe/letter.txt", "one/b.fec"], 3);
+}
+
+/// As stores hold them: each place has some shards of every file.
+#[test]
+fn shards_of_several_encodings_that_lie_together() {
+    let arena = arena();
+    encode(&arena, &["a", "b"]);
+    for (nth, place) in ["disk1", "disk2", "disk1", "disk2", "disk1"].into_iter().enumerate() {
+        for name in ["a", "b"] {
+            let file = format!("{name}.00{nth}.shard");
+            fs::create_dir_all(arena.path(place)).unwrap();
+            fs::rename(arena.path(format!("{name}.shards/{file}")), arena.path(format!("{place}/{file}")))
+                .unwrap();
+        }
+    }
+    let output = arena.expect(["verify", "disk1", "disk2"], 0);
+    assert!(said(&output).ends_with("2 encodings: 2 intact\n"), "{}", said(&output));
+    assert!(said(&arena.expect(["verify", "disk2"], 3)).contains("2 encodings: 2 lost"));
+    // A stray shard does not make another encoding of the one that can be restored.
+    encode(&arena, &["c"]);
+    fs::copy(arena.path("disk1/a.000.shard"), arena.path("c.shards/stray")).unwrap();
+    let output = arena.expect(["verify", "c.shards"], 0);
+    assert!(said(&output).contains("foreign: shards of root"));
+}
+
+#[test]
+fn named_shards_are_asked_about_by_themselves() {
+    let arena = arena();
+    let root = root(&arena.run([&["encode", "a", "--print-root"], &SHAPE[..]].concat()));
+    let shard = |i: usize| format!("a.shards/a.00{i}.shard");
+    let (one, two) = (shard(0), shard(4));
+    let output = arena.expect(["verify", &one, &two, "--root", &root], 0);
+    assert!(said(&output).contains("2 of 5 shards given, both intact; 3 are needed to restore"));
+    assert!(!said(&output).contains("missing"));
+    // Of a folder the question is whether the payload can be restored, and without a root nothing is right by itself.
+    fs::create_dir(arena.path("few")).unwrap();
+    for shard in [&one, &two] {
+        fs::copy(arena.path(shard), arena.path("few").join(shard.replace('/', "-"))).unwrap();
+    }
+    arena.expect(["verify", "few", "--root", &root], 3);
+    arena.expect(["verify", &one, &two], 3);
+    let output = arena.expect(["verify", &one, &two, &shard(1), &shard(2), "--root", &root], 0);
+    assert!(said(&output).contains("4 of 5 shards given, all intact; 1 more than are needed to restore"));
+    // Whether they are enough is another question.
+    let output = arena.expect(["verify", &one, &two, "--root", &root, "--need", "3"], 3);
+    assert!(said(&output).contains("not enough: 3 of each set are asked for, and only 2 are intact"));
+    arena.expect(["verify", &one, &two, "--root", &root, "--need", "2"], 0);
+    fs::remove_file(arena.path(shard(1))).unwrap();
+    arena.expect(["verify", "a.shards"], 1);
+    arena.expect(["verify", "a.shards", "--need", "4"], 0);
+    arena.expect(["verify", "a.shards", "--need", "5"], 3);
+    // Two that are right and one that is not, or is of something else.
+    flip(&arena.path(shard(2)), 1000);
+    let output = arena.expect(["verify", &one, &shard(2), "--root", &root], 5);
+    assert!(said(&output).contains("2 of 5 shards given, 1 intact, 1 damaged"));
+    encode(&arena, &["b"]);
+    arena.expect(["verify", &one, "b.shards/b.000.shard", "--root", &root], 5);
+}
+
+#[test]
+fn one_shard_through_a_pipe() {
+    let arena = arena();
+    let root = root(&arena.run([&["encode", "a", "--print-root"], &SHAPE[..]].concat()));
+    let path = arena.path("a.shards/a.001.shard");
+    let mut shard = fs::read(&path).unwrap();
+    let piped = arena.pipe(["verify", "-", "--root", &root], &shard);
+    expect(&piped, 0);
+    assert!(said(&piped).starts_with("-: intact: shard 1 of 3 + 2"));
+    let redirected =
+        arena.fec(["verify", "--root", &root]).stdin(File::open(&path).unwrap()).output().unwrap();
+    expect(&redirected, 0);
+    assert!(arena.refuses_pipe(["verify"], &shard, 2).contains("--root"));
+    let middle = shard.len() / 2;
+    shard[middle] ^= 1;
+    expect(&arena.pipe(["verify", "--root", &root], &shard), 5);
+    expect(&arena.pipe(["verify", "--root", &"ab".repeat(32)], &shard), 5);
+}
+
+#[test]
+fn a_table_for_the_summary_of_a_job() {
+    let arena = arena();
+    let lines = encode(&arena, &["a", "b", "-o", "{}|.fec"]);
+    let roots: Vec<String> = said(&lines).lines().map(|line| line[..64].to_owned()).collect();
+    flip(&arena.path("b|.fec"), 2000);
+    let output = arena.expect(["verify", "a|.fec", "b|.fec", "none.fec", "--format", "markdown"], 4);
+    assert!(output.stdout.is_empty());
+    let output = arena.expect(["verify", "a|.fec", "b|.fec", "--format", "markdown"], 1);
+    let expected = format!(
+        "| encoding | state | intact | damaged | missing | may still be lost | root |\n|---|---|--:|--:|--:|--:|---|\n\
+         | a\\|.fec | intact | 5 of 5 | 0 | 0 | 2 | `{}` |\n\
+         | b\\|.fec | **damaged**, can be restored | 4 of 5 | 1 | 0 | 1 | `{}` |\n\n2 encodings: 1 intact, 1 damaged\n",
+        roots[0], roots[1]
+    );
+    assert_eq!(said(&output), expected);
+    let output = arena.expect(["verify", "a|.fec", "--format", "markdown"], 0);
+    assert!(said(&output).ends_with("1 encoding: 1 intact\n"));
+}
