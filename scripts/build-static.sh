@@ -97,10 +97,11 @@ build() (
     done
     export "$name=${!name} $flags"
     arguments=(--profile board --quiet --target "$target")
-    # A standard library that is built with it, where its sources are: it is as small as the rest, and has no tables for unwinding either.
+    # A standard library that is built with it, where its sources are: it is as small as the rest, and has neither tables for unwinding nor
+    # what prints backtraces, which would have no names to print.
     if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
         export RUSTC_BOOTSTRAP=1
-        arguments+=("-Zbuild-std=std,panic_abort")
+        arguments+=(-Zbuild-std=std,panic_abort -Zbuild-std-features=default)
     fi
     if [ "$machine" = wasm32 ]; then
         cargo build "${arguments[@]}" -p fec-core

@@ -177,7 +177,7 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
-    /// Print the root alone on standard output, also where that is a file or a pipe, as in R=$(fec encode FILE --print-root)
+    /// Print the root on standard output, also where that was redirected to a new file, which gets a container otherwise
     #[arg(long, conflicts_with_all = ["stream", "json"])]
     pub(crate) print_root: bool,
     /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing

@@ -11,7 +11,7 @@ use crate::settings::{Settings, print_line};
 use crate::sign;
 use crate::stores;
 use crate::stream;
-use crate::target::{Target, is_dash};
+use crate::target::{Outlet, Target, is_dash, outlet};
 use fecfile::error::Place;
 use fecfile::names::hex;
 use fecfile::payload::{Options, Source};
@@ -67,7 +67,11 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     }
     let report = Report::new(&task, &target, &options, (&written, &fate), started);
     let stdout_is_data = target.is_stdout();
-    settings.report(&report, &report.describe(), stdout_is_data)?;
+    let mut said = report.describe();
+    if task.output.is_none() && !args.print_root && !stdout_is_data && outlet() == Outlet::Other {
+        said.insert_str(0, "standard output gets the root; with -o - it gets a container\n");
+    }
+    settings.report(&report, &said, stdout_is_data)?;
     match (settings.json, stdout_is_data) {
         (false, false) => print_line(&report.root)?,
         (false, true) => say(&report.root),

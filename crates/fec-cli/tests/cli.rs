@@ -38,7 +38,7 @@ fn json(stream: &[u8]) -> Value {
 #[test]
 fn encode_file_makes_a_folder_of_shards() {
     let (arena, bytes) = with_input(10_000);
-    let encoded = arena.expect(["encode", "input", "--print-root"], 0);
+    let encoded = arena.expect(["encode", "input"], 0);
     assert_eq!(text(&encoded.stdout).len(), 65, "the root and a newline, nothing else");
     let names = listing(&arena.path("input.shards"));
     assert_eq!(names.len(), 100);
@@ -46,7 +46,7 @@ fn encode_file_makes_a_folder_of_shards() {
     fs::remove_file(arena.path("input")).unwrap();
     arena.expect(["decode", "input.shards"], 0);
     assert!(arena.read("input") == bytes, "the recorded name in the current folder");
-    let said = arena.refuses(["encode", "input", "--print-root"], 2);
+    let said = arena.refuses(["encode", "input"], 2);
     assert!(said.contains("not empty") && said.contains("-f"));
 }
 
@@ -88,7 +88,7 @@ fn encode_standard_input_that_is_a_file() {
     expect(&back, 0);
     assert!(back.stdout == bytes);
     let shard = {
-        arena.expect(["encode", "input", "-k", "2", "-m", "1", "--print-root"], 0);
+        arena.expect(["encode", "input", "-k", "2", "-m", "1"], 0);
         File::open(arena.path("input.shards/input.000.shard")).unwrap()
     };
     expect(&arena.fec(["decode", "-"]).stdin(shard).output().unwrap(), 2);
@@ -167,7 +167,7 @@ fn folder_as_input() {
 #[test]
 fn empty_file() {
     let (arena, _) = with_input(0);
-    let shards = root(&arena.expect(["encode", "input", "-k", "3", "-m", "2", "--print-root"], 0));
+    let shards = root(&arena.expect(["encode", "input", "-k", "3", "-m", "2"], 0));
     let boxed = root(&arena.expect(["encode", "input", "-k", "3", "-m", "2", "-o", "c.fec"], 0));
     let piped = arena.pipe(["encode", "-", "-k", "3", "-m", "2"], b"");
     assert!(piped.stdout == arena.read("c.fec"));
@@ -182,7 +182,7 @@ fn empty_file() {
 #[test]
 fn empty_file_with_too_few_shards() {
     let (arena, _) = with_input(0);
-    arena.expect(["encode", "input", "-k", "3", "-m", "2", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "3", "-m", "2"], 0);
     arena.expect(["encode", "input", "-k", "3", "-m", "2", "-o", "c.fec"], 0);
     for index in 0..3 {
         fs::remove_file(arena.path(format!("input.shards/input.{index:03}.shard"))).unwrap();
@@ -203,7 +203,7 @@ fn file_names_that_are_not_text() {
     let arena = Arena::new();
     let name = OsStr::from_bytes(b"caf\xe9 \n\xff");
     arena.write(name, b"payload");
-    let encode = ["encode", "--print-root", "-k", "2", "-m", "1"].map(OsStr::new).into_iter().chain([name]);
+    let encode = ["encode", "-k", "2", "-m", "1"].map(OsStr::new).into_iter().chain([name]);
     let output = arena.expect(encode, 0);
     assert!(text(&output.stderr).contains("caf\\xe9 \\n\\xff"));
     let mut folder = name.to_owned();
@@ -232,7 +232,7 @@ fn file_names_of_255_bytes() {
     for name in ["n".repeat(255), "é".repeat(127) + "e"] {
         arena.write(&name, b"payload");
         // FILE.shards would be too long; the shards' own names are shortened.
-        arena.refuses(["encode", &name, "--print-root"], 4);
+        arena.refuses(["encode", &name], 4);
         arena.expect(["encode", &name, "-o", "s/", "-k", "2", "-m", "1", "-f"], 0);
         assert!(listing(&arena.path("s")).iter().all(|n| n.len() <= 255 && n.ends_with(".shard")));
         fs::remove_file(arena.path(&name)).unwrap();
@@ -247,7 +247,7 @@ fn file_names_of_255_bytes() {
 #[test]
 fn decode_targets() {
     let (arena, bytes) = with_input(5000);
-    arena.expect(["encode", "input", "-k", "2", "-m", "1", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "2", "-m", "1"], 0);
     fs::create_dir(arena.path("boxes")).unwrap();
     arena.expect(["encode", "input", "-k", "2", "-m", "1", "-o", "boxes/photo.tar.fec"], 0);
     fs::create_dir(arena.path("out")).unwrap();
@@ -338,7 +338,7 @@ fn code_parameters() {
     ] {
         arena.refuses([&["encode", "input", "-o", "c.fec"], bad].concat(), 2);
     }
-    arena.refuses(["encode", "input", "--group-size", "3", "--print-root"], 2);
+    arena.refuses(["encode", "input", "--group-size", "3"], 2);
     // A pipe needs all of such a set; of a file, the set is as large as the file.
     arena.refuses_pipe(["encode", "-", "-o", "c.fec", "--set-size", "1G"], b"x", 6);
     arena.refuses(["encode", "input", "-o", "c.fec", "--set-size", "1G", "--group-size", "1"], 6);
@@ -527,7 +527,7 @@ fn is_partial(out: &[u8], bytes: &[u8], report: &Value) {
 #[test]
 fn partial_shards() {
     let (arena, bytes) = with_input(80_000);
-    arena.expect(["encode", "input", "-k", "4", "-m", "1", "--set-size", "16K", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "4", "-m", "1", "--set-size", "16K"], 0);
     fs::remove_file(arena.path("input.shards/input.001.shard")).unwrap();
     // Of five sets, in one a second shard is damaged.
     let body = 192 + 64 + 5 * 32 * (2 + 1 + 3);
@@ -541,7 +541,7 @@ fn partial_shards() {
     assert!(output.stdout == arena.read("out"));
     says(&output, &["lost: bytes", "proved by its own path only"]);
     // With nothing lost --partial changes nothing.
-    arena.expect(["encode", "input", "-k", "4", "-m", "1", "-f", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "4", "-m", "1", "-f"], 0);
     arena.expect(["decode", "input.shards", "-o", "out", "-f", "--partial"], 0);
     assert!(arena.read("out") == bytes);
 }
@@ -657,7 +657,7 @@ fn verify_promises_only_what_decode_can_restore() {
     // One set of shards of 70,016 bytes; between proofs and body there are 3776 zeros.
     let bytes = [payload(7, 70_016), vec![0; 70_016]].concat();
     arena.write("in", &bytes);
-    arena.expect(["encode", "in", "-k", "2", "-m", "1", "--print-root"], 0);
+    arena.expect(["encode", "in", "-k", "2", "-m", "1"], 0);
     fs::remove_file(arena.path("in.shards/in.002.shard")).unwrap();
     arena.expect(["verify", "in.shards"], 1);
     let last = arena.path("in.shards/in.001.shard");

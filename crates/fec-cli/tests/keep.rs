@@ -274,7 +274,7 @@ fn the_input_is_a_link_or_empty_or_has_an_odd_name() {
     // What the link leads to is what counts.
     fs::remove_file(arena.path("link")).unwrap();
     symlink("second", arena.path("link")).unwrap();
-    expect(&run("link".as_ref(), &["--keep", "--print-root"]), 2);
+    expect(&run("link".as_ref(), &["--keep"]), 2);
 }
 
 #[test]
@@ -320,13 +320,13 @@ fn killed_runs_leave_nothing_that_the_next_one_does_not_mend() {
         for i in 0..60 {
             let _ = fs::remove_file(arena.path(format!("in.shards/in.{i:03}.shard")));
         }
-        let mut child = arena.spawn(["encode", "in", "--print-root", "--keep", "-q", "--no-sync"]);
+        let mut child = arena.spawn(["encode", "in", "--keep", "-q", "--no-sync"]);
         let is_begun = || listing(&arena.path("in.shards")).iter().any(|name| name.starts_with(".fec-"));
         common::wait_until(is_begun);
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    arena.expect(["encode", "in", "--print-root", "--keep", "-q", "--no-sync"], 0);
+    arena.expect(["encode", "in", "--keep", "-q", "--no-sync"], 0);
     assert_eq!(listing(&arena.path("in.shards")).len(), 100, "and nothing else");
     arena.expect(["verify", "in.shards"], 0);
 }
@@ -372,7 +372,7 @@ fn two_runs_at_once_on_one_output() {
 fn an_input_that_changes_meanwhile() {
     let arena = Arena::new();
     arena.write("in", &payload(9, 4_000_000));
-    expect(&arena.run(["encode", "in", "--print-root", "-q", "--no-sync"]), 0);
+    expect(&arena.run(["encode", "in", "-q", "--no-sync"]), 0);
     for round in 0..6 {
         let mut child = arena.spawn(["encode", "in", "--keep", "-f", "-q", "--no-sync", "--json"]);
         let mut writes = 0u64;
@@ -385,7 +385,7 @@ fn an_input_that_changes_meanwhile() {
         assert!(exit == 0 || exit == 4, "{exit}: {}", text(&ended.stderr));
     }
     // When it is over, what is there is found out.
-    let settled = arena.run(["encode", "in", "--print-root", "--keep", "-f", "-q", "--no-sync"]);
+    let settled = arena.run(["encode", "in", "--keep", "-f", "-q", "--no-sync"]);
     expect(&settled, 0);
     arena.expect(["decode", "in.shards", "-o", "back"], 0);
     assert!(arena.read("back") == arena.read("in"));
@@ -521,7 +521,7 @@ fn outputs_of_a_list_do_not_meet() {
     arena.expect(["decode", "out/a.fec", "-o", "back"], 0);
     assert!(arena.read("back") == arena.read("a"));
     // A folder that would go away with an input in it.
-    expect(&arena.run(["encode", "a", "--print-root", "-q", "-k", "2", "-m", "1"]), 0);
+    expect(&arena.run(["encode", "a", "-q", "-k", "2", "-m", "1"]), 0);
     let list: OsString = "a.shards/a.000.shard\na\n".into();
     let before = arena.state();
     let output = arena.pipe(

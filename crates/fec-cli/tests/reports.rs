@@ -151,7 +151,7 @@ fn shards_of_several_encodings_that_lie_together() {
 #[test]
 fn named_shards_are_asked_about_by_themselves() {
     let arena = arena();
-    let root = root(&arena.run([&["encode", "a", "--print-root"], &SHAPE[..]].concat()));
+    let root = root(&arena.run([&["encode", "a"], &SHAPE[..]].concat()));
     let shard = |i: usize| format!("a.shards/a.00{i}.shard");
     let (one, two) = (shard(0), shard(4));
     let output = arena.expect(["verify", &one, &two, "--root", &root], 0);
@@ -185,7 +185,7 @@ fn named_shards_are_asked_about_by_themselves() {
 #[test]
 fn one_shard_through_a_pipe() {
     let arena = arena();
-    let root = root(&arena.run([&["encode", "a", "--print-root"], &SHAPE[..]].concat()));
+    let root = root(&arena.run([&["encode", "a"], &SHAPE[..]].concat()));
     let path = arena.path("a.shards/a.001.shard");
     let mut shard = fs::read(&path).unwrap();
     let piped = arena.pipe(["verify", "-", "--root", &root], &shard);

@@ -27,7 +27,7 @@ fn arena(len: usize) -> (Arena, [String; 2]) {
 }
 
 fn encode(arena: &Arena, more: &[&str]) -> Output {
-    arena.run([&["encode", "secret-name.txt", "-q", "--print-root"], &SHAPE[..], more].concat())
+    arena.run([&["encode", "secret-name.txt", "-q"], &SHAPE[..], more].concat())
 }
 
 fn with_passphrase(arena: &Arena, passphrase: &str, args: &[&str]) -> Output {

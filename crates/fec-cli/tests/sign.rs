@@ -39,7 +39,7 @@ fn arena() -> Arena {
 
 #[track_caller]
 fn encode(arena: &Arena, args: &[&str]) -> String {
-    root(&arena.run([&["encode", "--print-root"], args, &SHAPE[..]].concat()))
+    root(&arena.run([&["encode"], args, &SHAPE[..]].concat()))
 }
 
 /// Decodes, and returns what came out.

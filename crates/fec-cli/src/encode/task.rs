@@ -98,29 +98,15 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The same where there is one input. What is redirected to a new file is data; what a pipe is to get has to be said, since
-    /// a root in place of a backup would be noticed only when it is too late.
+    /// The same where there is one input: what is redirected to a new file is data. Anything else gets the root, as in `R=$(fec encode FILE)`.
     pub(super) fn target_of_one(&self, input: &Input) -> Result<Target> {
         let target = self.target(input);
         if self.args.print_root && target.is_stdout() {
             return Err(Failure::usage("encode --print-root: standard output gets the container")
                 .help("name another output with -o; the root is on standard error"));
         }
-        if self.output.is_some() || self.args.print_root || self.settings.json || target.is_stdout() {
-            return Ok(target);
-        }
-        match outlet() {
-            Outlet::Terminal => Ok(target),
-            Outlet::NewFile => Ok(Target::Stdout),
-            Outlet::Other => {
-                let name = show(self.input);
-                let what = "is standard output to get what is encoded, or only its root?";
-                Err(misuse("encode", self.input, what).help(format!(
-                    "the encoding, as a container:  fec encode {name} -o -\n\
-                     the root, and {target} the encoding:  fec encode {name} --print-root"
-                )))
-            }
-        }
+        let is_said = self.output.is_some() || self.args.print_root || self.settings.json;
+        Ok(if !is_said && outlet() == Outlet::NewFile { Target::Stdout } else { target })
     }
 
     /// Refuses, before any work, outputs that cannot be made.

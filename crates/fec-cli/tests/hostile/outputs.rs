@@ -51,7 +51,7 @@ fn output_that_exists() {
 fn output_that_is_the_input() {
     let arena = Arena::new();
     arena.write("input", b"input");
-    arena.expect(["encode", "input", "-k", "2", "-m", "1", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "2", "-m", "1"], 0);
     arena.expect(["encode", "input", "-o", "c.fec"], 0);
     std::os::unix::fs::symlink("c.fec", arena.path("link")).unwrap();
     arena.refuses(["encode", "input", "-o", "input", "-f"], 2);
@@ -78,17 +78,17 @@ fn root_file_that_is_the_output() {
 fn forced_folder_with_foreign_files() {
     let arena = Arena::new();
     arena.write("input", b"input");
-    arena.expect(["encode", "input", "-k", "2", "-m", "1", "--print-root"], 0);
+    arena.expect(["encode", "input", "-k", "2", "-m", "1"], 0);
     arena.write("input.shards/notes.txt", b"precious");
-    arena.refuses(["encode", "input", "-f", "--print-root"], 2);
+    arena.refuses(["encode", "input", "-f"], 2);
     fs::remove_file(arena.path("input.shards/notes.txt")).unwrap();
     fs::create_dir(arena.path("input.shards/sub")).unwrap();
-    arena.refuses(["encode", "input", "-f", "--print-root"], 2);
+    arena.refuses(["encode", "input", "-f"], 2);
     fs::remove_dir(arena.path("input.shards/sub")).unwrap();
     std::os::unix::fs::symlink("input.000.shard", arena.path("input.shards/link")).unwrap();
-    arena.refuses(["encode", "input", "-f", "--print-root"], 2);
+    arena.refuses(["encode", "input", "-f"], 2);
     fs::remove_file(arena.path("input.shards/link")).unwrap();
-    arena.expect(["encode", "input", "-f", "--print-root", "-k", "1", "-m", "1"], 0);
+    arena.expect(["encode", "input", "-f", "-k", "1", "-m", "1"], 0);
     assert_eq!(common::listing(&arena.path("input.shards")).len(), 2);
 }
 
@@ -180,7 +180,7 @@ fn output_that_is_a_symbolic_link() {
 #[test]
 fn output_that_is_a_shard_of_the_input_folder() {
     let (folder, _) = common::scratch("x", &payload(3, 5000));
-    let encoded = common::run(folder.path(), ["encode", "x", "-k", "2", "-m", "1", "-q", "--print-root"]);
+    let encoded = common::run(folder.path(), ["encode", "x", "-k", "2", "-m", "1", "-q"]);
     expect(&encoded, 0);
     let shard = folder.path().join("x.shards/x.001.shard");
     let before = fs::read(&shard).unwrap();

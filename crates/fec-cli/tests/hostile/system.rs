@@ -90,8 +90,7 @@ fn interrupted_while_encoding_to_shards() {
     let arena = Arena::new();
     sparse(&arena, "input", 128 << 20);
     for (round, with) in common::signals().iter().cycle().take(24).enumerate() {
-        let child =
-            arena.spawn(["encode", "input", "--print-root", "-k", "100", "-m", "100", "--set-size", "1M"]);
+        let child = arena.spawn(["encode", "input", "-k", "100", "-m", "100", "--set-size", "1M"]);
         arena.wait_for_temporary();
         // At first while the files are being made, later while they are written.
         std::thread::sleep(Duration::from_micros(40 * (round * round) as u64));
@@ -118,7 +117,7 @@ fn interrupted_while_encoding_to_a_container() {
 fn interrupted_while_decoding() {
     let arena = Arena::new();
     sparse(&arena, "input", 96 << 20);
-    let encode = ["encode", "input", "--print-root", "--no-sync", "-k", "8", "-m", "2", "--hash", "sha256"];
+    let encode = ["encode", "input", "--no-sync", "-k", "8", "-m", "2", "--hash", "sha256"];
     arena.expect(encode.into_iter().chain(["-o", "c.fec"]), 0);
     arena.expect(encode.into_iter().chain(["-o", "s/"]), 0);
     fs::remove_file(arena.path("input")).unwrap();
