@@ -266,13 +266,15 @@ impl Decoding<'_> {
                 );
             }
         };
+        if self.wants_proofs() {
+            return Err(Failure::usage("decode: a stream has no root, and is written as far as it comes")
+                .help("leave --root, --signer, --range, --partial and --early out"));
+        }
+        if !self.args.open.identity.is_empty() {
+            return Err(Failure::usage("decode -i: a stream is not for the holders of identities")
+                .help("both ends share a key: --key-file or --passphrase"));
+        }
         if Address::is_one(path) {
-            if self.wants_proofs() {
-                return Err(Failure::usage(
-                    "decode: a stream has no root, and is written as far as it comes",
-                )
-                .help("leave --root, --partial and --early out"));
-            }
             let target = self.container_target(Path::new("-"))?;
             return stream::receive_udp(path, &target, self.args, self.settings);
         }

@@ -233,9 +233,14 @@ fn what_is_not_sealed_is_refused_when_a_key_is_given() {
     expect(&output, 5);
     assert!(output.stdout.is_empty());
     let live = fs::read(arena.path("live")).unwrap();
-    let output = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &live);
-    assert_ne!(output.status.code(), Some(0));
-    assert!(output.stdout.is_empty());
+    for more in [&[][..], &["--stream"]] {
+        let output = pipe(&arena.path(""), [&["decode", "-", "-i", "key"], more].concat(), &live);
+        expect(&output, 2);
+        assert!(output.stdout.is_empty());
+    }
+    expect(&arena.run(["decode", "live", "--stream", "-i", "key", "-o", "out"]), 2);
+    expect(&arena.run(["decode", "udp://127.0.0.1:0", "-i", "key", "-o", "out"]), 2);
+    assert!(!arena.path("out").exists());
 }
 
 #[test]

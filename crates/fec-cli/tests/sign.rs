@@ -407,6 +407,21 @@ fn what_cannot_be_signed_is_refused() {
     arena.refuses(["decode", "--stream", "c.fec", "-o", "n", "--signer", PUBLIC], 2);
 }
 
+/// A key says that the input is a stream, as --stream does: what is asked for besides is not passed over.
+#[test]
+fn a_stream_is_not_taken_for_what_is_signed_or_has_a_root() {
+    let arena = arena();
+    arena.expect(["keygen", "--stream", "-o", "stream-key", "-q"], 0);
+    arena.expect(["encode", "--stream", "in", "-o", "live", "--key-file", "stream-key", "-q"], 0);
+    let decode = ["decode", "live", "-o", "n", "--key-file", "stream-key"];
+    let root = "ab".repeat(32);
+    for more in [&["--signer", PUBLIC][..], &["--root", &root], &["--range", "0..5"], &["--partial"]] {
+        arena.refuses([&decode[..], more].concat(), 2);
+    }
+    assert!(!arena.path("n").exists());
+    arena.expect(decode, 0);
+}
+
 fn protect<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["protect", "data", "-q", "--no-sync"], more].concat()
 }
