@@ -149,7 +149,8 @@ impl Decoding<'_> {
             None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
         let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
-        if !restored.is_whole() {
+        // What is whole went out, even if something else is cut off.
+        if !restored.written {
             archive = self.open(input, context)?;
             opener = self.opener(&archive)?;
             restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
