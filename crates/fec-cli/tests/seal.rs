@@ -215,6 +215,27 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
     }
 }
 
+/// Shard files that somebody put into a store, without a manifest: they are sealed there as they are elsewhere.
+#[cfg(feature = "stores")]
+#[test]
+fn shard_files_in_a_store_are_sealed() {
+    let (arena, [mine, _]) = arena(100_000);
+    let root = root(&encode(&arena, &["-o", "s/", "--recipient", &mine]));
+    let place = arena.path("store").join(&root);
+    fs::create_dir_all(&place).unwrap();
+    for index in 0..9 {
+        let name = format!("{index:03}.shard");
+        fs::copy(arena.path(format!("s/payload.{name}")), place.join(name)).unwrap();
+    }
+    let decode = ["decode", "--from", "store", "--root", &root, "-o", "out"];
+    for (more, exit) in [(&[][..], 2), (&["-i", "other"], 5)] {
+        expect(&arena.run([&decode[..], more].concat()), exit);
+        assert!(!arena.path("out").exists());
+    }
+    expect(&arena.run([&decode[..], &["-i", "key"]].concat()), 0);
+    assert!(fs::read(arena.path("out")).unwrap() == payload(16, 100_000));
+}
+
 /// A container whose end is lost: every chunk that is there comes back, and what is cut short is not said to be forged.
 #[test]
 fn what_is_left_of_a_cut_payload_is_opened_on_request() {
