@@ -467,6 +467,17 @@ fn sidecars_are_signed_beside_themselves() {
     assert!(said.contains("no signature at all"), "{said}");
     arena.expect(["verify", "data.fecp", "-q", "--signer", OTHER_PUBLIC, "--signature", "elsewhere"], 0);
 
+    // What never ends is not read.
+    let fifo = Command::new("mkfifo").arg(arena.path("data.fecp.minisig")).status().unwrap();
+    assert!(fifo.success());
+    for args in
+        [&["verify", "data.fecp", "--signer", PUBLIC][..], &["repair", "data.fecp", "--signer", PUBLIC]]
+    {
+        assert!(arena.refuses(args, 2).contains("no regular file"));
+    }
+    arena.refuses(protect(&["--update", "--sign", "other"]), 2);
+    fs::remove_file(arena.path("data.fecp.minisig")).unwrap();
+
     // What is no signature is not written over; and a signature among the files is none of them.
     arena.write("elsewhere", b"precious");
     let root = newest["root"].as_str().unwrap();
