@@ -387,6 +387,19 @@ fn new_keys_sign_and_minisign_reads_them() {
     arena.refuses(["keygen", "--sign", "--stream", "-o", "nothing"], 2);
 }
 
+/// At a terminal, by the end of input, which `script` sends. Where there is no `script`, nothing is tried.
+#[test]
+fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
+    let arena = arena();
+    let keygen = format!("{} keygen --sign -o new", env!("CARGO_BIN_EXE_fec"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &keygen, "/dev/null"]).current_dir(&arena.work).env_remove("FEC_SIGN_PASSPHRASE");
+    let Ok(ended) = script.stdin(Stdio::null()).output() else { return };
+    assert!(text(&ended.stdout).contains("passphrase"), "{}", text(&ended.stdout));
+    assert_eq!(ended.status.code(), Some(2), "{}", text(&ended.stdout));
+    assert!(!arena.path("new").exists() && !arena.path("new.pub").exists());
+}
+
 #[test]
 fn what_cannot_be_signed_is_refused() {
     let arena = arena();
