@@ -387,14 +387,22 @@ fn new_keys_sign_and_minisign_reads_them() {
     arena.refuses(["keygen", "--sign", "--stream", "-o", "nothing"], 2);
 }
 
-/// At a terminal, by the end of input, which `script` sends. Where there is no `script`, nothing is tried.
+/// At a terminal, by the end of input, which is sent until it is read. Where there is no `script`, nothing is tried.
 #[test]
 fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
     let arena = arena();
     let keygen = format!("{} keygen --sign -o new", env!("CARGO_BIN_EXE_fec"));
     let mut script = Command::new("script");
     script.args(["-qec", &keygen, "/dev/null"]).current_dir(&arena.work).env_remove("FEC_SIGN_PASSPHRASE");
-    let Ok(ended) = script.stdin(Stdio::null()).output() else { return };
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else { return };
+    let mut keyboard = child.stdin.take().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        // What was typed before the prompt may be dropped.
+        let _ = std::io::Write::write_all(&mut keyboard, b"\x04");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = child.wait_with_output().unwrap();
     assert!(text(&ended.stdout).contains("passphrase"), "{}", text(&ended.stdout));
     assert_eq!(ended.status.code(), Some(2), "{}", text(&ended.stdout));
     assert!(!arena.path("new").exists() && !arena.path("new.pub").exists());
