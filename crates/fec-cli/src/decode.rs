@@ -153,7 +153,8 @@ impl Decoding<'_> {
             None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
         let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
-        if !restored.is_whole() {
+        // What is whole went out, even if something else is cut off.
+        if !restored.written {
             archive = self.open(input, context)?;
             opener = self.opener(&archive)?;
             restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
@@ -270,13 +271,15 @@ impl Decoding<'_> {
                 );
             }
         };
+        if self.wants_proofs() {
+            return Err(Failure::usage("decode: a stream has no root, and is written as far as it comes")
+                .help("leave --root, --signer, --range, --partial and --early out"));
+        }
+        if !self.args.open.identity.is_empty() {
+            return Err(Failure::usage("decode -i: a stream is not for the holders of identities")
+                .help("both ends share a key: --key-file or --passphrase"));
+        }
         if Address::is_one(path) {
-            if self.wants_proofs() {
-                return Err(Failure::usage(
-                    "decode: a stream has no root, and is written as far as it comes",
-                )
-                .help("leave --root, --partial and --early out"));
-            }
             let target = self.container_target(Path::new("-"))?;
             return stream::receive_udp(path, &target, self.args, self.settings);
         }

@@ -134,15 +134,15 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
 fn new_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<String>>> {
     let passphrase = match sign::given_passphrase(file)? {
         Some(passphrase) => passphrase,
-        None => match passphrase::asked("passphrase of the secret key, empty for none: ", "") {
-            // There is no terminal.
-            Err(_) => return Ok(None),
-            Ok(first) if first.is_empty() => first,
-            Ok(first) => {
+        None if !passphrase::has_terminal() => return Ok(None),
+        // Whoever breaks off here gets no key, rather than one that is not encrypted.
+        None => {
+            let first = passphrase::asked("passphrase of the secret key, empty for none: ", "")?;
+            if !first.is_empty() {
                 passphrase::confirm(&first)?;
-                first
             }
-        },
+            first
+        }
     };
     Ok(Some(passphrase).filter(|passphrase| !passphrase.is_empty()))
 }

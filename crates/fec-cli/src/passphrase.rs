@@ -2,6 +2,7 @@
 
 use crate::failure::{Exit, Failure, Result};
 use std::env::VarError;
+use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStringExt;
 use zeroize::Zeroizing;
 
@@ -41,6 +42,11 @@ pub(crate) fn of_variable(variable: &str, help: &str) -> Result<Option<Zeroizing
             Err(Failure::usage(format!("read the passphrase: {variable} is not UTF-8")).help(help))
         }
     }
+}
+
+/// Whether there is a terminal to ask at.
+pub(crate) fn has_terminal() -> bool {
+    OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
 }
 
 /// Asks at the terminal: standard input and output may be the payload. `help` says what to do without a terminal.

@@ -30,8 +30,9 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         return sidecar::repair::run(path, args, settings);
     }
     if args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
-        return Err(Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
-            .help("of shard files and containers only what is damaged or missing is written"));
+        let why = Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
+            .help("of shard files and containers only what is damaged or missing is written");
+        return Err(sidecar::refuse_options(&args.inputs, "repair", why));
     }
     if args.open.is_given() {
         return Err(Failure::usage("repair: -i and --passphrase are for sealed sidecars")

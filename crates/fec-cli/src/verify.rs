@@ -55,10 +55,11 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
         || args.budget.is_some()
         || args.sample.is_some();
     if is_for_sidecars {
-        return Err(Failure::usage(
+        let why = Failure::usage(
             "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
         )
-        .help("shard files and containers are always checked whole"));
+        .help("shard files and containers are always checked whole");
+        return Err(sidecar::refuse_options(&args.inputs, "verify", why));
     }
     let started = Instant::now();
     let bars = settings.bars("verify");

@@ -154,6 +154,22 @@ fn ranges_open_the_chunks_that_they_need() {
 }
 
 #[test]
+fn an_empty_range_behind_a_full_last_chunk_is_empty() {
+    let (arena, [mine, _]) = arena(131_072);
+    encode(&arena, &["-o", "s/", "--recipient", &mine]);
+    encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
+    for input in ["s", "c.fec"] {
+        for range in ["131072..", "131072..+0"] {
+            let output = arena.run(["decode", input, "-i", "key", "--range", range, "-o", "-"]);
+            expect(&output, 0);
+            assert!(output.stdout.is_empty());
+            expect(&arena.run(["decode", input, "-i", "key", "--range", range, "-o", "out", "-f"]), 0);
+            assert!(fs::read(arena.path("out")).unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
 fn repair_needs_no_key_and_gives_the_same_bytes() {
     let (arena, [mine, _]) = arena(200_000);
     let root = root(&encode(&arena, &["-o", "s/", "--recipient", &mine]));
@@ -182,7 +198,9 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
     for index in [1, 4, 5, 6, 7] {
         fs::remove_file(arena.path(format!("s/payload.{index:03}.shard"))).unwrap();
     }
-    expect(&arena.run(["decode", "s", "-i", "key", "-o", "out"]), 3);
+    let output = arena.run(["decode", "s", "-i", "key", "-o", "out"]);
+    expect(&output, 3);
+    assert!(!text(&output.stderr).contains("ciphertext"), "nothing was restored");
     assert!(!arena.path("out").exists());
     for out in ["out", "-"] {
         let output = arena.run(["decode", "s", "-i", "key", "-o", out, "--partial"]);
@@ -194,6 +212,56 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
         let right = chunks.filter(|(is, was)| is == was || is.iter().all(|byte| *byte == 0));
         assert_eq!(right.count(), 7, "every chunk is right, or zeros");
         assert!(bytes[..65_536] == plain[..65_536]);
+    }
+}
+
+/// Shard files that somebody put into a store, without a manifest: they are sealed there as they are elsewhere.
+#[cfg(feature = "stores")]
+#[test]
+fn shard_files_in_a_store_are_sealed() {
+    let (arena, [mine, _]) = arena(100_000);
+    let root = root(&encode(&arena, &["-o", "s/", "--recipient", &mine]));
+    let place = arena.path("store").join(&root);
+    fs::create_dir_all(&place).unwrap();
+    for index in 0..9 {
+        let name = format!("{index:03}.shard");
+        fs::copy(arena.path(format!("s/payload.{name}")), place.join(name)).unwrap();
+    }
+    let decode = ["decode", "--from", "store", "--root", &root, "-o", "out"];
+    for (more, exit) in [(&[][..], 2), (&["-i", "other"], 5)] {
+        expect(&arena.run([&decode[..], more].concat()), exit);
+        assert!(!arena.path("out").exists());
+    }
+    expect(&arena.run([&decode[..], &["-i", "key"]].concat()), 0);
+    assert!(fs::read(arena.path("out")).unwrap() == payload(16, 100_000));
+}
+
+/// A container whose end is lost: every chunk that is there comes back, and what is cut short is not said to be forged.
+#[test]
+fn what_is_left_of_a_cut_payload_is_opened_on_request() {
+    let (arena, [mine, _]) = arena(400_000);
+    let plain = payload(16, 400_000);
+    let grouped = ["--group-size", "1", "-k", "3", "-m", "2", "--set-size", "60K", "--recipient", &mine];
+    let whole = pipe(&arena.path(""), [&["encode", "-", "-o", "-"], &grouped[..]].concat(), &plain).stdout;
+    for (left, chunks) in [(480_000, 4), (380_000, 3), (180_000, 1)] {
+        arena.write("cut.fec", &whole[..left]);
+        let decode = ["decode", "cut.fec", "-i", "key"];
+        for out in ["out", "-"] {
+            let output = arena.run([&decode[..], &["-o", out, "--partial", "-f"]].concat());
+            expect(&output, 3);
+            let bytes = if out == "-" { output.stdout } else { fs::read(arena.path("out")).unwrap() };
+            let (known, rest) = bytes.split_at(chunks * 65_536);
+            assert!(known == &plain[..known.len()], "{left}, {out}");
+            assert!(rest.iter().all(|byte| *byte == 0), "{left}, {out}");
+        }
+        let known = format!("1..{}", chunks * 65_536);
+        let output = arena.run([&decode[..], &["-o", "-", "--range", &known]].concat());
+        expect(&output, 3);
+        assert!(output.stdout == plain[1..chunks * 65_536]);
+        let beyond = format!("0..{}", chunks * 65_536 + 1);
+        let output = arena.run([&decode[..], &["-o", "-", "--range", &beyond]].concat());
+        expect(&output, 3);
+        assert!(output.stdout.is_empty());
     }
 }
 
@@ -233,9 +301,14 @@ fn what_is_not_sealed_is_refused_when_a_key_is_given() {
     expect(&output, 5);
     assert!(output.stdout.is_empty());
     let live = fs::read(arena.path("live")).unwrap();
-    let output = pipe(&arena.path(""), ["decode", "-", "-i", "key"], &live);
-    assert_ne!(output.status.code(), Some(0));
-    assert!(output.stdout.is_empty());
+    for more in [&[][..], &["--stream"]] {
+        let output = pipe(&arena.path(""), [&["decode", "-", "-i", "key"], more].concat(), &live);
+        expect(&output, 2);
+        assert!(output.stdout.is_empty());
+    }
+    expect(&arena.run(["decode", "live", "--stream", "-i", "key", "-o", "out"]), 2);
+    expect(&arena.run(["decode", "udp://127.0.0.1:0", "-i", "key", "-o", "out"]), 2);
+    assert!(!arena.path("out").exists());
 }
 
 #[test]
@@ -274,12 +347,15 @@ fn a_hundred_recipients_open_it_and_too_many_are_told() {
     arena.write("many", text(&output.stdout).repeat(100).as_bytes());
     expect(&encode(&arena, &["-o", "d.fec", "-R", "many"]), 0);
     let mut many = String::new();
-    for nth in 0..50 {
+    for nth in 0..41 {
         many += &text(&arena.run(["keygen", "-q", "--pq", "-o", &format!("q{nth}")]).stdout);
     }
     arena.write("many", many.as_bytes());
-    expect(&encode(&arena, &["-o", "e.fec", "-R", "many"]), 6);
-    assert!(!arena.path("e.fec").exists());
+    expect(&encode(&arena, &["-o", "e.fec", "-R", "many"]), 0);
+    arena.write("many", (many + &text(&output.stdout)).as_bytes());
+    let told = arena.refuses(["encode", "secret-name.txt", "-o", "f.fec", "-R", "many"], 6);
+    assert!(told.contains("41 post-quantum"), "{told}");
+    assert!(!arena.path("f.fec").exists());
 }
 
 #[test]

@@ -388,6 +388,27 @@ fn new_keys_sign_and_minisign_reads_them() {
     arena.refuses(["keygen", "--sign", "--stream", "-o", "nothing"], 2);
 }
 
+/// At a terminal, by the end of input, which is sent until it is read. Where there is no `script`, nothing is tried.
+#[test]
+fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
+    let arena = arena();
+    let keygen = format!("{} keygen --sign -o new", env!("CARGO_BIN_EXE_fec"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &keygen, "/dev/null"]).current_dir(&arena.work).env_remove("FEC_SIGN_PASSPHRASE");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else { return };
+    let mut keyboard = child.stdin.take().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        // What was typed before the prompt may be dropped.
+        let _ = std::io::Write::write_all(&mut keyboard, b"\x04");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = child.wait_with_output().unwrap();
+    assert!(text(&ended.stdout).contains("passphrase"), "{}", text(&ended.stdout));
+    assert_eq!(ended.status.code(), Some(2), "{}", text(&ended.stdout));
+    assert!(!arena.path("new").exists() && !arena.path("new.pub").exists());
+}
+
 #[test]
 fn what_cannot_be_signed_is_refused() {
     let arena = arena();
@@ -406,6 +427,21 @@ fn what_cannot_be_signed_is_refused() {
     arena.refuses(["decode", "c.fec", "--signer", "key"], 2);
     arena.refuses(["decode", "c.fec", "--signature", "key.pub"], 2);
     arena.refuses(["decode", "--stream", "c.fec", "-o", "n", "--signer", PUBLIC], 2);
+}
+
+/// A key says that the input is a stream, as --stream does: what is asked for besides is not passed over.
+#[test]
+fn a_stream_is_not_taken_for_what_is_signed_or_has_a_root() {
+    let arena = arena();
+    arena.expect(["keygen", "--stream", "-o", "stream-key", "-q"], 0);
+    arena.expect(["encode", "--stream", "in", "-o", "live", "--key-file", "stream-key", "-q"], 0);
+    let decode = ["decode", "live", "-o", "n", "--key-file", "stream-key"];
+    let root = "ab".repeat(32);
+    for more in [&["--signer", PUBLIC][..], &["--root", &root], &["--range", "0..5"], &["--partial"]] {
+        arena.refuses([&decode[..], more].concat(), 2);
+    }
+    assert!(!arena.path("n").exists());
+    arena.expect(decode, 0);
 }
 
 fn protect<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -452,6 +488,17 @@ fn sidecars_are_signed_beside_themselves() {
     let said = arena.refuses(["verify", "data.fecp", "--signer", OTHER_PUBLIC], 5);
     assert!(said.contains("no signature at all"), "{said}");
     arena.expect(["verify", "data.fecp", "-q", "--signer", OTHER_PUBLIC, "--signature", "elsewhere"], 0);
+
+    // What never ends is not read.
+    let fifo = Command::new("mkfifo").arg(arena.path("data.fecp.minisig")).status().unwrap();
+    assert!(fifo.success());
+    for args in
+        [&["verify", "data.fecp", "--signer", PUBLIC][..], &["repair", "data.fecp", "--signer", PUBLIC]]
+    {
+        assert!(arena.refuses(args, 2).contains("no regular file"));
+    }
+    arena.refuses(protect(&["--update", "--sign", "other"]), 2);
+    fs::remove_file(arena.path("data.fecp.minisig")).unwrap();
 
     // What is no signature is not written over; and a signature among the files is none of them.
     arena.write("elsewhere", b"precious");

@@ -13,7 +13,7 @@ use crate::io::spool::Spool;
 use crate::losses;
 use crate::ranges::ByteRange;
 use crate::report::{Outcome, Restored};
-use crate::seal::open::{End, Opener, Opening, Unsealed};
+use crate::seal::open::{End, Extent, Opener, Opening, Unsealed};
 use crate::sets::{SetEntry, untrue};
 use crate::stages::{self, Observed, Stage};
 use crate::threads::{Threads, share};
@@ -63,7 +63,7 @@ impl Archive {
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
-        let wanted = Wanted::new(range, opener, encoded.known_len())?;
+        let wanted = Wanted::new(range, opener, encoded.extent())?;
         let out = FileOut::create(path, policy)?;
         let put = |offset: u64, part: &[u8]| out.put(offset, part);
         let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
@@ -92,7 +92,7 @@ impl Archive {
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
-        let wanted = Wanted::new(range, opener, encoded.known_len())?;
+        let wanted = Wanted::new(range, opener, encoded.extent())?;
         let fail = |e| Error::io("write", place.clone(), e);
         let fail: &WriteFailure<'_> = &fail;
         let spool = Spool::new()?;
@@ -115,26 +115,23 @@ pub(crate) struct Wanted<'a> {
     pub(crate) bytes: Range<u64>,
     /// Bytes of what was encoded: of a sealed payload the chunks that have any of those.
     pub(crate) encoded: Range<u64>,
-    encoded_len: u64,
+    extent: Extent,
     opener: Option<&'a Opener>,
 }
 
 impl<'a> Wanted<'a> {
-    /// A range of what was encoded as `encoded_len` bytes.
+    /// A range of what was encoded as so many bytes.
     ///
     /// # Errors
     /// [`OutOfPayload`](ErrorKind::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
-    pub(crate) fn new(
-        range: PayloadRange,
-        opener: Option<&'a Opener>,
-        encoded_len: u64,
-    ) -> Result<Wanted<'a>> {
-        let bytes = range.of(opener.map_or(Ok(encoded_len), |opener| opener.plain_len(encoded_len))?)?;
+    pub(crate) fn new(range: PayloadRange, opener: Option<&'a Opener>, extent: Extent) -> Result<Wanted<'a>> {
+        let encoded_len = extent.sealed_len;
+        let bytes = range.of(opener.map_or(Ok(encoded_len), |opener| opener.opened_len(extent))?)?;
         let encoded = match opener {
             None => bytes.clone(),
             Some(_) => Opener::sealed_range(&bytes, encoded_len),
         };
-        Ok(Wanted { bytes, encoded, encoded_len, opener })
+        Ok(Wanted { bytes, encoded, extent, opener })
     }
 
     /// Bytes of the part.
@@ -149,7 +146,7 @@ impl<'a> Wanted<'a> {
     pub(crate) fn open(&self, file: &File, context: &Context<'_>, fail: &WriteFailure<'_>) -> Result<()> {
         let Some(opener) = self.opener else { return Ok(()) };
         let threads = Threads(context.settings.threads);
-        opener.open_file(file, (self.encoded_len, &self.bytes), false, threads, fail)
+        opener.open_file(file, (self.extent, &self.bytes), false, threads, fail)
     }
 
     /// Writes what stands in a temporary file, opened.
@@ -157,9 +154,14 @@ impl<'a> Wanted<'a> {
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file, and of `out` by `fail`.
     pub(crate) fn copy(&self, spool: &Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+        if self.encoded.is_empty() {
+            // Behind the last chunk there is nothing to open.
+            return Ok(());
+        }
         let first = self.bytes.start / CHUNK as u64;
         let skip = if self.opener.is_some() { self.bytes.start - first * CHUNK as u64 } else { 0 };
-        let end = if self.encoded.end < self.encoded_len { End::Part } else { End::Payload };
+        let is_last = self.encoded.end == self.extent.sealed_len && !self.extent.is_cut;
+        let end = if is_last { End::Payload } else { End::Part };
         let mut cut = Cut { out, skip, left: self.len() };
         let mut opened = Unsealed::new(self.opener, &mut cut, Opening::from_chunk(first));
         let encoded_len = self.encoded.end - self.encoded.start;

@@ -94,10 +94,11 @@ impl Archive {
                     Some(opener) => {
                         let file = out.file();
                         file.set_len(len).map_err(|e| out.failure(e))?;
-                        let gaps = !outcome.is_whole();
+                        let extent = encoded.extent();
+                        let gaps = !outcome.is_whole() || extent.is_cut;
                         let threads = Threads(context.settings.threads);
-                        let plain = opener.plain_len(len)?;
-                        opener.open_file(file, (len, &(0..plain)), gaps, threads, &|e| out.failure(e))?;
+                        let plain = opener.opened_len(extent)?;
+                        opener.open_file(file, (extent, &(0..plain)), gaps, threads, &|e| out.failure(e))?;
                         plain
                     }
                 };
@@ -169,7 +170,7 @@ impl Archive {
         meter.finish();
         let opened = match wish.opener.filter(|_| written) {
             None => None,
-            Some(opener) => Some(opener.plain_len(encoded.known_len())?),
+            Some(opener) => Some(opener.opened_len(encoded.extent())?),
         };
         Ok(Restored { opened, ..self.restored(&encoded, outcome, written)? })
     }
@@ -267,8 +268,11 @@ fn whole(
     }
     if keep {
         // Opened as it goes out: nothing that was opened is put into a file of its own.
-        let mut out = Unsealed::new(wish.opener, out, Opening::with_gaps(!outcome.is_whole()));
-        out.release(End::Payload, &mut |to| spool.copy_to(len, to, fail), fail)?;
+        let is_cut = encoded.extent().is_cut;
+        let gaps = !outcome.is_whole() || is_cut;
+        let mut out = Unsealed::new(wish.opener, out, Opening::with_gaps(gaps));
+        let end = if is_cut { End::Part } else { End::Payload };
+        out.release(end, &mut |to| spool.copy_to(len, to, fail), fail)?;
     }
     Ok((outcome, keep))
 }

@@ -152,9 +152,11 @@ impl Report {
             out.push_str("the recorded name, and what else was recorded, is lost\n");
         }
         match (self.sealed, self.opened_bytes) {
-            (true, None) => out.push_str("the payload is sealed: what was restored is ciphertext\n"),
+            (true, None) if self.written => {
+                out.push_str("the payload is sealed: what was restored is ciphertext\n");
+            }
             (true, Some(_)) => out.push_str("the payload was sealed, and is open now\n"),
-            (false, _) => {}
+            _ => {}
         }
         for (name, digest) in [("SHA-256", &self.recorded_sha256), ("BLAKE3", &self.recorded_blake3)] {
             if let Some(digest) = digest {

@@ -27,9 +27,7 @@ pub(crate) fn help(error: &SealError) -> Option<&'static str> {
         SealError::Age(AgeError::Mixed) => {
             "seal for post-quantum keys alone, or for others alone: one of the others would open it for whoever breaks that one"
         }
-        SealError::Format(_) => {
-            "as many recipients as fit take 64,000 bytes: 300 keys of age, or 38 post-quantum ones"
-        }
+        SealError::TooLong(_) => "there is room for 656 keys of age, 584 of SSH, or 41 post-quantum ones",
         _ => return None,
     })
 }

@@ -16,6 +16,8 @@ use zeroize::Zeroizing;
 
 /// The most bytes of a file of keys.
 const MOST: u64 = 16 << 20;
+/// Room for one, at least.
+const LEAST_ROOM: u64 = 64 << 10;
 
 impl Seal {
     /// Whether anything is to be sealed.
@@ -117,8 +119,11 @@ impl Open {
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     let fail = |e| Failure::io("read", path, e);
-    let mut bytes = Zeroizing::new(Vec::new());
-    File::open(path).map_err(fail)?.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
+    let file = File::open(path).map_err(fail)?;
+    // Its room beforehand: what grows leaves copies behind. A pipe does not tell its length.
+    let len = file.metadata().map_err(fail)?.len().clamp(LEAST_ROOM, MOST);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(len as usize + 1));
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > MOST {
         return Err(Failure::usage(format!("read {}: it is too large for a file of keys", show(path))));
     }

@@ -6,17 +6,15 @@ pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod verify;
 
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, misuse};
 use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign;
 use crate::sign::args::Trusted;
 use crate::target::is_dash;
 use fec_core::digest::Digest;
-use fecfile::Error;
 use fecfile::age::Keys;
 use fecfile::names::show;
-use fecfile::seal::SealError;
 use fecfile::sidecar::Sidecar;
 use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
@@ -41,9 +39,22 @@ pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a 
     Ok(is_one.then_some(path))
 }
 
+/// Refuses options that are for sidecars: `why`, unless what is named is one that is sealed.
+pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> Failure {
+    match paths {
+        [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path).unwrap_or(false) => {
+            misuse(command, path, "it is a sealed sidecar, and what is asked for needs its key")
+                .help("give the file with your key: -i FILE, or --passphrase")
+        }
+        _ => why,
+    }
+}
+
 /// Whose signatures count, if anybody's do: those of a sealed sidecar stand beside it.
 pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust>> {
     match paths {
+        // Whether it is a sidecar may take a search of all of it.
+        _ if trusted.signer.is_empty() => Ok(None),
         [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path)? => {
             sign::trust_of_sidecar(trusted, path)
         }
@@ -61,9 +72,6 @@ fn open(
 ) -> Result<(Sidecar, Option<Signed>)> {
     let trust = sign::trust_of_sidecar(trusted, path)?;
     if let Some(keys) = keys {
-        if Sidecar::starts(path)? {
-            return Err(Error::at("open", path, SealError::NotSealed).into());
-        }
         return Ok(Sidecar::open_sealed(path, (root, trust.as_ref()), keys, &settings.library)?);
     }
     match trust {

@@ -107,6 +107,7 @@ impl<'a> Signing<'a> {
         }
         if key.is_some() && args.update && is_there && !args.force {
             // It is replaced, and nothing else may be.
+            sign::check_file(&place)?;
             Signature::read(&place)?;
         }
         let signing = Signing { args, sidecar, place, key };

@@ -78,6 +78,9 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
         return Ok(None);
     }
     let place = trusted.signature.clone().unwrap_or_else(|| signature_path(sidecar));
+    if trusted.signature.is_none() {
+        check_file(&place)?;
+    }
     let detached = match Signature::read(&place) {
         Ok(signature) => vec![signature],
         // The error says that there is none.
@@ -89,6 +92,15 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
         Err(error) => return Err(error.into()),
     };
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+}
+
+/// Refuses what stands in the place of a signature that nobody named, and is no file: somebody may have put a FIFO there, which
+/// would never end.
+pub(crate) fn check_file(place: &Path) -> Result<()> {
+    match place.metadata() {
+        Ok(meta) if !meta.is_file() => Err(misuse("read the signature", place, "it is no regular file")),
+        _ => Ok(()),
+    }
 }
 
 /// A signature that goes to a file of its own.

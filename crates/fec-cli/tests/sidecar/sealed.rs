@@ -67,6 +67,18 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
     for command in ["verify", "repair"] {
         arena.refuses([command, "d.fecp", "-i", "unknown"], 5);
     }
+    // Nor is anything but the whole of it looked after without a key.
+    for args in [["verify", "d.fecp", "--quick"], ["repair", "d.fecp", "--revert"]] {
+        assert!(arena.refuses(args, 2).contains("sealed sidecar"), "{args:?}");
+    }
+    // A plain one is refused where a key is given.
+    arena.expect(["protect", "d", "-o", "plain.fecp", "-q"], 0);
+    let update = ["protect", "--update", "d", "-o", "plain.fecp", "-i", "key", "--recipient", &mine];
+    for args in
+        [&update[..], &["verify", "plain.fecp", "-i", "key"], &["manifest", "plain.fecp", "-i", "key"]]
+    {
+        assert!(arena.refuses(args, 5).contains("not sealed"), "{args:?}");
+    }
     // Names would be left in the clear.
     arena.refuses(["verify", "d.fecp", "-i", "key", "--state", "state"], 2);
     assert!(arena.read("d.fecp") == sidecar);

@@ -90,7 +90,7 @@ impl<'a> Seal<'a> {
     pub fn public(cipher: u8, content: SealedKind, age_file: &[u8]) -> Result<Vec<u8>, FormatError> {
         let (value, limit) = ((FRONT + age_file.len() + 2 * PRIVATE_UNIT + TAG) as u128, MAX_SEAL as u128);
         if value > limit {
-            return Err(FormatError::Limit { what: "the bytes of the seal", value, limit });
+            return Err(FormatError::Limit { what: "the length of the seal", value, limit });
         }
         let content = match content {
             SealedKind::Payload => 0,

@@ -3,6 +3,7 @@
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::groups::Groups;
+use crate::seal::open::Extent;
 use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
 use fec_core::params::Shape;
@@ -77,5 +78,10 @@ impl Encoded<'_> {
     /// The end of what is known of the payload.
     pub fn known_len(&self) -> u64 {
         self.groups.end()
+    }
+
+    /// How much of it is known, if it is sealed.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { sealed_len: self.known_len(), is_cut: self.payload_len.is_none() }
     }
 }

@@ -23,6 +23,9 @@ pub enum SealError {
     /// What would open it breaks a rule of the format.
     #[error("{0}")]
     Format(#[from] FormatError),
+    /// It would be for more recipients than there is room for.
+    #[error("{0}")]
+    TooLong(FormatError),
     /// The content key cannot be had, or not be given to somebody.
     #[error("{0}")]
     Age(#[from] AgeError),
@@ -38,6 +41,9 @@ pub enum SealError {
     /// A chunk was not sealed in this place with this key.
     #[error("chunk {0} is not authentic: the root binds something that was not sealed with this key")]
     Chunk(u64),
+    /// A chunk of which the end is lost, with all that follows.
+    #[error("chunk {0} is cut short: its end is lost, with what follows")]
+    CutChunk(u64),
     /// It is a sidecar where a payload is wanted.
     #[error("what is sealed is a sidecar, not a payload")]
     IsSidecar,
@@ -82,8 +88,8 @@ impl SealError {
             | SealError::PrivatePart
             | SealError::Length(_)
             | SealError::Chunk(_) => Class::Untrue,
-            SealError::Lost | SealError::BeyondContainer => Class::Lost,
-            SealError::Format(error) => class_of(Some(error.class())),
+            SealError::Lost | SealError::CutChunk(_) | SealError::BeyondContainer => Class::Lost,
+            SealError::Format(error) | SealError::TooLong(error) => class_of(Some(error.class())),
             SealError::Age(error) => match error {
                 AgeError::MuchWork(_) => Class::Refused,
                 AgeError::NoMatch | AgeError::Header(_) | AgeError::Damaged(_) => Class::Untrue,

@@ -18,6 +18,24 @@ use zeroize::Zeroizing;
 /// Chunks that are opened at the same time, where they stand in a file.
 const BATCH: u64 = 32;
 
+/// How much of a sealed payload there is.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    /// Its bytes, as far as they are known.
+    pub(crate) sealed_len: u64,
+    /// More followed, and is lost: so nothing of what is there is its end.
+    pub(crate) is_cut: bool,
+}
+
+impl Extent {
+    /// Bytes of chunk `number`, and whether it is the last.
+    fn chunk(self, number: u64) -> (u64, bool) {
+        let start = number * SEALED_CHUNK as u64;
+        let len = (self.sealed_len - start).min(SEALED_CHUNK as u64);
+        (len, !self.is_cut && start + len == self.sealed_len)
+    }
+}
+
 /// Opens one sealed payload.
 pub struct Opener {
     key: AeadKey,
@@ -62,11 +80,27 @@ impl Opener {
         seal::plain_len(sealed).ok_or_else(|| Error::new("open", SealError::Length(sealed)))
     }
 
+    /// Bytes of the payload, of what there is of a sealed one.
+    ///
+    /// # Errors
+    /// As [`plain_len`](Opener::plain_len).
+    pub(crate) fn opened_len(&self, extent: Extent) -> Result<u64> {
+        let Extent { sealed_len, is_cut } = extent;
+        if !is_cut {
+            return self.plain_len(sealed_len);
+        }
+        let (chunks, rest) = (sealed_len / SEALED_CHUNK as u64, sealed_len % SEALED_CHUNK as u64);
+        Ok(chunks * CHUNK as u64 + rest.saturating_sub(seal::TAG as u64))
+    }
+
     /// Opens a chunk where it stands; its plaintext.
     ///
     /// # Errors
-    /// [`SealError::Chunk`].
+    /// [`SealError::Chunk`]; [`SealError::CutChunk`].
     fn open_chunk<'a>(&self, number: u64, is_last: bool, bytes: &'a mut [u8]) -> Result<&'a mut [u8]> {
+        if !is_last && bytes.len() < SEALED_CHUNK {
+            return Err(Error::new("open", SealError::CutChunk(number)));
+        }
         let opened = self.key.open(&nonce(number, is_last), &self.associated, bytes);
         opened.map_err(|_| Error::new("open", SealError::Chunk(number)))
     }
@@ -80,13 +114,12 @@ impl Opener {
     pub(crate) fn open_file(
         &self,
         file: &(dyn WriteAt + Sync),
-        (sealed_len, part): (u64, &Range<u64>),
+        (extent, part): (Extent, &Range<u64>),
         gaps: bool,
         threads: Threads,
         fail: &WriteFailure<'_>,
     ) -> Result<()> {
-        let plain_len = self.plain_len(sealed_len)?;
-        let chunks = plain_len.div_ceil(CHUNK as u64).max(1);
+        let chunks = self.opened_len(extent)?.div_ceil(CHUNK as u64).max((!extent.is_cut).into());
         let first = part.start / CHUNK as u64;
         // An empty part in the last chunk, or behind it, still proves a chunk where there is one.
         let end = part.end.div_ceil(CHUNK as u64).max(first + 1).min(chunks);
@@ -103,7 +136,7 @@ impl Opener {
             threads.run(count, &|nth| {
                 let mut room = lock(&rooms[nth]);
                 if let Err(e) =
-                    self.read_chunk(file, first, next + nth as u64, (sealed_len, gaps), &mut room, fail)
+                    self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail)
                 {
                     note(e);
                 }
@@ -132,15 +165,14 @@ impl Opener {
         file: &dyn WriteAt,
         first: u64,
         number: u64,
-        (sealed_len, gaps): (u64, bool),
+        (extent, gaps): (Extent, bool),
         room: &mut Vec<u8>,
         fail: &WriteFailure<'_>,
     ) -> Result<()> {
-        let start = number * SEALED_CHUNK as u64;
-        let len = (sealed_len - start).min(SEALED_CHUNK as u64);
+        let (len, is_last) = extent.chunk(number);
         room.resize(len as usize, 0);
-        file.read_exact_at(start - first * SEALED_CHUNK as u64, room).map_err(fail)?;
-        let opened = self.open_chunk(number, start + len == sealed_len, room).map(|plain| plain.len());
+        file.read_exact_at((number - first) * SEALED_CHUNK as u64, room).map_err(fail)?;
+        let opened = self.open_chunk(number, is_last, room).map(|plain| plain.len());
         room.truncate(len as usize - seal::TAG);
         match opened {
             Err(_) if gaps => room.fill(0),
@@ -272,9 +304,9 @@ impl Opening {
             // Only the first chunk may be empty: no payload is sealed in two ways.
             Ok(0) if number > 0 => return Ok(Some(Error::new("open", SealError::Chunk(number)))),
             Ok(plain) => plain,
-            Err(_) if self.gaps && sealed >= seal::TAG => {
+            Err(_) if self.gaps => {
                 self.held.fill(0);
-                sealed - seal::TAG
+                sealed.saturating_sub(seal::TAG)
             }
             Err(error) => return Ok(Some(error)),
         };

@@ -41,8 +41,8 @@ impl Sealer {
     /// A new key, given to all recipients, and `name` inside the seal.
     ///
     /// # Errors
-    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Format`] for more recipients than the meta has room
-    /// for, or a name that none may be.
+    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::TooLong`] for more recipients than the meta has room
+    /// for; [`SealError::Format`] for a name that none may be.
     pub fn new(sealing: &Sealing, content: SealedKind, name: Option<&[u8]>) -> Result<Sealer> {
         let fail = |e: SealError| Error::new("seal", e);
         let mut content_key = Zeroizing::new([0; KEY]);
@@ -65,7 +65,7 @@ impl Sealer {
         age_file: &[u8],
         name: Option<&[u8]>,
     ) -> std::result::Result<Sealer, SealError> {
-        let mut seal = Seal::public(cipher.number(), content, age_file)?;
+        let mut seal = Seal::public(cipher.number(), content, age_file).map_err(SealError::TooLong)?;
         let meta = match name {
             Some(name) => Meta::with_name(name)?,
             None => Meta::default(),

@@ -11,6 +11,7 @@ use crate::age::Keys;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
+use crate::seal::error::SealError;
 use crate::sign::{SignError, Signatures, Signed, Trust};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
@@ -186,13 +187,16 @@ impl Sidecar {
     /// or that somebody whom `trust` names has signed.
     ///
     /// # Errors
-    /// As [`Sidecar::open_signed`]; those of [`Archive::opener`](crate::Archive::opener).
+    /// As [`Sidecar::open_signed`]; those of [`Archive::opener`](crate::Archive::opener), also for a sidecar that is not sealed.
     pub fn open_sealed(
         path: &Path,
         (wanted, trust): (Option<Digest>, Option<&Trust>),
         keys: &Keys,
         settings: &Settings,
     ) -> Result<(Sidecar, Option<Signed>)> {
+        if Sidecar::starts(path)? {
+            return Err(Error::at("open", path, SealError::NotSealed));
+        }
         let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
         let (bytes, root, signed) = SealedBytes::open(path, (wanted, trust), keys, settings)?;
         let bytes = Arc::new(bytes);

@@ -11,6 +11,7 @@ use fec_core::format::manifest::{MAX_MANIFEST, Manifest};
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -149,23 +150,19 @@ fn bare(
     causes.extend(failed);
     for candidate in located {
         let key = keys::shard(root, candidate.index);
-        let mut bytes = Vec::with_capacity(HEADER_LEN);
-        let read = places.retry(candidate.place, &places.cancel, |store, call| {
-            bytes.clear();
-            store.get(
-                &key,
-                0..HEADER_LEN as u64,
-                &mut |part| {
+        let mut get = |range: Range<u64>| {
+            let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+            let read = places.retry(candidate.place, &places.cancel, |store, call| {
+                bytes.clear();
+                let mut take = |part: &[u8]| {
                     bytes.extend_from_slice(part);
                     Ok(())
-                },
-                call,
-            )
-        });
-        if let Err(error) = read {
-            causes.push((candidate.place, error));
-            continue;
-        }
+                };
+                store.get(&key, range.clone(), &mut take, call)
+            });
+            read.map_err(|error| causes.push((candidate.place, error))).ok().map(|()| bytes)
+        };
+        let Some(bytes) = get(0..HEADER_LEN as u64) else { continue };
         let header: Option<[u8; HEADER_LEN]> = bytes.try_into().ok();
         let header = header.and_then(|bytes| ShardHeader::parse(&bytes).ok());
         let Some(encoding) = header.map(|header| header.encoding).filter(|encoding| encoding.root == *root)
@@ -173,12 +170,21 @@ fn bare(
             continue;
         };
         let shape = encoding.geometry.shape();
+        let mut meta = Meta::default();
+        if shape.is_sealed() && encoding.meta_len > 0 {
+            // What opens it stands there: without it, it would pass for something that others sealed.
+            let start = encoding.layout().head_meta;
+            let found = get(start..start + u64::from(encoding.meta_len));
+            let found = found.filter(|bytes| shape.hash.digest(bytes) == encoding.meta_hash);
+            let Some(found) = found.and_then(|bytes| Meta::parse(&bytes).ok()) else { continue };
+            meta.seal = found.seal;
+        }
         let manifest = Manifest {
             hash: shape.hash,
             code: shape.code,
             segment_len: encoding.geometry.payload_len().max(1),
             segments: vec![encoding],
-            meta: Meta::default(),
+            meta,
             targets: Vec::new(),
         };
         return Some(FoundManifest { manifest, is_bare: true, places: Vec::new(), time: start.elapsed() });

@@ -54,7 +54,7 @@ impl Stored<'_> {
         policy: Policy,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let wanted = Wanted::new(range, opener, self.manifest.payload_len())?;
+        let wanted = Wanted::new(range, opener, self.extent())?;
         let out = FileOut::create(path, policy)?;
         let restored = self.part(&wanted.encoded, &|at, part: &[u8]| out.put(at, part), context)?;
         wanted.open(out.file(), context, &|e| out.failure(e))?;
@@ -74,7 +74,7 @@ impl Stored<'_> {
         place: &Place,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let wanted = Wanted::new(range, opener, self.manifest.payload_len())?;
+        let wanted = Wanted::new(range, opener, self.extent())?;
         let spool = Spool::within(self.spool.as_deref())?;
         let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
         let fail = |e| Error::io("write", place.clone(), e);

@@ -15,7 +15,7 @@ use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::range::{PayloadRange, Wanted};
 use crate::report::{Restored, ShardState};
-use crate::seal::open::{End, Opener, Opening, Unsealed, opener};
+use crate::seal::open::{End, Extent, Opener, Opening, Unsealed, opener};
 use fec_core::digest::Digest;
 use fec_core::format::manifest::Manifest;
 use fec_core::format::seal::SealedKind;
@@ -130,6 +130,11 @@ impl<'a> Stored<'a> {
         opener.map_err(|e| Error::new("open", e))
     }
 
+    /// How much there is of it, if it is sealed: a manifest knows all segments.
+    pub(super) fn extent(&self) -> Extent {
+        Extent { sealed_len: self.manifest.payload_len(), is_cut: false }
+    }
+
     /// The recorded name, if it is not sealed.
     pub fn name(&self) -> Option<&[u8]> {
         self.manifest.meta.name.as_deref()
@@ -154,7 +159,7 @@ impl<'a> Stored<'a> {
             let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
             archive.restore_by(&put, context)
         })?;
-        let wanted = Wanted::new(PayloadRange::ALL, opener, len)?;
+        let wanted = Wanted::new(PayloadRange::ALL, opener, self.extent())?;
         wanted.open(out.file(), context, &|e| out.failure(e))?;
         out.commit(wanted.len())?;
         Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
