@@ -14,6 +14,7 @@ which readers do not see, say what differs:
 
     <!-- check: run COMMAND -->     run it first: makes the files that the page is about
     <!-- check: skip WHY -->        do not run the next block: it takes another machine, a camera, a cloud
+    <!-- check: page WHY -->        run nothing of this page: something else does
     <!-- check: output differs -->  keys, and roots of what is sealed with them, are others each time
 
 Links of the pages to files and headings are followed, too. Ends with 1 if anything differs. Python 3.9, nothing else.
@@ -113,7 +114,7 @@ def check_page(path, fec, keep):
     for name in [name for name in environment if name.startswith("FEC_")]:
         del environment[name]
     shell = subprocess.Popen(["timeout", str(LIMIT), "bash", "--norc"], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for block in blocks_of(text):
+    for block in blocks_of(text) if "<!-- check: page " not in text else []:
         if any(option.startswith("skip ") for option in block.options):
             continue
         shell.stdin.write(script_of(block) + "echo 'the block %s'\n" % MARK)
