@@ -6,8 +6,9 @@
 # TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built. The
 # one for x86_64 has everything that `cargo install` brings; those for boards are without stores.
 # Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
-# for the linker: aarch64-linux-gnu-gcc and so on. Elsewhere, on Debian and as root, what is missing is installed first (about
-# 280 MB once for aarch64), and the standard library of the binary is built from its sources with it, which makes it smaller.
+# for the linker: aarch64-linux-gnu-gcc and so on. On Debian and as root what is missing is installed first, cargo too (about
+# 280 MB once for aarch64), and the standard library of the binary is built from its sources with it, which makes it smaller. Elsewhere
+# rustup, where it is there, is asked for the standard library.
 # With --install it installs and stops; with --env it prints the environment in which cargo builds for a target so.
 #
 #   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps by another
@@ -34,39 +35,53 @@ rustup_has() { has rustup && rustup target list --installed 2> /dev/null | grep 
 debian_has() { [ -x /usr/bin/rustc ] && [ -x /usr/bin/rustdoc ] && [ -d "/usr/lib/rustlib/$1/lib" ]; }
 debian_has_sources() { [ -x /usr/bin/rustc ] && [ -f /usr/lib/rustlib/src/rust/library/Cargo.lock ]; }
 
-# describe MACHINE: its target, what links for it, the Debian packages that bring both, and the way to its standard library.
+# describe MACHINE: its target, what links for it, the Debian packages that bring Rust and that, and the way to its standard library.
 describe() {
-    packages=() sources=''
+    packages=() cross=() sources=''
     case $1 in
-    x86_64) target=x86_64-unknown-linux-gnu linker=cc ;;
+    x86_64)
+        target=x86_64-unknown-linux-gnu linker=cc
+        packages=(rustc-web libstd-rust-web-dev rust-web-src) cross=(gcc libc6-dev)
+        ;;
     aarch64)
         target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc
-        packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 rust-web-src gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+        packages=(rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 rust-web-src) cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
         ;;
     armv7)
         target=armv7-unknown-linux-gnueabihf linker=arm-linux-gnueabihf-gcc sources=std,panic_abort
-        packages=(rustc-web rust-web-src gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
+        packages=(rustc-web rust-web-src) cross=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
         ;;
     riscv64)
         target=riscv64gc-unknown-linux-gnu linker=riscv64-linux-gnu-gcc sources=std,panic_abort
-        packages=(rustc-web rust-web-src gcc-riscv64-linux-gnu libc6-dev-riscv64-cross)
+        packages=(rustc-web rust-web-src) cross=(gcc-riscv64-linux-gnu libc6-dev-riscv64-cross)
         ;;
     wasm32)
         target=wasm32-unknown-unknown linker='' sources=std,panic_abort
-        packages=(rustc-web rust-web-src lld)
+        packages=(rustc-web rust-web-src lld) cross=()
         ;;
     esac
+}
+
+need_cargo() {
+    has cargo && return
+    may_install || refuse "needs cargo, which comes with Rust 1.89 or newer (rustup.rs; on Debian: run as root)"
+    install_packages cargo-web gcc libc6-dev
 }
 
 has_library() { rustup_has "$target" || { debian_has_sources && { [ -n "$sources" ] || debian_has "$target"; }; }; }
 has_all() { { [ -z "$linker" ] || has "$linker"; } && has_library; }
 
 install() {
+    need_cargo
     has_all && return
-    may_install ||
-        refuse "$machine needs ${linker:+$linker and }Rust's $target (rustup target add $target; on Debian: run as root)"
+    if ! may_install; then
+        if ! has_library && has rustup; then rustup target add "$target" >&2 || true; fi
+        has_library || refuse "$machine needs Rust's $target (rustup target add $target; on Debian: run as root)"
+        has_all || refuse "$machine needs $linker, which links for it (Debian and Ubuntu: apt-get install ${cross[*]})"
+        return
+    fi
     if [ "$machine" = aarch64 ]; then dpkg --add-architecture arm64; fi
-    install_packages "${packages[@]}"
+    install_packages "${packages[@]}" "${cross[@]}"
     has_all || refuse "$machine: something is still missing after the installation"
 }
 
@@ -101,7 +116,7 @@ build() (
     # what prints backtraces, which would have no names to print.
     if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
         export RUSTC_BOOTSTRAP=1
-        arguments+=(-Zbuild-std=std,panic_abort -Zbuild-std-features=default)
+        arguments+=("-Zbuild-std=std,panic_abort" -Zbuild-std-features=default)
     fi
     if [ "$machine" = wasm32 ]; then
         cargo build "${arguments[@]}" -p fec-core

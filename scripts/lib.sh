@@ -68,8 +68,8 @@ find_fec() {
     fi
 }
 
-# backends_of COMMAND…: the kernels that this fec has here, separated by commas. It ends with an error that lists them.
-backends_of() { { "$@" encode x --backend '?' 2>&1 || true; } | sed -n 's/^.*this machine has: //p'; }
+# backends_of COMMAND…: the kernels that this fec has here, separated by commas.
+backends_of() { "$@" bench --backend list | paste -s -d ,; }
 
 # build_like MACHINE: exports the environment in which cargo builds as scripts/build-static.sh does for MACHINE.
 build_like() {

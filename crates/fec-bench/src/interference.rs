@@ -2,6 +2,7 @@
 
 use crate::machine::temperature;
 use crate::stats::two_regimes;
+use crate::words::count;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::Instant;
@@ -116,37 +117,42 @@ impl Stat {
 }
 
 impl Interference {
+    /// What else happened on the machine, and may have moved all figures; nothing if it was quiet.
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        if self.run_queue_wait.is_some_and(|share| share > 0.05) {
+            causes.push("another task ran on the same core".to_owned());
+        }
+        if self.steal.is_some_and(|share| share > 0.01) {
+            causes.push("the hypervisor took time away".to_owned());
+        }
+        if self.other_cpus.is_some_and(|cpus| cpus > 0.2) {
+            causes.push("other processes shared caches and memory".to_owned());
+        }
+        if let Some((low, high)) = self.core_mhz
+            && high > 1.15 * low
+        {
+            causes.push(format!("the core clock moved between {low:.0} and {high:.0} MHz"));
+        }
+        causes
+    }
+
     /// One line, and one more for each thing that may have moved figures.
     pub(crate) fn lines(&self) -> Vec<String> {
         let percent =
             |share: Option<f64>| share.map_or("unknown".to_owned(), |s| format!("{:.1} %", s * 100.0));
         let mut lines = vec![format!(
-            "run-queue wait {}, steal {}, other processes {} CPUs, {} of {} slices discarded",
+            "run-queue wait {}, steal {}, other processes {} CPUs, {} of {} discarded",
             percent(self.run_queue_wait),
             percent(self.steal),
             self.other_cpus.map_or("unknown".to_owned(), |cpus| format!("{cpus:.2}")),
             self.discarded_slices,
-            self.slices
+            count(self.slices, "slice", "slices")
         )];
-        if self.run_queue_wait.is_some_and(|share| share > 0.05) {
-            lines.push(
-                "interference: another task ran on the same core; slices of one thread were discarded for it"
-                    .into(),
-            );
-        }
-        if self.steal.is_some_and(|share| share > 0.01) {
-            lines.push("interference: the hypervisor took time away, which slices cannot see".into());
-        }
-        if self.other_cpus.is_some_and(|cpus| cpus > 0.2) {
-            lines.push("interference: other processes shared caches and memory".into());
-        }
-        if let Some((low, high)) = self.core_mhz
-            && high > 1.15 * low
-        {
-            lines.push(format!("interference: the core clock moved between {low:.0} and {high:.0} MHz"));
-        }
+        lines.extend(self.causes().iter().map(|cause| format!("interference: {cause}")));
         if self.two_regimes > 0 {
-            lines.push(format!("interference: {} figures show two speeds of the machine", self.two_regimes));
+            let figures = count(self.two_regimes, "figure shows", "figures show");
+            lines.push(format!("interference: {figures} two speeds of the machine"));
         }
         lines
     }
@@ -167,7 +173,11 @@ mod tests {
             two_regimes: 1,
             ..Interference::default()
         };
-        assert_eq!(noisy.lines().len(), 6);
+        assert_eq!((noisy.lines().len(), noisy.causes().len()), (6, 4));
+        assert!(noisy.lines()[5].contains("1 figure shows"), "{:?}", noisy.lines());
+        // One figure with two speeds says nothing of the others.
+        let one = Interference { two_regimes: 1, ..Interference::default() };
+        assert!(one.causes().is_empty() && one.lines().len() == 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a machine can do with `fec`, what holds it back, and whether a build became slower.
 //!
 //! A [`Preset`] is a kind of work; [`run`] measures it, and fills the tables of a [`BenchReport`], which prints as a
-//! table, JSON, CSV or Markdown, can be saved, and compared with a later one.
+//! table, JSON, CSV or Markdown, can be saved, and compared with a later one. Its first line is one sentence for everybody.
 //!
 //! ```
 //! use fec_bench::{Format, Options, Preset, Unseen};
@@ -9,7 +9,8 @@
 //! let options = Options { k: 10, m: 4, rounds: Some(1), ..Options::new(Preset::Model) };
 //! let report = fec_bench::run(&options, &Unseen)?;
 //! assert_eq!(report.tables[0].name, "model");
-//! println!("{}", report.render(Format::Table)?);
+//! println!("{}", report.text(Some(80)));
+//! println!("{}", report.render(Format::Json)?);
 //! # Ok(())
 //! # }
 //! ```
@@ -43,6 +44,7 @@ mod counters;
 mod error;
 pub mod gates;
 mod grid;
+mod headline;
 mod interference;
 mod lab;
 pub mod link;
@@ -61,6 +63,7 @@ mod slices;
 mod stats;
 mod table;
 mod ticks;
+mod words;
 
 pub use clock::Clocks;
 pub use error::{Error, Result};
@@ -69,7 +72,7 @@ pub use machine::{Caches, Machine};
 pub use model::CacheHierarchy;
 pub use options::{Format, Options, Preset};
 pub use progress::{RunPoint, RunProgress, Unseen};
-pub use report::{BenchReport, Comparison};
+pub use report::{BenchReport, Comparison, GateVerdict};
 pub use stats::Summary;
 pub use table::{Cell, FigureColumn, FigureTable};
 
@@ -88,10 +91,21 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
     let findings = presets::run(&mut lab)?;
     lab.finish();
     let backend = options.settings.backend;
+    let interference = lab.watch.end();
+    // The model times nothing.
+    let disturbed = options.preset != Preset::Model && !interference.causes().is_empty();
+    let sentence = headline::headline(options.preset, &findings.tables);
+    let headline = match &machine.emulated {
+        Some(by) => format!("emulated by {by}: no speed here means anything; it {sentence}"),
+        None if disturbed => format!("{sentence} (disturbed: see the end)"),
+        None => sentence,
+    };
     Ok(BenchReport {
         schema_version: SCHEMA_VERSION,
         command: "bench".to_owned(),
         preset: options.preset.name().to_owned(),
+        headline,
+        disturbed,
         arguments: options.arguments.clone(),
         backend: backend.name().to_owned(),
         tuning: backend.tuning().to_string(),
@@ -103,7 +117,7 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
         seconds: began.elapsed().as_secs_f64(),
         interrupted: lab.stopped(),
         out_of_time: lab.out_of_time,
-        interference: lab.watch.end(),
+        interference,
         tables: findings.tables,
         notes: findings.notes,
         comparison: None,

@@ -1,21 +1,36 @@
 //! A report for people, spreadsheets and documents.
 
 use crate::error::{Error, Result};
-use crate::grid::{Grid, terminal_table};
+use crate::grid::{Grid, table_text};
 use crate::options::Format;
 use crate::report::BenchReport;
-use crate::table::{Cell, FigureColumn, FigureTable};
+use crate::stats::Summary;
+use crate::table::{Cell, ESTIMATED_CYCLES, FigureColumn, FigureTable};
+use crate::words::{count, threads, wrap_all};
 use std::collections::BTreeMap;
 
 impl BenchReport {
-    /// The report in one of the formats.
+    /// The report for people, in lines of at most `width` columns; as wide as it takes if there is none. What cannot be cut,
+    /// such as a path, may still be longer.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let mut out = wrap_all(&header(self), width);
+        out.push('\n');
+        for table in tables(self) {
+            out.push('\n');
+            out.push_str(&table_text(table, width));
+        }
+        out.push_str(&format!("\n{}", wrap_all(&footer(self), width)));
+        out.trim_end().to_owned()
+    }
+
+    /// The report in one of the formats; a table is as wide as it takes ([`text`](Self::text) fits a terminal).
     ///
     /// # Errors
     /// [`Report`](Error::Report), which no report that a run made gives.
     pub fn render(&self, format: Format) -> Result<String> {
         match format {
             Format::Json => serde_json::to_string(self).map_err(Error::Report),
-            Format::Table => Ok(terminal(self)),
+            Format::Table => Ok(self.text(None)),
             Format::Csv => Ok(csv(self)),
             Format::Markdown => Ok(markdown(self)),
         }
@@ -26,23 +41,25 @@ impl BenchReport {
 fn header(report: &BenchReport) -> Vec<String> {
     let machine = &report.machine;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
-    let plural = if report.threads == 1 { "" } else { "s" };
-    let mut lines = vec![format!(
-        "backend {} set for {}{}, {} thread{plural}; preset {}, {}",
+    let mut lines = vec![report.headline.clone()];
+    // Reports that older versions saved have none.
+    lines.retain(|line| !line.is_empty());
+    lines.push(format!(
+        "backend {} set for {}{}, {}; preset {}, {}",
         report.backend,
         report.tuning,
         machine
             .emulated
             .as_ref()
             .map_or(String::new(), |by| format!(" EMULATED by {by}: no speed here means anything")),
-        report.threads,
+        threads(report.threads),
         report.preset,
         machine.date
-    )];
+    ));
     lines.push(format!(
-        "{}, {} CPUs{}, microcode {}, {}",
+        "{}, {}{}, microcode {}, {}",
         machine.cpu,
-        machine.cpus,
+        count(machine.cpus as u64, "CPU", "CPUs"),
         if machine.virtual_machine { ", virtual machine" } else { "" },
         or_unknown(&machine.microcode),
         machine.flags.join(" ")
@@ -75,8 +92,25 @@ fn header(report: &BenchReport) -> Vec<String> {
 /// What stands below them.
 fn footer(report: &BenchReport) -> Vec<String> {
     let mut lines = report.interference.lines();
-    if report.tables.iter().any(has_on_core) {
-        lines.push("* too few undisturbed slices: times on the core".to_owned());
+    let marked =
+        |mark: fn(&Summary) -> bool| summaries(report).filter(|summary| mark(summary)).count() as u64;
+    if marked(|summary| summary.on_core) > 0 {
+        lines.push(
+            "* other work had the core too often: these are times on the core, without those of waiting for it".to_owned(),
+        );
+    }
+    let far = marked(Summary::is_far_from_min);
+    if far > 0 {
+        lines.push(format!(
+            "! disturbed: the median of {} is more than three times the shortest time, which is nearer to what this machine can do",
+            count(far, "figure", "figures")
+        ));
+    }
+    if report.tables.iter().any(has_estimated_cycles) {
+        lines.push(
+            "~cycles/B: estimated from the time and the clock of the core, which was measured first"
+                .to_owned(),
+        );
     }
     lines.extend(report.notes.iter().cloned());
     if report.interrupted {
@@ -90,25 +124,24 @@ fn footer(report: &BenchReport) -> Vec<String> {
     lines
 }
 
-fn has_on_core(table: &FigureTable) -> bool {
-    table.rows.iter().flat_map(BTreeMap::values).any(|cell| matches!(cell, Cell::Measured(s) if s.on_core))
+/// What was measured many times.
+fn summaries(report: &BenchReport) -> impl Iterator<Item = &Summary> {
+    let rows = report.tables.iter().flat_map(|table| &table.rows);
+    rows.flat_map(BTreeMap::values).filter_map(|cell| match cell {
+        Cell::Measured(summary) => Some(summary),
+        _ => None,
+    })
+}
+
+fn has_estimated_cycles(table: &FigureTable) -> bool {
+    let is_there =
+        |row: &BTreeMap<String, Cell>| row.get(ESTIMATED_CYCLES).is_some_and(|cell| *cell != Cell::Missing);
+    table.rows.iter().any(is_there)
 }
 
 fn tables(report: &BenchReport) -> Vec<&FigureTable> {
     let comparison = report.comparison.as_ref().map(|comparison| &comparison.table);
     report.tables.iter().chain(comparison).filter(|table| !table.rows.is_empty()).collect()
-}
-
-/// For a terminal. A key that repeats the row above is left blank.
-fn terminal(report: &BenchReport) -> String {
-    let mut out = header(report).join("\n");
-    out.push('\n');
-    for table in tables(report) {
-        out.push('\n');
-        out.push_str(&terminal_table(table));
-    }
-    out.push_str(&format!("\n{}", footer(report).join("\n")));
-    out.trim_end().to_owned()
 }
 
 /// For a document.

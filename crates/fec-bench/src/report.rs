@@ -20,6 +20,12 @@ pub struct BenchReport {
     pub command: String,
     /// The name of the preset.
     pub preset: String,
+    /// What came of it, in one sentence; reports of older versions have none.
+    #[serde(default)]
+    pub headline: String,
+    /// Whether other work disturbed the run, so that the machine may do better.
+    #[serde(default)]
+    pub disturbed: bool,
     /// The arguments, to run it again.
     pub arguments: Vec<String>,
     /// The kernel that ran.
@@ -75,6 +81,24 @@ pub struct Comparison {
     pub differences: Vec<String>,
     /// The share by which a figure may have become slower.
     pub gate: Option<f64>,
+    /// What came of the gate, if there is one.
+    #[serde(default)]
+    pub verdict: Option<GateVerdict>,
+    /// Why the gate is neither open nor shut.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// What a comparison says of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateVerdict {
+    /// Nothing became slower by more than it lets through.
+    Passed,
+    /// Something did.
+    Failed,
+    /// The machine was too busy, or the figures spread too far, to tell.
+    Inconclusive,
 }
 
 impl BenchReport {
@@ -99,9 +123,9 @@ impl BenchReport {
 }
 
 impl Comparison {
-    /// Whether the gate is shut: something became slower by more than it lets through.
+    /// Whether the gate is shut: something became slower by more than it lets through, and nothing else explains that.
     pub fn fails(&self) -> bool {
-        self.gate.is_some_and(|gate| self.worst > gate)
+        self.verdict == Some(GateVerdict::Failed)
     }
 
     /// What it says, in lines.
@@ -113,9 +137,20 @@ impl Comparison {
             self.with, self.slower, self.faster, self.same, self.unmatched
         )];
         lines.extend(self.differences.iter().map(|difference| format!("differs: {difference}")));
-        if let Some(gate) = self.gate {
-            let verdict = if self.fails() { "FAILED" } else { "passed" };
-            lines.push(format!("gate {:.1} %: {verdict}, worst {:.1} %", gate * 100.0, self.worst * 100.0));
+        if let Some((gate, verdict)) = self.gate.zip(self.verdict) {
+            let what = format!("gate {:.1} %", gate * 100.0);
+            let worst = match self.worst {
+                0.0 => "nothing slower beyond the noise".to_owned(),
+                worst => format!("the worst slower by {:.1} %", worst * 100.0),
+            };
+            lines.push(match verdict {
+                GateVerdict::Passed => format!("{what}: passed, {worst}"),
+                GateVerdict::Failed => format!("{what}: FAILED, {worst}"),
+                GateVerdict::Inconclusive => format!(
+                    "{what}: inconclusive, {worst}: {}; measure again on a quiet machine",
+                    self.reasons.join("; ")
+                ),
+            });
         }
         lines
     }

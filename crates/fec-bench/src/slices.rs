@@ -120,7 +120,7 @@ impl Slices {
         let enough = clean.len() >= 3.max(self.slices.len() / 10) || clean.len() == self.slices.len();
         if enough {
             let discarded = (self.slices.len() - clean.len()) as u32;
-            return Summary::of(clean, discarded);
+            return Some(Summary { unfiltered: self.spread, ..Summary::of(clean, discarded)? });
         }
         let core = self.slices.iter().map(|slice| slice.core.as_secs_f64() / f64::from(self.calls));
         Some(Summary { on_core: true, ..Summary::of(core.collect(), 0)? })
@@ -159,6 +159,7 @@ mod tests {
         taken.into_iter().for_each(|slice| slices.add(slice));
         let summary = slices.summary().expect("there are clean ones");
         assert_eq!((summary.slices, summary.discarded, summary.on_core), (3, 1, false));
+        assert!(!summary.unfiltered);
         assert!((summary.median - 501e-6).abs() < 1e-9, "{summary:?}");
     }
 
@@ -180,6 +181,7 @@ mod tests {
         assert!(summary.on_core && (summary.median - 1e-3).abs() < 1e-9, "{summary:?}");
         let mut spread = Slices::new(1, true);
         spread.add(slice(2000, 10));
-        assert_eq!(spread.summary().expect("one").median, 2e-3);
+        let summary = spread.summary().expect("one");
+        assert!(summary.median == 2e-3 && summary.unfiltered, "{summary:?}");
     }
 }

@@ -19,7 +19,13 @@ pub struct Summary {
     pub discarded: u32,
     /// The values are times on the core, not on the wall: too few slices were undisturbed.
     pub on_core: bool,
+    /// Values that something else disturbed are among them: those of work on several threads are not told from others.
+    #[serde(default)]
+    pub unfiltered: bool,
 }
+
+/// A median that is so many times the smallest value was disturbed.
+const FAR: f64 = 3.0;
 
 impl Summary {
     /// The summary of `values`; none if there are none.
@@ -39,12 +45,18 @@ impl Summary {
             slices: last as u32,
             discarded,
             on_core: false,
+            unfiltered: false,
         })
     }
 
     /// The distance between the quartiles, relative to the median.
     pub fn spread(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low) / self.median } else { 0.0 }
+    }
+
+    /// Whether the median is so far from the smallest value that the work was disturbed most of the time.
+    pub fn is_far_from_min(&self) -> bool {
+        self.min > 0.0 && self.median > FAR * self.min
     }
 
     /// How far the median itself may be off, relative to it: its standard error for values that are normally

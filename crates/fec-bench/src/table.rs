@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// What a preset found.
 pub(crate) struct Findings {
+    /// In the order in which they are shown.
     pub(crate) tables: Vec<FigureTable>,
     pub(crate) notes: Vec<String>,
 }
@@ -97,6 +98,13 @@ pub(crate) fn key(name: &str, label: &str) -> FigureColumn {
 /// A column of figures.
 pub(crate) fn figure(name: &str, label: &str, digits: usize) -> FigureColumn {
     FigureColumn { name: name.to_owned(), label: label.to_owned(), key: false, digits }
+}
+
+/// The column of cycles that follow from a time and the clock of the core.
+pub(crate) const ESTIMATED_CYCLES: &str = "estimated_cycles_per_byte";
+
+pub(crate) fn estimated_cycles() -> FigureColumn {
+    figure(ESTIMATED_CYCLES, "~cycles/B", 3)
 }
 
 impl FigureTable {

@@ -55,10 +55,10 @@ pub(crate) struct Common {
     /// Tell on standard error where the time goes, stage by stage, and what holds the work back
     #[arg(long = "where", global = true)]
     pub(crate) locate: bool,
-    /// Use this kernel; an error if this machine does not have it [default: the fastest it has]
+    /// Use this kernel; an error if this machine does not have it; `list` lists those that it has [default: the fastest it has]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// Settings of the kernel: a processor's name, NAME=VALUE, or several with commas between; `?` lists them. They
+    /// Settings of the kernel: a processor's name, NAME=VALUE, or several with commas between; `list` lists them. They
     /// change how fast it is and nothing else [default: those for this processor]
     #[arg(long, global = true, value_name = "LIST")]
     pub(crate) tuning: Option<String>,
@@ -568,7 +568,8 @@ pub(crate) struct Bench {
     /// Compare with a result that was saved before
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
-    /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise
+    /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise. Where the machine
+    /// was too busy to tell, the report says that it is inconclusive, and the exit code is 0
     #[arg(long, value_name = "P%", value_parser = per_cent, requires = "compare")]
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;

@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::link;
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
+use crate::terminal::width;
 use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -39,7 +40,10 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     if let Some((path, then)) = &saved {
         report.compare(path, then, args.gate).map_err(failure)?;
     }
-    print_line(&report.render(format).map_err(failure)?)?;
+    print_line(&match format {
+        Format::Table => report.text(width(&std::io::stdout())),
+        other => report.render(other).map_err(failure)?,
+    })?;
     Ok(match &report.comparison {
         _ if report.interrupted => Exit::Interrupted,
         Some(comparison) if comparison.fails() => Exit::Mendable,
@@ -49,7 +53,10 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
 
 fn gates(options: &Options, format: Format) -> Result<Exit> {
     let report = fec_bench::gates::run(options);
-    print_line(&report.render(format).map_err(failure)?)?;
+    print_line(&match format {
+        Format::Table => report.text(width(&std::io::stdout())),
+        other => report.render(other).map_err(failure)?,
+    })?;
     Ok(match (report.passed, report.interrupted) {
         (_, true) => Exit::Interrupted,
         (true, _) => Exit::Done,

@@ -15,6 +15,7 @@ mod failure;
 mod inputs;
 mod keygen;
 mod link;
+mod lists;
 mod manual;
 mod passphrase;
 mod progress;
@@ -29,6 +30,7 @@ mod signals;
 mod stores;
 mod stream;
 mod target;
+mod terminal;
 mod units;
 mod usage;
 mod verify;
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     }
     let outcome = run(&cli);
     if cli.common.locate && outcome.is_ok() {
-        failure::say(&fec_bench::locate::report(cli.common.json));
+        failure::say(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }
     match outcome {
         Ok(exit) => exit.code().into(),
@@ -68,6 +70,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     signals::on_panics();
     signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
     signals::allow_many_files();
+    if lists::run(&cli.common)? {
+        return Ok(Exit::Done);
+    }
     let settings = settings::Settings::new(&cli.common)?;
     match &cli.command {
         Command::Encode(args) => encode::run(args, &settings),

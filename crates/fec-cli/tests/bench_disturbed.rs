@@ -26,6 +26,15 @@ impl Competitors {
     }
 }
 
+impl Competitors {
+    /// One for each core, on whichever they get.
+    fn everywhere() -> Competitors {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let start = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Competitors((0..cores).map(|_| start().expect("sh starts")).collect())
+    }
+}
+
 impl Drop for Competitors {
     fn drop(&mut self) {
         for child in &mut self.0 {
@@ -98,6 +107,57 @@ fn a_busy_loop_on_the_core_moves_no_median_by_a_tenth() {
         let ratio = median(&disturbed) / median(&alone);
         if (0.9..=1.1).contains(&ratio) { Ok(()) } else { Err(format!("ratio {ratio}")) }
     });
+}
+
+#[test]
+fn a_busy_machine_shuts_no_gate() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (folder, _) = scratch("unused", b"");
+    let args = ["bench", "--quick", "--hash", "blake3", "--set-size", "1M", "--json"];
+    let run = |more: &[&str]| run(folder.path(), args.iter().chain(more));
+    expect(&run(&["--save", "then.json"]), 0);
+    let competitors = Competitors::everywhere();
+    for _ in 0..2 {
+        let output = run(&["--compare", "then.json", "--gate", "5%"]);
+        expect(&output, 0);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["disturbed"], true, "the competitors were not seen: {}", report["interference"]);
+        let comparison = &report["comparison"];
+        match comparison["verdict"].as_str() {
+            Some("passed") => assert!(comparison["worst"].as_f64() <= Some(0.05), "{comparison}"),
+            Some("inconclusive") => assert!(comparison["reasons"][0].is_string(), "{comparison}"),
+            _ => panic!("{comparison}"),
+        }
+    }
+    drop(competitors);
+}
+
+#[test]
+fn a_small_file_has_sensible_lines() {
+    let (folder, _) = scratch("payload", &common::payload(1, 10_000));
+    let payload = std::fs::read(folder.path().join("payload")).expect("the payload");
+    let read_of = |args: &[&str], input: &[u8]| {
+        let output = pipe(folder.path(), args.iter().chain(&["--where", "--json"]), input);
+        expect(&output, 0);
+        let told = told(&output.stderr);
+        let rows = told["table"]["rows"].as_array().expect("rows");
+        let read = rows.iter().find(|row| row["stage"] == "read").expect("it reads");
+        read["bytes"].as_u64().expect("bytes")
+    };
+    assert_eq!(read_of(&["encode", "payload", "-o", "a/"], b""), 10_000);
+    assert_eq!(read_of(&["encode", "-", "-o", "b.fec"], &payload), 10_000);
+    let container = std::fs::read(folder.path().join("b.fec")).expect("a container");
+    // Once from the pipe, and what restores the payload once more.
+    let (read, len) = (read_of(&["decode", "-", "-o", "c"], &container), container.len() as u64);
+    assert!((len..=2 * len).contains(&read), "{read} of {len}");
+    let mut command = fec();
+    command.current_dir(folder.path()).env("COLUMNS", "80");
+    let output =
+        command.args(["encode", "payload", "-o", "d.fec", "-q", "--where"]).output().expect("fec starts");
+    expect(&output, 0);
+    let told = text(&output.stderr);
+    assert!(told.contains("threads at work on the average") && told.contains("verdict: "), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub(crate) fn file(
         out.put(written.output_bytes, &annex)?;
         written.output_bytes += annex.len() as u64;
     }
-    let _stage = stages::enter(Stage::Sync, 0);
+    let _stage = stages::enter(Stage::Write, 0);
     out.commit(written.output_bytes)?;
     Ok(written)
 }

@@ -70,7 +70,7 @@ impl Archive {
         let written = outcome.is_whole();
         if written {
             wanted.open(out.file(), context, &|e| out.failure(e))?;
-            let _stage = stages::enter(Stage::Sync, 0);
+            let _stage = stages::enter(Stage::Write, 0);
             out.commit(wanted.len())?;
         }
         let bytes = &wanted.bytes;

@@ -102,7 +102,7 @@ impl Archive {
                         plain
                     }
                 };
-                let _stage = stages::enter(Stage::Sync, 0);
+                let _stage = stages::enter(Stage::Write, 0);
                 out.commit(len)?;
             }
             Ok((outcome, keep))

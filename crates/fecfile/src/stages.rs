@@ -30,7 +30,7 @@ pub enum Stage {
     Hash,
     /// Trees and roots.
     Tree,
-    /// To files, devices and pipes.
+    /// To files, devices and pipes; also giving outputs their names.
     Write,
     /// Until it is on the disk.
     Sync,
@@ -242,6 +242,17 @@ impl Drop for Guard {
     }
 }
 
+/// Takes note of bytes that went through the stage that the calling thread is in: for whoever does not know before how many come.
+pub fn add_bytes(bytes: u64) {
+    if is_on() {
+        RUNNING.with_borrow_mut(|running| {
+            if let Some(running) = running {
+                running.stages[running.stage as usize].bytes += bytes;
+            }
+        });
+    }
+}
+
 /// Ends the main thread's account, and returns all, the main one last, with what was coded.
 pub fn stop() -> (Vec<Thread>, Option<Work>) {
     end_thread();
@@ -314,7 +325,8 @@ mod tests {
         start();
         let worker = std::thread::spawn(|| {
             let _thread = thread(Stage::Wait);
-            let read = enter(Stage::Read, 10);
+            let read = enter(Stage::Read, 4);
+            add_bytes(6);
             sleep(Duration::from_millis(20));
             {
                 let _hash = enter(Stage::Hash, 7);

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::options::{Format, Options, Preset};
 use crate::report::SCHEMA_VERSION;
+use crate::words::wrap;
 use fec_core::gf256::kernel::Backend;
 use fecfile::interrupt::interrupted;
 use serde::Serialize;
@@ -106,14 +107,51 @@ impl GateReport {
                 "| gate | right | of |\n|---|---:|---:|\n{}",
                 rows(&|gate| format!("| {} | {} | {} |", gate.name, gate.right, gate.of))
             ),
-            Format::Table => {
-                let width = self.gates.iter().map(|gate| gate.name.len()).max().unwrap_or(0);
-                let gates = rows(&|gate| {
-                    let verdict = if gate.right == gate.of { "" } else { "  FAILED" };
-                    format!("{:width$}  {:>6} of {:>6}{verdict}", gate.name, gate.right, gate.of)
-                });
-                format!("{gates}\n{}", if self.passed { "all gates passed" } else { "a gate FAILED" })
-            }
+            Format::Table => self.text(None),
         })
+    }
+
+    /// For people: a line for each gate, or more where it would be longer than `width` columns.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let longest = self.gates.iter().map(|gate| gate.name.len()).max().unwrap_or(0);
+        // Behind the name: two spaces, two counts with ` of `, and what is said of a gate that is shut.
+        let room = width.map_or(longest, |width| longest.min(width.saturating_sub(26)));
+        let mut lines = Vec::new();
+        for gate in &self.gates {
+            let name = wrap(&gate.name, Some(room));
+            let (above, last) =
+                name.rsplit_once('\n').map_or((None, &name[..]), |(above, last)| (Some(above), last));
+            lines.extend(above.map(str::to_owned));
+            let verdict = if gate.right == gate.of { "" } else { "  FAILED" };
+            lines.push(format!("{last:room$}  {:>6} of {:>6}{verdict}", gate.right, gate.of));
+        }
+        lines.push(if self.passed { "all gates passed" } else { "a gate FAILED" }.to_owned());
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_gates_fit_a_terminal() {
+        let name = "random sets, as reed-solomon-erasure 6.0 codes them, avx512-gfni".to_owned();
+        let gates = vec![
+            Gate { name, right: 9_999, of: 10_000 },
+            Gate { name: "BLAKE3".to_owned(), right: 35, of: 35 },
+        ];
+        let report = GateReport {
+            schema_version: SCHEMA_VERSION,
+            command: "bench --gates",
+            gates,
+            passed: false,
+            interrupted: false,
+            machine: Machine::new(),
+        };
+        assert_eq!(report.text(None).lines().count(), 3);
+        let narrow = report.text(Some(80));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(narrow.contains("9999 of  10000  FAILED") && narrow.contains("35 of     35\n"), "{narrow}");
     }
 }

@@ -1,9 +1,10 @@
 //! What a test told, from what both sides know: one struct for JSON, and its text.
 
 use super::message::{Arrived, Sent, UNKNOWN};
-use crate::grid::terminal_table;
+use crate::grid::table_text;
 use crate::report::SCHEMA_VERSION;
 use crate::table::{Cell, FigureTable, figure, key};
+use crate::words::{count, wrap_all};
 use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -27,6 +28,8 @@ pub struct LinkReport {
     pub command: &'static str,
     /// `link`.
     pub preset: &'static str,
+    /// What came of it, in one sentence.
+    pub headline: String,
     /// Which side tells.
     pub role: Role,
     /// The other side.
@@ -139,8 +142,9 @@ impl LinkReport {
         let lost_of = |arrived: u64| sent.map(|sent| sent.payloads.saturating_sub(arrived));
         let known = |number: u64| (number != UNKNOWN).then_some(number);
         let positive = |number: u64| (number > 0).then_some(number);
-        LinkReport {
+        let mut report = LinkReport {
             schema_version: SCHEMA_VERSION,
+            headline: String::new(),
             command: "bench",
             preset: "link",
             role,
@@ -186,21 +190,40 @@ impl LinkReport {
             delay_after_ms: delays([arrived.after_median, arrived.after_high, arrived.after_most]),
             sender_cpu_us: sent.and_then(|sent| share(sent.on_cores as f64 / 1e3, sent.sent)),
             listener_cpu_us: share(arrived.on_cores as f64 / 1e3, arrived.received),
-        }
+        };
+        report.headline = report.sentence();
+        report
     }
 
-    /// For a terminal.
-    pub fn text(&self) -> String {
-        let tables = [self.datagrams(), self.payloads(), self.sides()];
-        let tables: Vec<String> =
-            tables.iter().filter(|table| !table.rows.is_empty()).map(terminal_table).collect();
-        let mut out = self.head().join("\n");
-        tables.iter().for_each(|table| out.push_str(&format!("\n\n{}", table.trim_end())));
+    /// For people, in lines of at most `width` columns.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let mut out = wrap_all(&self.head(), width);
+        for table in [self.datagrams(), self.payloads(), self.sides()] {
+            if !table.rows.is_empty() {
+                out.push_str(&format!("\n\n{}", table_text(&table, width).trim_end()));
+            }
+        }
         let notes = self.notes();
         if !notes.is_empty() {
-            out.push_str(&format!("\n\n{}", notes.join("\n")));
+            out.push_str(&format!("\n\n{}", wrap_all(&notes, width)));
         }
         out
+    }
+
+    /// What came of it, in one sentence.
+    fn sentence(&self) -> String {
+        let goodput = self.goodput_after_mbps.or(self.goodput_before_mbps).or(self.received_mbps);
+        let lost = self.loss.map_or("nothing was sent".to_owned(), |loss| match self.lost {
+            0 => "no datagram was lost".to_owned(),
+            _ => format!("{:.2} % of the datagrams were lost", loss * 100.0),
+        });
+        let recovered = match self.payloads_lost_after {
+            Some(0) if self.lost > 0 => ", and recovery gave all back",
+            Some(1..) => ", more than recovery could give back",
+            _ => "",
+        };
+        let rate = goodput.map_or(String::new(), |mbps| format!("the link brings {mbps:.1} Mb/s; "));
+        format!("{rate}{lost}{recovered}")
     }
 
     fn head(&self) -> Vec<String> {
@@ -219,7 +242,7 @@ impl LinkReport {
             _ if self.complete => what.push_str(", without recovery"),
             _ => {}
         }
-        let mut lines = vec![what];
+        let mut lines = vec![self.headline.clone(), what];
         if let (Some(datagram), Some(packet)) = (self.largest_datagram, self.largest_packet) {
             lines.push(format!(
                 "the largest datagram that fits has {datagram} bytes: streams may have --packet {packet}"
@@ -334,12 +357,16 @@ impl LinkReport {
         }
         if let Some(times) = self.listener_drops.filter(|times| *times > 0) {
             notes.push(format!(
-                "the listener's system dropped what was not read in time, {times} times, one datagram or many: the listener is \
-                 too slow for so much, or its receive buffer (net.core.rmem_max) too small; --mbps sends less"
+                "the listener's system dropped what was not read in time, {}, one datagram or many: the listener is \
+                 too slow for so much, or its receive buffer (net.core.rmem_max) too small; --mbps sends less",
+                count(times, "time", "times")
             ));
         }
         if self.payloads_wrong > 0 {
-            notes.push(format!("{} payloads came out with other bytes than went in", self.payloads_wrong));
+            notes.push(format!(
+                "{} came out with other bytes than went in",
+                count(self.payloads_wrong, "payload", "payloads")
+            ));
         }
         if !self.complete {
             notes.push("the sender fell silent: this is what arrived until then".to_owned());
@@ -399,14 +426,24 @@ mod tests {
         assert_eq!((report.sender_cpu_us, report.listener_drops), (Some(2.0), None));
         assert_eq!(report.delay_before_ms, Some(Delays { median: 0.0, p99: 0.0, max: 3.0 }));
         assert_eq!((report.delay_after_ms, report.largest_packet), (None, Some(1414)));
-        assert!(report.text().contains("before recovery"), "{}", report.text());
+        assert!(report.text(None).contains("before recovery"), "{}", report.text(None));
+        assert_eq!(
+            report.headline,
+            "the link brings 12.8 Mb/s; 5.00 % of the datagrams were lost, and recovery gave all back"
+        );
+        let narrow = report.text(Some(80));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(
+            narrow.starts_with("the link brings 12.8 Mb/s; 5.00 %") && narrow.contains("1000"),
+            "{narrow}"
+        );
         // Nothing that anybody may say makes a report panic.
         let wild = Sent::default();
         let nonsense = Arrived { received: u64::MAX, payloads_before: u64::MAX, time: 0, ..arrived };
         for sent in [None, Some(&wild)] {
             let report = LinkReport::new(Role::Listener, to, sent, &nonsense, None);
             assert_eq!((report.sent, report.received_mbps), (u64::MAX, None));
-            assert!(!report.text().is_empty());
+            assert!(!report.text(None).is_empty());
         }
     }
 }

@@ -8,11 +8,11 @@ mod verdict;
 
 pub use limits::MachineLimits;
 
-use crate::grid::terminal_table;
-use crate::table::{FigureTable, figure, key};
+use crate::grid::table_text;
+use crate::table::{FigureColumn, FigureTable, figure, key};
+use crate::words::wrap;
 use fecfile::stages::{self, STAGES, Stage, Thread, Work};
 use serde::Serialize;
-use std::fmt;
 use std::time::Duration;
 use verdict::{StageSums, off_core, rate, verdict};
 
@@ -22,7 +22,7 @@ pub struct WhereTime {
     event: &'static str,
     /// How long the command took.
     pub seconds: f64,
-    /// Its threads.
+    /// The threads that it started, one after the other or at the same time.
     pub threads: usize,
     /// Its stages.
     pub table: FigureTable,
@@ -33,13 +33,13 @@ pub struct WhereTime {
 }
 
 /// Ends the account of stages that [`fecfile::stages::start`] began, and tells where the time went: a table and a
-/// verdict, or one line of JSON. Takes a tenth of a second, to see what this machine can do.
-pub fn report(json: bool) -> String {
+/// verdict in lines of at most `width` columns, or one line of JSON. Takes a tenth of a second, to see what this machine can do.
+pub fn report(json: bool, width: Option<usize>) -> String {
     let (threads, work) = stages::stop();
     let told = WhereTime::new(&threads, &MachineLimits::measure(work), work);
     match json {
         true => serde_json::to_string(&told).unwrap_or_default(),
-        false => format!("\n{told}"),
+        false => format!("\n{}", told.text(width)),
     }
 }
 
@@ -47,23 +47,8 @@ impl WhereTime {
     /// What the stages of these threads took, against what this machine can do.
     pub fn new(threads: &[Thread], limits: &MachineLimits, work: Option<Work>) -> WhereTime {
         let sums = StageSums::new(threads);
-        let mut table = FigureTable::new(
-            "where",
-            format!(
-                "where the time goes: {:.3} s, {} threads in all; shares are of the time that threads do not wait for each other",
-                sums.wall, sums.threads
-            ),
-            [
-                key("stage", "stage"),
-                figure("share", "share %", 1),
-                figure("seconds", "thread s", 3),
-                figure("off_core_seconds", "of it off core", 3),
-                figure("bytes", "bytes", 0),
-                figure("megabytes_per_second", "MB/s a thread", 0),
-                figure("limit_megabytes_per_second", "limit MB/s", 0),
-                figure("share_of_limit", "% of limit", 0),
-            ],
-        );
+        let mut table =
+            FigureTable::new("where", title(&sums), [key("stage", "stage")].into_iter().chain(columns()));
         for stage in STAGES {
             let spent = sums.of(stage);
             if spent.wall.is_zero() {
@@ -91,12 +76,35 @@ impl WhereTime {
             verdict: format!("verdict: {}", verdict(&sums, limits, work)),
         }
     }
+
+    /// The table and the verdict, in lines of at most `width` columns.
+    pub fn text(&self, width: Option<usize>) -> String {
+        format!("{}{}", table_text(&self.table, width), wrap(&self.verdict, width))
+    }
 }
 
-impl fmt::Display for WhereTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", terminal_table(&self.table), self.verdict)
-    }
+/// What was done by how many, and what the figures of each stage are.
+fn title(sums: &StageSums) -> String {
+    let waiting = sums.of(Stage::Wait).wall.as_secs_f64();
+    let threads = (sums.all - waiting) / sums.wall.max(1e-9);
+    format!("where the time goes: {:.3} s, {threads:.1} threads at work on the average; {MEANING}", sums.wall)
+}
+
+/// What stands in the columns of stages.
+pub(crate) const MEANING: &str = "seconds are of all threads, shares without the time in which they wait for each other; \
+     MB/s are of one thread, and the best what this machine can do";
+
+/// The figures of each stage; their labels are explained by [`MEANING`].
+pub(crate) fn columns() -> [FigureColumn; 7] {
+    [
+        figure("share", "share %", 1),
+        figure("seconds", "seconds", 3),
+        figure("off_core_seconds", "waiting", 3),
+        figure("bytes", "bytes", 0),
+        figure("megabytes_per_second", "MB/s", 0),
+        figure("limit_megabytes_per_second", "best MB/s", 0),
+        figure("share_of_limit", "% of best", 0),
+    ]
 }
 
 #[cfg(test)]
@@ -111,7 +119,7 @@ mod tests {
     type Timed = (Stage, u64, u64, u64);
 
     /// What one thread with these stages is told.
-    fn told(stages: &[Timed]) -> String {
+    fn told(stages: &[Timed]) -> WhereTime {
         let mut thread = Thread { wall: Duration::ZERO, queued: None, stages: Default::default() };
         for &(stage, wall, core, megabytes) in stages {
             let [wall, core] = [wall, core].map(Duration::from_millis);
@@ -130,7 +138,7 @@ mod tests {
         };
         let told = WhereTime::new(&[thread], &limits, Some(work));
         assert!((told.accounted - 1.0).abs() < 1e-9);
-        told.verdict
+        told
     }
 
     #[test]
@@ -152,8 +160,35 @@ mod tests {
             ),
         ];
         for (stages, expected) in cases {
-            let verdict = told(stages);
+            let verdict = told(stages).verdict;
             assert!(verdict.contains(expected), "{verdict}, not {expected}");
         }
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal_and_explains_itself() {
+        use Stage::{Code, Hash, Wait, Write};
+        let told =
+            told(&[(Code, 800, 800, 2800), (Hash, 100, 100, 90), (Write, 1000, 20, 100), (Wait, 500, 0, 0)]);
+        let wide = told.text(None);
+        assert!(
+            wide.starts_with("where the time goes: 2.400 s, 0.8 threads at work on the average"),
+            "{wide}"
+        );
+        let narrow = told.text(Some(80));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(words(&wide).iter().all(|word| words(&narrow).contains(word)), "{narrow}");
+    }
+
+    #[test]
+    fn little_work_has_no_rates_and_no_verdict() {
+        use Stage::{Hash, Write};
+        let told = told(&[(Hash, 0, 0, 1), (Write, 4, 4, 0)]);
+        assert_eq!(
+            told.verdict,
+            "verdict: too little work to tell what holds it back: most of 4 ms is write"
+        );
+        assert!(!told.text(None).contains('∞') && !told.text(None).contains("NaN"));
     }
 }

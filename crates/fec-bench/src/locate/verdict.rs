@@ -1,6 +1,7 @@
 //! Which resource holds work back: what stages took of the time, against what this machine can do at best.
 
 use super::limits::MachineLimits;
+use crate::words::per_cent;
 use fecfile::stages::{STAGES, Spent, Stage, Thread, Work};
 use std::time::Duration;
 
@@ -63,9 +64,15 @@ impl StageSums {
     }
 }
 
+/// A stage that takes less time has no rate: it would be one of caches and clocks.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// Work that takes less time as a whole has no verdict.
+const SHORT: f64 = 0.01;
+
 /// Bytes in a second.
 pub(crate) fn rate(spent: Spent) -> Option<f64> {
-    (spent.bytes > 0 && !spent.wall.is_zero()).then(|| spent.bytes as f64 / spent.wall.as_secs_f64())
+    (spent.bytes > 0 && spent.wall >= SHORTEST).then(|| spent.bytes as f64 / spent.wall.as_secs_f64())
 }
 
 /// Time in a stage without a core.
@@ -91,31 +98,35 @@ const MUCH: f64 = 0.4;
 
 /// Which resource holds the work back; unknown where no measurement says so.
 pub(crate) fn verdict(sums: &StageSums, limits: &MachineLimits, work: Option<Work>) -> String {
+    let ranked = STAGES.iter().filter(|stage| **stage != Stage::Wait);
+    let Some(top) = ranked.max_by(|a, b| sums.share(**a).total_cmp(&sums.share(**b))).copied() else {
+        return "unknown: nothing was timed".to_owned();
+    };
+    if sums.wall < SHORT {
+        let time = sums.wall * 1e3;
+        return format!("too little work to tell what holds it back: most of {time:.0} ms is {}", top.name());
+    }
     let busy = sums.all - sums.of(Stage::Wait).wall.as_secs_f64();
     let robbed: f64 = sums.queued.iter().sum();
     if robbed > 0.2 * busy {
         return format!(
             "the processor: {} of the time other work had the core; without it, {}",
-            percent(robbed / busy),
+            per_cent(robbed / busy),
             verdict(&sums.undisturbed(), limits, work)
         );
     }
-    let ranked = STAGES.iter().filter(|stage| **stage != Stage::Wait);
-    let Some(top) = ranked.max_by(|a, b| sums.share(**a).total_cmp(&sums.share(**b))).copied() else {
-        return "unknown: nothing was timed".to_owned();
-    };
     let (share, spent) = (sums.share(top), sums.of(top));
     let waiting = (off_core(spent) - sums.queued[top as usize]).max(0.0) / spent.wall.as_secs_f64().max(1e-9);
     let waits = waiting > 0.5 && share > MUCH;
     match top {
         Stage::Read if waits => {
-            format!("the input: {} of the time is waiting for it", percent(share * waiting))
+            format!("the input: {} of the time is waiting for it", per_cent(share * waiting))
         }
         Stage::Write if waits => {
-            format!("the output: {} of the time is waiting for it", percent(share * waiting))
+            format!("the output: {} of the time is waiting for it", per_cent(share * waiting))
         }
         Stage::Sync => {
-            format!("the disk: {} of the time is waiting until it has everything", percent(share))
+            format!("the disk: {} of the time is waiting until it has everything", per_cent(share))
         }
         _ => against_limits(top, share, rate(spent), limits, work),
     }
@@ -141,25 +152,23 @@ fn against_limits(
         (Stage::Write, _) => "writing".to_owned(),
         (stage, _) => stage.name().to_owned(),
     };
-    let time = percent(share);
+    let time = per_cent(share);
     match (cached, memory) {
         _ if share < MUCH => format!("unknown: nothing stands out; most is {what}, {time} of the time"),
         (Some(cached), _) if cached >= NEAR => {
-            format!("{what}: {time} of the time, at {} of what one core can do", percent(cached))
+            let at =
+                if cached < 1.0 { format!("at {} of what", per_cent(cached)) } else { "all that".to_owned() };
+            format!("{what}: {time} of the time, {at} one core can do")
         }
         (Some(cached), Some(memory)) if memory >= NEAR => format!(
             "memory: {what} takes {time} of the time, at {} of its rate in memory and {} of that in the cache",
-            percent(memory),
-            percent(cached)
+            per_cent(memory),
+            per_cent(cached)
         ),
         (Some(cached), _) => format!(
             "unknown: {what} takes {time} of the time, and reaches only {} of what one core can do",
-            percent(cached)
+            per_cent(cached)
         ),
         (None, _) => format!("unknown: {what} takes {time} of the time, and has no measured limit"),
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }

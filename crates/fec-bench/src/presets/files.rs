@@ -3,10 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::lab::{Lab, megabits};
-use crate::locate::{MachineLimits, WhereTime};
+use crate::locate::{self, MEANING, MachineLimits, WhereTime};
 use crate::random::Mmix;
 use crate::slices::Slices;
-use crate::table::{Cell, FigureTable, Findings, figure, key};
+use crate::table::{FigureTable, Findings, figure, key};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fecfile::context::Silent;
@@ -115,16 +115,8 @@ fn tables(payload: u64, code: Code) -> [FigureTable; 2] {
     );
     let stages = FigureTable::new(
         "stages",
-        "Stages of the last run of each: shares are of the time that threads do not wait for each other",
-        [
-            key("command", "command"),
-            key("stage", "stage"),
-            figure("share", "share %", 1),
-            figure("seconds", "thread s", 3),
-            figure("off_core_seconds", "of it off core", 3),
-            figure("megabytes_per_second", "MB/s a thread", 0),
-            figure("share_of_limit", "% of limit", 0),
-        ],
+        format!("Stages of the last run of each: {MEANING}"),
+        [key("command", "command"), key("stage", "stage")].into_iter().chain(locate::columns()),
     );
     [times, stages]
 }
@@ -132,10 +124,9 @@ fn tables(payload: u64, code: Code) -> [FigureTable; 2] {
 /// Adds the stages of one operation.
 fn add_stages(stages: &mut FigureTable, name: &str, told: &FigureTable) {
     for row in &told.rows {
-        let columns =
-            ["stage", "share", "seconds", "off_core_seconds", "megabytes_per_second", "share_of_limit"];
-        let cells = columns.map(|column| (column, row.get(column).cloned().unwrap_or(Cell::Missing)));
-        stages.row(cells.into_iter().chain([("command", name.into())]));
+        stages.rows.push(row.clone());
+        let last = stages.rows.last_mut().expect("it was just added");
+        last.insert("command".to_owned(), name.into());
     }
 }
 

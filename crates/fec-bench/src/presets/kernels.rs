@@ -5,7 +5,7 @@ use crate::counters;
 use crate::lab::{Lab, megabits};
 use crate::model;
 use crate::rows::{PlanOnRows, levels};
-use crate::table::{FigureTable, Findings, figure, key};
+use crate::table::{ESTIMATED_CYCLES, FigureTable, Findings, estimated_cycles, figure, key};
 use fec_core::block::{Code, Engine, Plan};
 use fec_core::gf256::kernel::Backend;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
         figure("time_us", "median µs", 2),
         figure("megabytes_per_second", "MB/s", 0),
         figure("megabits_per_second", "Mb/s", 0),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
     ];
     let mut table = FigureTable::new(
         "kernels",
@@ -59,7 +59,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
                     ("time_us", measured.time.scaled(1e6).into()),
                     ("megabytes_per_second", (bytes as f64 / 1e6 / seconds).into()),
                     ("megabits_per_second", megabits(bytes, seconds).into()),
-                    ("estimated_cycles_per_byte", lab.estimated_cycles(bytes, seconds).into()),
+                    (ESTIMATED_CYCLES, lab.estimated_cycles(bytes, seconds).into()),
                 ];
                 let counted = counters::cells(&measured.counts, bytes);
                 table.row(cells.into_iter().chain(counted).chain(model::cells(&misses, whole)));

@@ -10,7 +10,10 @@ use crate::lab::{Lab, megabits};
 use crate::random::Mmix;
 use crate::rows::aligned;
 use crate::slices::{Moment, Slice, Slices};
-use crate::table::{Cell, FigureColumn, FigureTable, Findings, figure, key};
+use crate::table::{
+    Cell, ESTIMATED_CYCLES, FigureColumn, FigureTable, Findings, estimated_cycles, figure, key,
+};
+use crate::words::{self, count};
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::observe::{Observer, Phase};
@@ -170,7 +173,7 @@ fn encode_rows(
     encoder: &SetEncoder,
     threads: usize,
 ) -> Result<()> {
-    let name = format!("encode, {}, {threads} threads", set.hash().name());
+    let name = format!("encode, {}, {}", set.hash().name(), words::threads(threads));
     let lent = Threads(threads);
     let began = Instant::now();
     std::hint::black_box(SetEncoder::new(set.group.shape().code, set.hash(), lab.settings.backend));
@@ -205,7 +208,7 @@ fn decode_rows(
         Decoding::Payload => "decode",
         Decoding::Strict => "decode strictly",
     };
-    let name = format!("{how}, {}, {threads} threads", set.hash().name());
+    let name = format!("{how}, {}, {}", set.hash().name(), words::threads(threads));
     let lent = Threads(threads);
     let plans = PlanCache::new(lab.settings.backend);
     let kept = kept_shards(set.group.shape().code);
@@ -232,7 +235,7 @@ fn columns() -> Vec<FigureColumn> {
         figure("time_ms", "median ms", 3),
         figure("share", "share", 3),
         figure("megabits_per_second", "Mb/s", 0),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
     ];
     columns.into_iter().chain(counters::columns()).collect()
 }
@@ -306,7 +309,7 @@ fn fill_table(lab: &mut Lab, table: &mut FigureTable, set: &ReferenceSet, thread
             ("phase", name.into()),
             ("share", (seconds / total.median).into()),
             ("megabits_per_second", megabits(payload, seconds).into()),
-            ("estimated_cycles_per_byte", lab.estimated_cycles(payload, seconds).into()),
+            (ESTIMATED_CYCLES, lab.estimated_cycles(payload, seconds).into()),
             ("time_ms", time.scaled(1e3).into()),
         ];
         let counts = if name == "total" { rounds.counts.clone() } else { Counts::default() };
@@ -325,10 +328,10 @@ fn observing(rounds: &Rounds, total: f64) -> String {
     let cost = PhaseClock::cost();
     let share = cost * f64::from(rounds.reports) / total;
     format!(
-        "observing: {} reports of phases in a round of decoding, {:.2} µs each, {:.2} % of it",
-        rounds.reports,
+        "timing the phases takes {:.2} % of the time itself: {:.2} µs for each of {} in a round of decoding",
+        share * 100.0,
         cost * 1e6,
-        share * 100.0
+        count(rounds.reports.into(), "phase", "phases")
     )
 }
 

@@ -5,6 +5,7 @@ use crate::lab::Lab;
 use crate::random::Mmix;
 use crate::rows::{Level, levels};
 use crate::table::{FigureTable, Findings, figure, key};
+use crate::words;
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::digest::HashKind;
 use fecfile::io::temporary::Temporary;
@@ -73,7 +74,7 @@ fn row(
     bytes: usize,
     work: impl FnMut(),
 ) {
-    let name = format!("{what} in {level}, {threads} threads");
+    let name = format!("{what} in {level}, {}", words::threads(threads));
     let Some(measured) = lab.measure(&name, threads > 1, work) else { return };
     let rate = bytes as f64 / measured.time.median / 1e9;
     table.row([

@@ -4,7 +4,7 @@ use crate::counters;
 use crate::lab::{Lab, megabits};
 use crate::model;
 use crate::rows::PlanOnRows;
-use crate::table::{FigureTable, Findings, figure, key};
+use crate::table::{ESTIMATED_CYCLES, FigureTable, Findings, estimated_cycles, figure, key};
 use fec_core::block::{Code, Plan};
 
 const SHAPES: [(usize, usize); 10] =
@@ -21,7 +21,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
         figure("multiplications", "mul/column", 0),
         figure("time_us", "median µs", 2),
         figure("megabits_per_second", "Mb/s", 0),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
     ];
     let mut table = FigureTable::new(
         "sets",
@@ -52,7 +52,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
             ("multiplications", plan.multiplications().into()),
             ("time_us", measured.time.scaled(1e6).into()),
             ("megabits_per_second", megabits(bytes, seconds).into()),
-            ("estimated_cycles_per_byte", lab.estimated_cycles(bytes, seconds).into()),
+            (ESTIMATED_CYCLES, lab.estimated_cycles(bytes, seconds).into()),
         ];
         let counted = counters::cells(&measured.counts, bytes);
         table.row(cells.into_iter().chain(counted).chain(model::cells(&misses, whole)));

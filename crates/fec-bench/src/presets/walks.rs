@@ -4,7 +4,7 @@ use crate::counters;
 use crate::lab::{Lab, megabits};
 use crate::random::Mmix;
 use crate::rows::{Level, filled, levels};
-use crate::table::{FigureTable, figure, key};
+use crate::table::{ESTIMATED_CYCLES, FigureTable, estimated_cycles, figure, key};
 use fec_core::block::ShardBuf;
 use fec_core::gf256::kernel::{Backend, Walk};
 use std::cell::Cell;
@@ -36,7 +36,7 @@ pub(crate) fn table(lab: &mut Lab, backends: &[Backend]) -> FigureTable {
         figure("megabytes_per_second", "MB/s", 0),
         figure("megabits_per_second", "Mb/s", 0),
         figure("ratio", "against 64", 3),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
     ];
     let mut table = FigureTable::new(
         "walks",
@@ -88,7 +88,7 @@ fn rows(
             ("megabytes_per_second", (bytes as f64 / 1e6 / seconds).into()),
             ("megabits_per_second", megabits(bytes, seconds).into()),
             ("ratio", (base / seconds).into()),
-            ("estimated_cycles_per_byte", lab.estimated_cycles(bytes, seconds).into()),
+            (ESTIMATED_CYCLES, lab.estimated_cycles(bytes, seconds).into()),
         ];
         table.row(cells.into_iter().chain(counters::cells(&measured.counts, bytes)));
     }

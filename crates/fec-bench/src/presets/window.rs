@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::lab::{Lab, megabits};
 use crate::model::{CacheUse, Pair};
 use crate::rows::filled;
-use crate::table::{FigureColumn, FigureTable, Findings, figure, key};
+use crate::table::{ESTIMATED_CYCLES, FigureColumn, FigureTable, Findings, estimated_cycles, figure, key};
 use fec_core::block::{Access, ShardBuf};
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{Encoder, Profile, Ratio, Stage, StreamSettings, Trace};
@@ -36,7 +36,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         figure("observed_additions", "observed/row", 1),
         figure("time_us", "median µs a packet", 3),
         figure("megabits_per_second", "Mb/s", 0),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
     ];
     let mut table = FigureTable::new(
         "window",
@@ -63,7 +63,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
             ("observed_additions", work.observed().into()),
             ("time_us", measured.time.scaled(1e6 / SOURCES as f64).into()),
             ("megabits_per_second", megabits(bytes, seconds).into()),
-            ("estimated_cycles_per_byte", lab.estimated_cycles(bytes, seconds).into()),
+            (ESTIMATED_CYCLES, lab.estimated_cycles(bytes, seconds).into()),
         ];
         table.row(cells.into_iter().chain(counters::cells(&measured.counts, bytes)));
     }

@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure, Result, say};
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use crate::stream::help::of_settings;
+use crate::terminal::width;
 use args::Link;
 use fec_bench::link::{LinkError, LinkReport, LinkWatcher, Listener, SoFar, run as test};
 use serde::Serialize;
@@ -38,7 +39,7 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
         let json = serde_json::to_string(report);
         json.map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?
     } else {
-        report.text()
+        report.text(width(&std::io::stdout()))
     };
     print_line(&text)?;
     Ok(match report {

@@ -3,6 +3,7 @@
 use super::NewObjects;
 use super::temporary::{Temporary, parent};
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
@@ -138,6 +139,7 @@ impl FileOut {
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         file.set_len(len).map_err(fail)?;
         if policy.sync {
+            let _stage = stages::enter(Stage::Sync, 0);
             file.sync_all().map_err(fail)?;
         }
         temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
@@ -173,6 +175,7 @@ fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
     if !policy.sync {
         return Ok(());
     }
+    let _stage = stages::enter(Stage::Sync, 0);
     let synced = File::open(folder).and_then(|f| f.sync_all());
     match synced {
         // Some file systems cannot sync a folder; the files in it are safe. On one that is only for reading all is.
@@ -252,6 +255,7 @@ impl FolderOut {
         let FolderOut { target, policy, temporary, files, _lock } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         if policy.sync {
+            let _stage = stages::enter(Stage::Sync, 0);
             let first_error = Mutex::new(None);
             // Waiting for a disk takes no processor, so this does not count against the threads of the caller.
             Threads(SYNCS).run(files.len(), &|i| {

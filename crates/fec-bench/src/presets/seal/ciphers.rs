@@ -4,7 +4,7 @@ use crate::counters;
 use crate::error::{Error, Result};
 use crate::lab::{Lab, Measured};
 use crate::random::Mmix;
-use crate::table::{Cell, FigureTable, figure, key};
+use crate::table::{Cell, ESTIMATED_CYCLES, FigureTable, estimated_cycles, figure, key};
 use fecfile::age::{self, Identity, KeyKind, Keys, Recipient};
 use fecfile::cipher::{AeadKey, Cipher, ENGINE, KEY, NONCE, TAG};
 use fecfile::seal::SealError;
@@ -56,12 +56,12 @@ pub(super) fn table(lab: &mut Lab) -> Result<FigureTable> {
         key("key", "key"),
         figure("time_us", "median µs a chunk", 2),
         figure("megabytes_per_second", "MB/s", 0),
-        figure("estimated_cycles_per_byte", "est. c/B", 3),
+        estimated_cycles(),
         figure("ratio", "against the first", 3),
     ];
     let mut table = FigureTable::new(
         "ciphers",
-        format!("Chunks, one thread, by {ENGINE}: MB/s are plaintext, est. c/B cycles by the core's clock"),
+        format!("Chunks, one thread, by {ENGINE}: MB/s are plaintext"),
         columns.into_iter().chain(counters::columns()),
     );
     for chunk in CHUNKS {
@@ -113,7 +113,7 @@ fn cells(lab: &Lab, row: &Row, measured: &Measured, first: f64) -> Vec<(&'static
         ("key", row.key.into()),
         ("time_us", measured.time.scaled(1e6 * row.chunk as f64 / bytes as f64).into()),
         ("megabytes_per_second", (bytes as f64 / 1e6 / seconds).into()),
-        ("estimated_cycles_per_byte", lab.estimated_cycles(bytes, seconds).into()),
+        (ESTIMATED_CYCLES, lab.estimated_cycles(bytes, seconds).into()),
         ("ratio", (first / (seconds / bytes as f64)).into()),
     ];
     cells.into_iter().chain(counters::cells(&measured.counts, bytes)).collect()

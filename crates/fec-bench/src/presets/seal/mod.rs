@@ -11,8 +11,12 @@ use crate::table::Findings;
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     lab.plan(ciphers::FIGURES + recipients::FIGURES + openssl::FIGURES);
     let mut notes = vec![
-        "each chunk is sealed or opened where it stands, in a cache of the core; est. c/B are cycles by the measured clock of the core, cycles/B those of a counter, where there is one".to_owned(),
-        format!("age file: the library's own, all of {} MiB in memory for one X25519 recipient, for each {} KiB", ciphers::FILE >> 20, ciphers::CHUNKS[0] >> 10),
+        "each chunk is sealed or opened where it stands, in a cache of the core".to_owned(),
+        format!(
+            "age file: the library's own, all of {} MiB in memory for one X25519 recipient, for each {} KiB",
+            ciphers::FILE >> 20,
+            ciphers::CHUNKS[0] >> 10
+        ),
     ];
     let ciphers = ciphers::table(lab)?;
     let recipients = recipients::table(lab, &mut notes)?;

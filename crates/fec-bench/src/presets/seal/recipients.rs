@@ -4,6 +4,7 @@ use super::ciphers::random;
 use crate::error::{Error, Result};
 use crate::lab::Lab;
 use crate::table::{FigureTable, figure, key};
+use crate::words;
 use fec_core::format::seal::{MAX_SEAL, SealedKind};
 use fecfile::age::{self, Identity, KeyKind, Keys, Recipient};
 use fecfile::cipher::Cipher;
@@ -76,6 +77,7 @@ fn fitting(recipients: &[Recipient]) -> usize {
 fn row(lab: &mut Lab, table: &mut FigureTable, name: &str, mut identities: Vec<Identity>) -> Result<()> {
     let to = recipients(&identities);
     let count = to.len();
+    let recipients = words::count(count as u64, "recipient", "recipients");
     let Some(last) = identities.pop() else { return Ok(()) };
     let failed: RefCell<Option<SealError>> = RefCell::default();
     let note = |error: age::AgeError| drop(failed.replace(Some(error.into())));
@@ -87,15 +89,14 @@ fn row(lab: &mut Lab, table: &mut FigureTable, name: &str, mut identities: Vec<I
     let mut batched = || {
         age::seal(&to, &CONTENT_KEY).map_or_else(note, |made| drop(std::hint::black_box(made)));
     };
-    let sealed =
-        lab.race(&format!("{count} recipients, {name}"), true, &mut [&mut in_sequence, &mut batched]);
+    let sealed = lab.race(&format!("{recipients}, {name}"), true, &mut [&mut in_sequence, &mut batched]);
     if let Some(error) = failed.take() {
         return Err(error.into());
     }
     let Some(sealed) = sealed else { return Ok(()) };
     let keys = Keys::Identities(vec![last]);
     let mut is_right = true;
-    let opened = lab.measure(&format!("open, {count} recipients, {name}"), false, || {
+    let opened = lab.measure(&format!("open, {recipients}, {name}"), false, || {
         is_right &= age::open(&file, &keys).is_ok_and(|opened| opened[..] == CONTENT_KEY);
     });
     if !is_right {

@@ -241,6 +241,11 @@ impl Tuning {
         FIELDS.iter().map(move |field| (field.name, (field.get)(&self)))
     }
 
+    /// All settings, and what each of them can be, in words.
+    pub fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {
+        FIELDS.iter().map(|field| (field.name, field.allowed))
+    }
+
     /// The same with changes: `name=value`, several separated by commas, such as `columns=4,store=plain`. An
     /// entry's name among them, without a value, takes all of that entry; later changes go on from there.
     ///

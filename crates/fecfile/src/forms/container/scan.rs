@@ -198,6 +198,7 @@ impl Window {
             }
             let stage = stages::enter(Stage::Read, 0);
             let read = input.read(&mut self.buffer[self.end..]);
+            stages::add_bytes(*read.as_ref().unwrap_or(&0) as u64);
             drop(stage);
             match read {
                 Ok(0) => self.at_end = true,

@@ -115,8 +115,10 @@ fn read_groups(
     let mut first = [0u8; 1];
     let mut offset = 0;
     let mut read = |out: &mut [u8]| -> Result<usize> {
-        let _stage = stages::enter(Stage::Read, out.len() as u64);
+        let _stage = stages::enter(Stage::Read, 0);
         let len = source.read(offset, out)?;
+        // Not the room for them, which is that of a whole group.
+        stages::add_bytes(len as u64);
         offset += len as u64;
         Ok(len)
     };

@@ -73,7 +73,7 @@ pub(crate) fn write_in(
             .map_err(|e| Error::io("write", out.place(), e))?;
         output_bytes += (n * annex.len()) as u64;
     }
-    let _stage = stages::enter(Stage::Sync, 0);
+    let _stage = stages::enter(Stage::Write, 0);
     out.commit()?;
     meter.finish();
     Ok(Written { geometry: FileGeometry::of_only(&geometry), root: encoding.root, output_bytes })

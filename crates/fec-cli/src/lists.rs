@@ -1,0 +1,86 @@
+//! `--backend list` and `--tuning list`: what there is to choose from, in place of the command.
+
+use crate::args::Common;
+use crate::failure::{Exit, Failure, Result};
+use crate::settings::{SCHEMA_VERSION, print_line};
+use fec_core::gf256::kernel::{Backend, Tuning};
+use fecfile::processor;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What asks for a list. A shell may take the second for the name of a file with one letter.
+const LIST: [&str; 2] = ["list", "?"];
+
+/// Prints the lists that are asked for; returns whether there were any.
+pub(crate) fn run(common: &Common) -> Result<bool> {
+    let asks = |option: &Option<String>| option.as_deref().is_some_and(|value| LIST.contains(&value));
+    let lists = Lists {
+        schema_version: SCHEMA_VERSION,
+        backends: asks(&common.backend).then(backends),
+        tuning: asks(&common.tuning).then(tuning),
+    };
+    if lists.backends.is_none() && lists.tuning.is_none() {
+        return Ok(false);
+    }
+    match common.json {
+        true => {
+            let line = serde_json::to_string(&lists);
+            print_line(&line.map_err(|e| Failure::new(Exit::Io, format!("write the list: {e}")))?)?;
+        }
+        false => print_line(&lists.text())?,
+    }
+    Ok(true)
+}
+
+#[derive(Serialize)]
+struct Lists {
+    schema_version: u32,
+    /// The kernels of this machine, the fastest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backends: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<TuningList>,
+}
+
+#[derive(Serialize)]
+struct TuningList {
+    /// The processor whose settings are used here, and these.
+    chosen: &'static str,
+    settings: BTreeMap<&'static str, String>,
+    /// What each setting can be.
+    allowed: BTreeMap<&'static str, &'static str>,
+    /// All processors that are known by name.
+    processors: Vec<&'static str>,
+}
+
+fn backends() -> Vec<&'static str> {
+    Backend::available().map(Backend::name).collect()
+}
+
+fn tuning() -> TuningList {
+    let own = processor::tuning(Backend::best().tuning());
+    TuningList {
+        chosen: own.name(),
+        settings: own.settings().collect(),
+        allowed: Tuning::allowed().collect(),
+        processors: Tuning::names().collect(),
+    }
+}
+
+impl Lists {
+    /// A line for each thing that may be chosen, which begins with what to write.
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = self.backends.iter().flatten().map(|name| (*name).to_owned()).collect();
+        if let Some(TuningList { chosen, settings, allowed, processors }) = &self.tuning {
+            lines.extend(processors.iter().map(|name| match name == chosen {
+                true => format!("{name:<22}  chosen for this machine"),
+                false => (*name).to_owned(),
+            }));
+            lines.extend(settings.iter().map(|(name, value)| {
+                let change = format!("{name}={value}");
+                format!("{change:<22}  {}", allowed[name])
+            }));
+        }
+        lines.join("\n")
+    }
+}
