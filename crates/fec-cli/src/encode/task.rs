@@ -114,10 +114,10 @@ impl<'a> Task<'a> {
             Outlet::NewFile => Ok(Target::Stdout),
             Outlet::Other => {
                 let name = show(self.input);
-                let what = "is standard output to get what is encoded, or only its root?";
+                let what = "is standard output to get a container, or the root?";
                 Err(misuse("encode", self.input, what).help(format!(
-                    "the encoding, as a container:  fec encode {name} -o -\n\
-                     the root, and {target} the encoding:  fec encode {name} --print-root"
+                    "a container:  fec encode {name} -o -\n\
+                     the root, and shard files in {target}:  fec encode {name} --print-root"
                 )))
             }
         }
