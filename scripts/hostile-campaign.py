@@ -587,6 +587,12 @@ def check_verify(run, args, wants, root, strict, one):
             run.note("verify-one-shard", "exit %d, oracle %s" % (code, expected), args)
         return
     expected = [x.exit if x.cls else 0 if x.clean else 1 for x in wants]
+    if run.case.several and not root and code in (0, 1, 3) and (2 in expected or any(x[:4] == b"\x89fec" and x[4:5] in b"RXM" for x in run.case.blobs)):
+        return                                           # (each of several encodings is told by itself, and containers in folders too)
+    if run.case.several and root and len(run.paths) > 1:  # named shard files: are they right?
+        files = [oracle.read_shard_file(x, oracle.Notes())[1] for x in run.case.blobs]
+        right = all(any(f.header.R == root and f.clean for f in found) for found in files)
+        expected = expected + [0 if right else 5]
     claims = [(f.header.R, f.header.i) for x in run.case.blobs for f in oracle.read_shard_file(x, oracle.Notes())[1]] if run.case.several else []
     if code in (0, 1) and {0, 1} & set(expected) and (len(set(claims)) < len(claims) or len({R for R, _ in claims}) > 1):
         return                                           # (whether copies and other shard files in a folder are damage is not said)

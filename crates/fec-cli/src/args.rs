@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Encode(Encode),
     /// Restore the payload from shard files, a container or a live stream
     Decode(Decode),
-    /// Check shard files, a container, or a sidecar and what it protects: what is intact, damaged or missing
+    /// Check shard files, containers, or a sidecar and what it protects: what is intact, damaged or missing
     Verify(Verify),
     /// Mend what a sidecar protects; or make damaged and missing shard files, or a container, anew, bit for bit
     Repair(Repair),
@@ -157,7 +157,8 @@ pub(crate) struct Encode {
     /// Recovery shards of a set (m): so many shards may be lost
     #[arg(short = 'm', long = "recovery", value_name = "M", default_value_t = 67)]
     pub(crate) recovery: u16,
-    /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67
+    /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67. A container mends one gap of
+    /// almost so much, and less of scattered damage: encode says how much
     #[arg(short = 'r', long, value_name = "P%", value_parser = redundancy, conflicts_with_all = ["data", "recovery"])]
     pub(crate) redundancy: Option<(u16, u16)>,
     /// Payload bytes of a set [default: at most 4MiB]
@@ -259,7 +260,7 @@ pub(crate) struct Decode {
 #[derive(Debug, Args)]
 #[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
-    /// Shard files, folders of shard files, one container, or one sidecar; `-` is standard input [default: standard input]
+    /// Shard files, containers, folders of either, or one sidecar; `-` is standard input [default: standard input]
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]

@@ -23,7 +23,7 @@ use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
 use fecfile::restore::Wish;
 use fecfile::seal::Opener;
-use fecfile::sign::{Signed, Trust};
+use fecfile::sign::Trust;
 use fecfile::{Context, Input};
 use report::{Asked, Report};
 use std::ffi::OsString;
@@ -123,7 +123,7 @@ impl Decoding<'_> {
                 archive.restore_to_writer(&mut out, &place, wish, &context)
             }
         };
-        self.finish(&target, &restored?, archive.signed())
+        self.finish(&target, &restored?, Some(&archive))
     }
 
     /// Finds the encoding that is asked for: by its root, by who signed it, or the only one.
@@ -159,7 +159,7 @@ impl Decoding<'_> {
             opener = self.opener(&archive)?;
             restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         }
-        self.finish(&target, &restored, archive.signed())
+        self.finish(&target, &restored, Some(&archive))
     }
 
     fn range_of(
@@ -222,7 +222,7 @@ impl Decoding<'_> {
                     archive.restore_to_writer(&mut out, &place, wish, &context)
                 }
             };
-            return self.finish(&target, &restored?, archive.signed());
+            return self.finish(&target, &restored?, Some(&archive));
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
         let restored = match &target {
@@ -245,13 +245,17 @@ impl Decoding<'_> {
     }
 
     /// The report, and the exit code that the outcome means.
-    fn finish(&self, target: &Target, restored: &Restored, signed: Option<&Signed>) -> Result<Exit> {
+    fn finish(&self, target: &Target, restored: &Restored, archive: Option<&Archive>) -> Result<Exit> {
         let exit = match (&restored.outcome.unreadable, restored.is_whole()) {
             (_, true) => Exit::Done,
             (Some(_), false) => Exit::Io,
             (None, false) => restored.leftovers.class().into(),
         };
-        let asked = Asked { root_was_given: self.args.root.is_some(), signed };
+        let asked = Asked {
+            root_was_given: self.args.root.is_some(),
+            signed: archive.and_then(Archive::signed),
+            shards: archive.and_then(|archive| Some((archive.given()?, archive.encoded().shape().code))),
+        };
         let report = Report::new(target, restored, asked, self.settings, self.started);
         let text = report.describe(restored);
         self.settings.report(&report, &text, !matches!(target, Target::File(_)))?;

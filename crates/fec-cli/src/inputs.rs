@@ -79,8 +79,7 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
 }
 
 /// What to do about an input that is nothing of ours.
-pub(crate) const NOT_ENCODED: &str = "fec encode makes shard files and containers, fec protect sidecars, which verify and repair take; to decode a live \
-    stream whose first packet is damaged, add --stream";
+pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made; a live stream whose beginning is damaged needs fec decode --stream";
 
 /// What an input starts with: it tells why nothing was found in it.
 pub(crate) struct Clue<'a> {

@@ -38,6 +38,8 @@ mod verify;
 use args::{Cli, Command};
 use clap::Parser;
 use failure::{Exit, Failure};
+use fecfile::io::temporary::{Removed, take_removed};
+use fecfile::names::{bytes, show};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -52,6 +54,11 @@ fn main() -> ExitCode {
     let outcome = run(&cli);
     if cli.common.locate && outcome.is_ok() {
         failure::say(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
+    }
+    if !cli.common.quiet && !cli.common.json {
+        for Removed { path, bytes: count } in take_removed() {
+            failure::say(&format!("removed {} ({}), which a killed run had left", show(&path), bytes(count)));
+        }
     }
     match outcome {
         Ok(exit) => exit.code().into(),

@@ -2,7 +2,7 @@
 
 use fec_core::executor::lock;
 use fecfile::context::Meter;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -148,15 +148,41 @@ pub(crate) fn say_json(line: &impl Serialize) {
     }
 }
 
+/// The time that is left, as soon as what was done so far tells it.
+fn left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let is_known = state.len().is_some_and(|len| is_telling(state.elapsed(), state.pos(), len));
+    if is_known {
+        // Nobody reads what cannot be written here.
+        let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+    }
+}
+
+/// Whether the time that is left can be told: some seconds have passed, and some of the work is done.
+fn is_telling(elapsed: Duration, done: u64, all: u64) -> bool {
+    elapsed >= Duration::from_secs(2) && done > 0 && done >= all / 50
+}
+
 fn bar(action: &'static str, total: Option<u64>) -> ProgressBar {
     let template = match total {
-        Some(_) => "{msg} {bytes}/{total_bytes} [{wide_bar}] {bytes_per_sec}, {eta} left",
+        Some(_) => "{msg} {bytes}/{total_bytes} [{wide_bar}] {bytes_per_sec}{left}",
         None => "{msg} {bytes} in {elapsed}, {bytes_per_sec} {spinner}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+        bar.set_style(style.with_key("left", left).progress_chars("=> "));
     }
     bar.set_message(action);
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_is_left_is_told_when_it_is_known() {
+        let seconds = Duration::from_secs;
+        assert!(!is_telling(seconds(1), 90, 100) && !is_telling(seconds(60), 1, 100));
+        assert!(!is_telling(seconds(60), 0, 10) && is_telling(seconds(2), 2, 100));
+    }
 }

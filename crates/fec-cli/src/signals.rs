@@ -6,7 +6,7 @@ use fecfile::io::sigbus::is_ignored;
 use fecfile::io::temporary::{remove_all, try_remove_all};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,10 @@ pub(crate) fn install() -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).stack_size(128 << 10).spawn(move || {
         for _ in signals.forever() {
             if !interrupt::take_note() {
-                remove_all(|| signal_hook::low_level::exit(130));
+                remove_all(|| {
+                    say_interrupted();
+                    signal_hook::low_level::exit(130)
+                });
             }
             if let Some(last_word) = interrupt::last_word() {
                 let ending = std::thread::Builder::new().name("ending".into()).stack_size(128 << 10);
@@ -38,6 +41,14 @@ pub(crate) fn install() -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// Says why it is over. On a terminal the cursor stands behind `^C`, or in the bar. The lock of standard error may be held by who
+/// is waiting for its reader, so that it is not used.
+fn say_interrupted() {
+    let start = if io::stderr().is_terminal() { "\n" } else { "" };
+    let line = format!("{start}fec: interrupted: nothing partial was left\n");
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }
 
 /// Ends the process when it has had its moment, and longer only for what would be left over elsewhere.

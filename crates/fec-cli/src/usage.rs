@@ -1,7 +1,9 @@
 //! Wrong use of the command line, told as every other error is.
 
+use crate::args::Cli;
 use crate::failure::{Exit, Failure, say};
 use crate::settings::report_failure;
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 /// Says why a command line cannot be used, or the help that it asks for; the exit code.
@@ -25,12 +27,21 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
     failure.exit.code()
 }
 
+/// The command that was meant, as far as it can be told.
+fn command() -> String {
+    let fec = Cli::command();
+    let named = std::env::args_os()
+        .skip(1)
+        .find(|word| fec.get_subcommands().any(|command| word == command.get_name()));
+    named.map_or_else(|| "fec".to_owned(), |name| format!("fec {}", name.to_string_lossy()))
+}
+
 /// What the parser says, without its usage line, which says less than the help of the command.
 fn failure(said: &str) -> Failure {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or_default().trim_start_matches("error: ");
     let mut help = Vec::new();
-    let mut command = "fec".to_owned();
+    let mut command = command();
     for line in lines.filter(|line| !line.starts_with("For more information")) {
         match line.strip_prefix("Usage: ") {
             None => help.push(line.trim_start_matches("tip: ").to_owned()),

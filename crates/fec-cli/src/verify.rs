@@ -1,6 +1,7 @@
 //! `fec verify`: what is intact, damaged or missing, and what the payload can still stand.
 
 mod many;
+mod outcome;
 mod report;
 mod table;
 
@@ -11,19 +12,17 @@ use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
 use crate::target::is_dash;
-use fec_core::digest::Digest;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
 use fecfile::archive::{self, Archive};
-use fecfile::error::Class;
 use fecfile::error::Place;
 use fecfile::live::detect;
 use fecfile::names::show;
-use fecfile::report::{Deep, Verified};
+use fecfile::report::Verified;
 use fecfile::restore::Wish;
-use fecfile::sign::Trust;
 use fecfile::survey::survey;
 use fecfile::{Context, ErrorKind, Input};
+use outcome::{exit, find};
 use report::{Asked, Report};
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -214,18 +213,6 @@ impl Unopened {
     }
 }
 
-fn find(
-    input: &Input,
-    root: Option<Digest>,
-    trust: Option<&Trust>,
-    context: &Context<'_>,
-) -> fecfile::Result<Archive> {
-    match trust {
-        None => Archive::open(input, root, context),
-        Some(trust) => Archive::open_signed(input, root, trust, context),
-    }
-}
-
 /// A single shard that is damaged or foreign is not what the root promises.
 fn untrue_alone(args: &args::Verify, unopened: Unopened) -> Failure {
     let Unopened { mut failure, is_one_shard, .. } = unopened;
@@ -233,24 +220,4 @@ fn untrue_alone(args: &args::Verify, unopened: Unopened) -> Failure {
         failure.exit = Exit::Untrue;
     }
     failure
-}
-
-fn exit(verified: &Verified, asked: &Asked) -> Exit {
-    if let Some(need) = asked.need {
-        return if verified.least() >= need { Exit::Done } else { Exit::Lost };
-    }
-    match (verified.is_restorable, verified.is_intact()) {
-        (None, true) => Exit::Done,
-        (None, false) => Class::Untrue.into(),
-        _ if asked.files && verified.is_given_intact() => Exit::Done,
-        (Some(true), is_intact) if verified.deep != Deep::Failed => {
-            if is_intact {
-                Exit::Done
-            } else {
-                Exit::Mendable
-            }
-        }
-        _ if asked.files => Class::Untrue.into(),
-        _ => verified.leftovers.class().into(),
-    }
 }

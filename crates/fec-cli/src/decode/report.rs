@@ -4,6 +4,7 @@ use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::Target;
+use fec_core::block::Code;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::Restored;
 use fecfile::sign::Signed;
@@ -52,6 +53,8 @@ pub(super) struct Report {
     backend: &'static str,
     threads: usize,
     seconds: f64,
+    #[serde(skip)]
+    shards: Option<(usize, Code)>,
 }
 
 /// By what the encoding was chosen.
@@ -59,6 +62,8 @@ pub(super) struct Report {
 pub(super) struct Asked<'a> {
     pub(super) root_was_given: bool,
     pub(super) signed: Option<&'a Signed>,
+    /// Of how many shards there is a file, and of which code.
+    pub(super) shards: Option<(usize, Code)>,
 }
 
 impl Report {
@@ -104,6 +109,7 @@ impl Report {
             backend: settings.library.backend.name(),
             threads: settings.library.threads,
             seconds: started.elapsed().as_secs_f64(),
+            shards: asked.shards,
         }
     }
 
@@ -122,6 +128,9 @@ impl Report {
             out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
         } else {
             out.push_str(&format!("fec: decode {}: the payload cannot be restored whole\n", self.output));
+            if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
+                out.push_str(&format!("  {given} of {} shards found; {} are needed\n", code.n(), code.k()));
+            }
             outcome.lost.describe("lost", LINES, &mut out);
             outcome.by_path.describe("proved by its own path only", LINES, &mut out);
             match self.payload_bytes {

@@ -56,7 +56,7 @@ pub(super) fn run(
         match encode(&task, &options, &mut outputs) {
             Ok((report, target)) => {
                 kept += usize::from(report.kept);
-                settings.report(&report, report.describe().trim_end_matches("; keep the root:"), false)?;
+                settings.report(&report, &report.brief(), false)?;
                 if !settings.json {
                     let mut line = Vec::new();
                     put_line(&mut line, &report.digest, target.path().unwrap_or(input));

@@ -5,7 +5,7 @@ use crate::settings::SCHEMA_VERSION;
 use crate::target::Target;
 use fec_core::digest::Digest;
 use fecfile::keep::Fate;
-use fecfile::names::{counted, hex, show};
+use fecfile::names::{bytes, counted, hex, show};
 use fecfile::payload::Options;
 use fecfile::report::Written;
 use serde::Serialize;
@@ -90,6 +90,26 @@ impl Report {
         }
     }
 
+    /// The first line, and what --keep did: one of several files.
+    pub(super) fn brief(&self) -> String {
+        let first = self.describe().lines().next().unwrap_or_default().to_owned();
+        let fate = self.fate();
+        if fate.is_empty() { first } else { format!("{first}\n{}", fate.trim_end()) }
+    }
+
+    fn fate(&self) -> String {
+        match (self.kept, &self.made_anew[..]) {
+            (true, _) => "kept: it was there, intact; nothing was written\n".to_owned(),
+            (false, []) => String::new(),
+            (false, _) if self.form == "container" => "it was there, damaged: made anew\n".to_owned(),
+            (false, files) => format!(
+                "kept, but for {} of {} shard files that were missing or damaged: made anew\n",
+                files.len(),
+                self.k + self.m
+            ),
+        }
+    }
+
     pub(super) fn describe(&self) -> String {
         let what = match self.form {
             "shards" => format!("{} shard files in {}", self.k + self.m, self.output),
@@ -100,21 +120,12 @@ impl Report {
             (0, _) => "nothing may be lost".to_owned(),
             (m, None) => format!("any {m} of the {} shards may be lost", self.k + m),
             (m, Some(gap)) => format!(
-                "{} in a row may be lost, wherever they are; elsewhere any {m} of the {} shards of each set",
-                in_units(gap),
+                "mends a gap of up to {}, or the loss of any {m} of {} shards of each set",
+                bytes(gap),
                 self.k + m
             ),
         };
-        let fate = match (self.kept, &self.made_anew[..]) {
-            (true, _) => "kept: it was there, intact; nothing was written\n".to_owned(),
-            (false, []) => String::new(),
-            (false, _) if self.form == "container" => "it was there, damaged: made anew\n".to_owned(),
-            (false, files) => format!(
-                "kept, but for {} of {} shard files that were missing or damaged: made anew\n",
-                files.len(),
-                self.k + self.m
-            ),
-        };
+        let fate = self.fate();
         let signed =
             self.signed_by.as_ref().map_or_else(String::new, |key| format!("signed with key {key}\n"));
         format!(
@@ -127,15 +138,5 @@ impl Report {
             self.backend,
             counted(self.threads, "thread")
         )
-    }
-}
-
-/// A number of bytes as people say it: never more than it is.
-fn in_units(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => counted(bytes, "byte"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
     }
 }

@@ -44,8 +44,7 @@ pub(crate) struct Send {
     /// and classic [default: 3000 to a network, none otherwise]
     #[arg(long, value_name = "MS|none", value_parser = latency, requires = "stream")]
     pub(crate) latency: Option<Latency>,
-    /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these
-    /// keep to --rate
+    /// Send partial packets, and pending repair packets as far as --rate allows, after so long
     #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
     /// How repair packets are made

@@ -1,7 +1,8 @@
 //! `fec verify` of several encodings: one line for each, and a summary.
 
+use super::outcome::{exit, find};
+use super::report::Asked;
 use super::table::{Row, State, markdown, summary};
-use super::{Asked, exit, find};
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};

@@ -64,7 +64,7 @@ fn prefix_of_false_record_headers() {
         for count in [10, 400] {
             let bytes = [header.repeat(count), boxed.clone()].concat();
             restores_everywhere(&arena, &bytes, &root, &payload(50, len));
-            let said = text(&modestly(&arena, &["verify", "x"], b"", 1).stderr);
+            let said = text(&modestly(&arena, &["verify", "x"], b"", 1).stdout);
             assert!(said.contains(&root), "{said}");
             modestly(&arena, &["verify", "x", "--deep", "--root", &root], b"", 1);
             modestly(&arena, &["verify", "-", "--root", &root], &bytes, 1);

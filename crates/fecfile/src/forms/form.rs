@@ -66,4 +66,9 @@ pub(crate) trait Found: Send + Sync {
     fn signatures(&self) -> &Signatures;
     /// What belongs to none of them.
     fn leftovers(&self) -> &Leftovers;
+
+    /// Of how many shards of an encoding there is a file, where shards are files.
+    fn given(&self, _nth: usize) -> Option<usize> {
+        None
+    }
 }

@@ -2,10 +2,12 @@
 //! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
+use crate::names::show;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +17,23 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+/// Folders that were looked through for what killed processes left.
+static TIDIED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static REMOVED: Mutex<Vec<Removed>> = Mutex::new(Vec::new());
+
+/// What a process that was killed had left, and is gone now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Where it was.
+    pub path: PathBuf,
+    /// Its bytes, or those of the files in it.
+    pub bytes: u64,
+}
+
+/// What was removed since this was asked last, for whoever tells it to people.
+pub fn take_removed() -> Vec<Removed> {
+    std::mem::take(&mut *lock(&REMOVED))
+}
 
 /// What is undone unless it is committed.
 #[derive(Debug)]
@@ -70,16 +89,21 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes a path next to `target` and has `create` make the file or folder there. The list is
+    /// Makes a path next to `target`, where what killed processes left is removed first (once, and only what is surely stale:
+    /// [`remove_stale_outputs`]), and has `create` make the file or folder there. The list is
     /// locked until the name is in it, so that a signal at any moment finds all that exists.
     pub fn beside<T>(target: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
         let folder = parent(target);
+        if lock(&TIDIED).insert(folder.to_path_buf()) {
+            remove_stale_outputs(folder);
+        }
         let mut attempt = 0;
         loop {
             let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
             let mut list = pending();
             match create(&path) {
                 Ok(made) => {
+                    tracing::debug!("{} is made", show(&path));
                     list.push(Pending::Path(path.clone()));
                     return Ok((Temporary { path, is_committed: false }, made));
                 }
@@ -98,6 +122,7 @@ impl Temporary {
     pub fn commit<T>(mut self, rename: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
         let mut list = pending();
         let done = rename(&self.path)?;
+        tracing::debug!("{} has its name now", show(&self.path));
         list.retain(|pending| !pending.is_path(&self.path));
         self.is_committed = true;
         Ok(done)
@@ -190,9 +215,22 @@ fn remove_unlocked(folder: &Path, is_meant: impl Fn(&fs::DirEntry) -> bool) {
         let path = entry.path();
         if File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
         {
+            let bytes = bytes_of(&path);
             remove(&path);
+            if fs::symlink_metadata(&path).is_err() {
+                lock(&REMOVED).push(Removed { path, bytes });
+            }
         }
     }
+}
+
+/// Bytes of a file, or of the files in a folder.
+fn bytes_of(path: &Path) -> u64 {
+    let len = |path: &Path| {
+        fs::symlink_metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
+    };
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    len(path) + files.map(|entry| len(&entry.path())).sum::<u64>()
 }
 
 /// Whether there is nothing in a folder but files with the names of shard files.
@@ -333,6 +371,10 @@ mod tests {
             assert_eq!(folder.path().join(name).exists(), *stays, "{name}");
         }
         child.wait().expect("it has ended");
+        let told: Vec<PathBuf> = take_removed().into_iter().map(|removed| removed.path).collect();
+        for (name, _, stays) in &names {
+            assert_eq!(told.contains(&folder.path().join(name)), !stays, "{name}");
+        }
         assert!(locked.exists() && precious.join("letter").exists());
     }
 

@@ -128,4 +128,8 @@ impl Found for FoundShards {
     fn leftovers(&self) -> &Leftovers {
         &self.leftovers
     }
+
+    fn given(&self, nth: usize) -> Option<usize> {
+        Some(self.sets[nth].members.iter().filter(|members| !members.is_empty()).count())
+    }
 }

@@ -1,0 +1,44 @@
+//! Which encoding is looked at, and what is found there as an exit code.
+
+use super::report::Asked;
+use crate::failure::Exit;
+use fec_core::digest::Digest;
+use fecfile::archive::Archive;
+use fecfile::error::Class;
+use fecfile::report::{Deep, Verified};
+use fecfile::sign::Trust;
+use fecfile::{Context, Input};
+
+/// The encoding with this root, or the one that is signed, or the only one.
+pub(super) fn find(
+    input: &Input,
+    root: Option<Digest>,
+    trust: Option<&Trust>,
+    context: &Context<'_>,
+) -> fecfile::Result<Archive> {
+    match trust {
+        None => Archive::open(input, root, context),
+        Some(trust) => Archive::open_signed(input, root, trust, context),
+    }
+}
+
+/// What was found, by what was asked.
+pub(super) fn exit(verified: &Verified, asked: &Asked) -> Exit {
+    if let Some(need) = asked.need {
+        return if verified.least() >= need { Exit::Done } else { Exit::Lost };
+    }
+    match (verified.is_restorable, verified.is_intact()) {
+        (None, true) => Exit::Done,
+        (None, false) => Class::Untrue.into(),
+        _ if asked.files && verified.is_given_intact() => Exit::Done,
+        (Some(true), is_intact) if verified.deep != Deep::Failed => {
+            if is_intact {
+                Exit::Done
+            } else {
+                Exit::Mendable
+            }
+        }
+        _ if asked.files => Class::Untrue.into(),
+        _ => verified.leftovers.class().into(),
+    }
+}
