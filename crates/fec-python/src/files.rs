@@ -92,7 +92,7 @@ fn options(
     (k, m): (usize, usize),
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
 ) -> PyResult<Options> {
     let code = Code::new(k, m).map_err(crate::errors::no_code)?;
@@ -108,7 +108,7 @@ fn options(
 /// Encodes a file, and returns the root. `form` is "container", one file that mends itself, or "shards", a folder of k + m shard
 /// files of which any k restore the file. With `recipients` or `passphrase` it is sealed first.
 #[pyfunction]
-#[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None,
+#[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = None, passphrase = None,
     overwrite = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn encode_file(
@@ -120,7 +120,7 @@ pub(crate) fn encode_file(
     form: &str,
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
     overwrite: bool,
     threads: Option<usize>,
@@ -157,7 +157,7 @@ fn open(path: &Path) -> fecfile::Result<SourceFile> {
 /// Encodes what is read from `source` to a container that is written to `sink`, in constant memory, and returns the root. `source` is
 /// a binary file object or an iterable of bytes, `sink` a binary file object.
 #[pyfunction]
-#[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None, threads = None))]
+#[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = None, passphrase = None, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn encode_stream(
     py: Python<'_>,
@@ -167,7 +167,7 @@ pub(crate) fn encode_stream(
     m: usize,
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
     threads: Option<usize>,
 ) -> PyResult<Root> {
@@ -185,14 +185,14 @@ pub(crate) fn encode_stream(
 /// what leads to it counts. When not all can be restored, nothing is written and Damaged is raised, unless `partial` is true: then
 /// what is lost becomes zeros, and the result tells where.
 #[pyfunction]
-#[pyo3(signature = (source, output, *, root = None, identities = Vec::new(), passphrase = None, partial = false, overwrite = false, threads = None))]
+#[pyo3(signature = (source, output, *, root = None, identities = None, passphrase = None, partial = false, overwrite = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn decode_file(
     py: Python<'_>,
     source: Paths,
     output: PathBuf,
     root: Option<GivenRoot>,
-    identities: Vec<String>,
+    identities: Option<Vec<String>>,
     passphrase: Option<String>,
     partial: bool,
     overwrite: bool,
@@ -216,14 +216,14 @@ pub(crate) fn decode_file(
 /// root's: the container is copied to a temporary file first, unless `early` is true. Without a root, or early, each group of sets is
 /// written once it is proved by itself.
 #[pyfunction]
-#[pyo3(signature = (source, sink, *, root = None, identities = Vec::new(), passphrase = None, early = false, threads = None))]
+#[pyo3(signature = (source, sink, *, root = None, identities = None, passphrase = None, early = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn decode_stream(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     sink: &Bound<'_, PyAny>,
     root: Option<GivenRoot>,
-    identities: Vec<String>,
+    identities: Option<Vec<String>>,
     passphrase: Option<String>,
     early: bool,
     threads: Option<usize>,
