@@ -10,8 +10,9 @@ use fecfile::age::Keys;
 use fecfile::error::{Error, ErrorKind, Place};
 use fecfile::forms::Beginning;
 use fecfile::io::folder::Folder;
-use fecfile::io::output::{Policy, check_absent};
+use fecfile::io::output::{Policy, check_absent, is_same};
 use fecfile::io::source::SourceFile;
+use fecfile::names::show;
 use fecfile::payload::{Options, Source};
 use fecfile::pipe::{self, Pipe};
 use fecfile::repair::Repair;
@@ -19,6 +20,8 @@ use fecfile::restore::Wish;
 use fecfile::{Archive, Context, Input, Settings, encode};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,6 +136,8 @@ pub(crate) fn encode_file(
         "shards" => true,
         _ => return Err(UsageError::new_err(format!("form is \"container\" or \"shards\", not \"{form}\""))),
     };
+    check_length(&path)?;
+    check_output(&output, std::slice::from_ref(&path))?;
     let written = py.detach(|| {
         let source = open(&path)?;
         if to_folder {
@@ -145,13 +150,33 @@ pub(crate) fn encode_file(
     written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
 }
 
-/// A regular file: what has no length that is known before is for streams.
+/// A regular file.
 fn open(path: &Path) -> fecfile::Result<SourceFile> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
-    if meta.is_dir() {
+    if path.is_dir() {
         return Err(Error::at("read", path, ErrorKind::IsFolder));
     }
     SourceFile::open(path, false)
+}
+
+/// Refuses what has no length that is known before: FIFOs and devices, and files of the system, which say that they are empty.
+fn check_length(path: &Path) -> PyResult<()> {
+    let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
+    let has_bytes = || File::open(path).and_then(|mut file| file.read(&mut [0; 1])).is_ok_and(|n| n > 0);
+    if meta.is_dir() || meta.is_file() && (meta.len() > 0 || !has_bytes()) {
+        return Ok(());
+    }
+    let path = show(path);
+    Err(UsageError::new_err(format!(
+        "read {path}: its length is not known before it is read; encode_stream takes it as a file object"
+    )))
+}
+
+/// Refuses an output that would take the place of an input.
+fn check_output(output: &Path, inputs: &[PathBuf]) -> PyResult<()> {
+    match inputs.iter().any(|input| is_same(output, input)) {
+        false => Ok(()),
+        true => Err(UsageError::new_err(format!("write {}: it is the input", show(output)))),
+    }
 }
 
 /// Encodes what is read from `source` to a container that is written to `sink`, in constant memory, and returns the root. `source` is
@@ -200,6 +225,7 @@ pub(crate) fn decode_file(
 ) -> PyResult<Restored> {
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
     let keys = keys(py, identities, passphrase)?;
+    check_output(&output, &source)?;
     let restored = py.detach(|| {
         let policy = policy(&context, overwrite);
         check_absent(&output, policy)?;
