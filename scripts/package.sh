@@ -124,7 +124,7 @@ static() {
 
 # The metadata is in crates/fec-cli/Cargo.toml. The binary is the one that `cargo build --release` makes.
 deb() {
-    [ "$(cargo deb --version 2> /dev/null || true)" = "$CARGO_DEB" ] || cargo install cargo-deb --version "=$CARGO_DEB" --locked --quiet
+    [ "$(cargo deb --version 2> /dev/null || true)" = "cargo-deb $CARGO_DEB" ] || cargo install cargo-deb --version "=$CARGO_DEB" --locked --quiet
     need dpkg-shlibdeps dpkg-dev
     cargo build --release --locked --quiet -p fec-cli
     rm -rf target/pages
@@ -139,7 +139,8 @@ crates() {
     local target=${CARGO_TARGET_DIR:-target}/package
     cargo fetch --locked --quiet
     rm -f "$target"/*.crate
-    cargo package --workspace --locked --offline --allow-dirty --quiet "$@"
+    # Built without optimisation: whether it builds is all that is asked.
+    CARGO_PROFILE_DEV_DEBUG=0 cargo package --workspace --locked --offline --allow-dirty --quiet "$@"
     cp "$target"/*.crate "$to"
 }
 
@@ -147,7 +148,8 @@ wheel() {
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q "maturin==$MATURIN"
     rm -f "$to"/fecshards-*.whl
-    "$scratch/venv/bin/maturin" build --release --locked --quiet -m crates/fec-python/Cargo.toml -o "$to"
+    # Beside the command's: they share what they stand on.
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} "$scratch/venv/bin/maturin" build --release --locked --quiet -m crates/fec-python/Cargo.toml -o "$to"
 }
 
 [[ " ${packages[*]} " =~ \ (x86_64|aarch64|armv7|riscv64|deb)\  ]] && pages "$scratch/pages"

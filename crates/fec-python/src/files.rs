@@ -10,8 +10,9 @@ use fecfile::age::Keys;
 use fecfile::error::{Error, ErrorKind, Place};
 use fecfile::forms::Beginning;
 use fecfile::io::folder::Folder;
-use fecfile::io::output::{Policy, check_absent};
+use fecfile::io::output::{Policy, check_absent, is_same};
 use fecfile::io::source::SourceFile;
+use fecfile::names::show;
 use fecfile::payload::{Options, Source};
 use fecfile::pipe::{self, Pipe};
 use fecfile::repair::Repair;
@@ -19,6 +20,8 @@ use fecfile::restore::Wish;
 use fecfile::{Archive, Context, Input, Settings, encode};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,7 +95,7 @@ fn options(
     (k, m): (usize, usize),
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
 ) -> PyResult<Options> {
     let code = Code::new(k, m).map_err(crate::errors::no_code)?;
@@ -108,7 +111,7 @@ fn options(
 /// Encodes a file, and returns the root. `form` is "container", one file that mends itself, or "shards", a folder of k + m shard
 /// files of which any k restore the file. With `recipients` or `passphrase` it is sealed first.
 #[pyfunction]
-#[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None,
+#[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = None, passphrase = None,
     overwrite = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn encode_file(
@@ -120,7 +123,7 @@ pub(crate) fn encode_file(
     form: &str,
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
     overwrite: bool,
     threads: Option<usize>,
@@ -133,6 +136,8 @@ pub(crate) fn encode_file(
         "shards" => true,
         _ => return Err(UsageError::new_err(format!("form is \"container\" or \"shards\", not \"{form}\""))),
     };
+    check_length(&path)?;
+    check_output(&output, std::slice::from_ref(&path))?;
     let written = py.detach(|| {
         let source = open(&path)?;
         if to_folder {
@@ -145,19 +150,39 @@ pub(crate) fn encode_file(
     written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
 }
 
-/// A regular file: what has no length that is known before is for streams.
+/// A regular file.
 fn open(path: &Path) -> fecfile::Result<SourceFile> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
-    if meta.is_dir() {
+    if path.is_dir() {
         return Err(Error::at("read", path, ErrorKind::IsFolder));
     }
     SourceFile::open(path, false)
 }
 
+/// Refuses what has no length that is known before: FIFOs and devices, and files of the system, which say that they are empty.
+fn check_length(path: &Path) -> PyResult<()> {
+    let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
+    let has_bytes = || File::open(path).and_then(|mut file| file.read(&mut [0; 1])).is_ok_and(|n| n > 0);
+    if meta.is_dir() || meta.is_file() && (meta.len() > 0 || !has_bytes()) {
+        return Ok(());
+    }
+    let path = show(path);
+    Err(UsageError::new_err(format!(
+        "read {path}: its length is not known before it is read; encode_stream takes it as a file object"
+    )))
+}
+
+/// Refuses an output that would take the place of an input.
+fn check_output(output: &Path, inputs: &[PathBuf]) -> PyResult<()> {
+    match inputs.iter().any(|input| is_same(output, input)) {
+        false => Ok(()),
+        true => Err(UsageError::new_err(format!("write {}: it is the input", show(output)))),
+    }
+}
+
 /// Encodes what is read from `source` to a container that is written to `sink`, in constant memory, and returns the root. `source` is
 /// a binary file object or an iterable of bytes, `sink` a binary file object.
 #[pyfunction]
-#[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = Vec::new(), passphrase = None, threads = None))]
+#[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = None, passphrase = None, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn encode_stream(
     py: Python<'_>,
@@ -167,7 +192,7 @@ pub(crate) fn encode_stream(
     m: usize,
     hash: &str,
     set_size: Option<u64>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
     threads: Option<usize>,
 ) -> PyResult<Root> {
@@ -185,14 +210,14 @@ pub(crate) fn encode_stream(
 /// what leads to it counts. When not all can be restored, nothing is written and Damaged is raised, unless `partial` is true: then
 /// what is lost becomes zeros, and the result tells where.
 #[pyfunction]
-#[pyo3(signature = (source, output, *, root = None, identities = Vec::new(), passphrase = None, partial = false, overwrite = false, threads = None))]
+#[pyo3(signature = (source, output, *, root = None, identities = None, passphrase = None, partial = false, overwrite = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn decode_file(
     py: Python<'_>,
     source: Paths,
     output: PathBuf,
     root: Option<GivenRoot>,
-    identities: Vec<String>,
+    identities: Option<Vec<String>>,
     passphrase: Option<String>,
     partial: bool,
     overwrite: bool,
@@ -200,6 +225,7 @@ pub(crate) fn decode_file(
 ) -> PyResult<Restored> {
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
     let keys = keys(py, identities, passphrase)?;
+    check_output(&output, &source)?;
     let restored = py.detach(|| {
         let policy = policy(&context, overwrite);
         check_absent(&output, policy)?;
@@ -216,14 +242,14 @@ pub(crate) fn decode_file(
 /// root's: the container is copied to a temporary file first, unless `early` is true. Without a root, or early, each group of sets is
 /// written once it is proved by itself.
 #[pyfunction]
-#[pyo3(signature = (source, sink, *, root = None, identities = Vec::new(), passphrase = None, early = false, threads = None))]
+#[pyo3(signature = (source, sink, *, root = None, identities = None, passphrase = None, early = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn decode_stream(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     sink: &Bound<'_, PyAny>,
     root: Option<GivenRoot>,
-    identities: Vec<String>,
+    identities: Option<Vec<String>>,
     passphrase: Option<String>,
     early: bool,
     threads: Option<usize>,

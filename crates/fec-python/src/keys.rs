@@ -13,9 +13,10 @@ use crate::errors::UsageError;
 /// Whom to seal for, if anybody is named.
 pub(crate) fn sealing(
     py: Python<'_>,
-    recipients: Vec<String>,
+    recipients: Option<Vec<String>>,
     passphrase: Option<String>,
 ) -> PyResult<Option<Sealing>> {
+    let recipients = recipients.unwrap_or_default();
     let to = match (recipients.is_empty(), passphrase) {
         (true, None) => return Ok(None),
         (false, None) => {
@@ -35,9 +36,10 @@ pub(crate) fn sealing(
 /// What opens a sealed payload, if anything is given.
 pub(crate) fn keys(
     py: Python<'_>,
-    identities: Vec<String>,
+    identities: Option<Vec<String>>,
     passphrase: Option<String>,
 ) -> PyResult<Option<Keys>> {
+    let identities = identities.unwrap_or_default();
     match (identities.is_empty(), passphrase) {
         (true, None) => Ok(None),
         (true, Some(text)) => Ok(Some(Keys::Passphrase(as_passphrase(py, text)?))),

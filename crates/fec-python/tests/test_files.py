@@ -60,7 +60,7 @@ def test_lost_shards_are_named_and_made_anew(fec, tmp_path, file, payload, damag
     assert (tmp_path / "back").read_bytes() == payload
     assert repair_file(folder, root=root, dry_run=True).written is False
     repaired = repair_file(folder, root=root)
-    assert repaired.written and len(repaired.files) == 4 and repaired.root == root
+    assert repaired.written and sorted(repaired.files) == files[:3] + [files[7]] and repaired.root == root
     assert {path: path.read_bytes() for path in sorted(folder.iterdir())} == before
 
 
@@ -128,12 +128,18 @@ def test_wrong_use(tmp_path, file):
         lambda: encode_file(file, tmp_path / "y.fec", threads=0),
         lambda: encode_file(file, tmp_path / "y.fec", recipients=["age1nobody"]),
         lambda: decode_file(output, file),
+        # The output would take the place of the input.
+        lambda: encode_file(file, file, overwrite=True),
+        lambda: decode_file(output, output, overwrite=True),
+        # It says that it is empty, and is not.
+        lambda: encode_file("/proc/self/status", tmp_path / "y.fec"),
+        lambda: encode_file("/dev/zero", tmp_path / "y.fec"),
     ]
     for act in wrong:
         with pytest.raises(fecshards.UsageError) as raised:
             act()
         assert isinstance(raised.value, (fecshards.FecError, ValueError)) and raised.value.exit_code == 2
-    assert not (tmp_path / "y.fec").exists()
+    assert not (tmp_path / "y.fec").exists() and verify_file(output).is_intact
     encode_file(file, output, k=2, m=1, overwrite=True)
     assert verify_file(output).k == 2
 

@@ -1,16 +1,33 @@
+import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Optional, Protocol, Union, final
 
+__all__ = [
+    "Code",
+    "Repaired",
+    "Report",
+    "Restored",
+    "Shard",
+    "decode_file",
+    "decode_stream",
+    "encode_file",
+    "encode_stream",
+    "generate_identity",
+    "repair_file",
+    "verify_file",
+    "verify_stream",
+]
+
 # What has a buffer: bytes, bytearray, memoryview, mmap, arrays. typing has no name for it before Python 3.12.
-Buffer = Any
-Path = Union[str, PathLike[str]]
-Root = Union[bytes, str]
+_Buffer = Any
+_Path = Union[str, PathLike[str]]
+_Root = Union[bytes, str]
 
-class Reader(Protocol):
-    def read(self, size: int, /) -> Buffer: ...
+class _Reader(Protocol):
+    def read(self, size: int, /) -> _Buffer: ...
 
-class Writer(Protocol):
+class _Writer(Protocol):
     def write(self, data: bytes, /) -> Optional[int]: ...
 
 @final
@@ -25,10 +42,10 @@ class Code:
     @property
     def n(self) -> int: ...
     def shard_len(self, length: int) -> int: ...
-    def encode(self, data: Buffer) -> list[bytes]: ...
-    def recovery(self, originals: Sequence[Buffer]) -> list[bytes]: ...
-    def decode(self, shards: Mapping[int, Buffer], length: Optional[int] = None) -> bytes: ...
-    def rebuild(self, shards: Mapping[int, Buffer], wanted: Sequence[int]) -> list[bytes]: ...
+    def encode(self, data: _Buffer) -> list[bytes]: ...
+    def recovery(self, originals: Sequence[_Buffer]) -> list[bytes]: ...
+    def decode(self, shards: Mapping[int, _Buffer], length: Optional[int] = None) -> bytes: ...
+    def rebuild(self, shards: Mapping[int, _Buffer], wanted: Sequence[int]) -> list[bytes]: ...
 
 @final
 class Restored:
@@ -100,68 +117,68 @@ class Repaired:
     @property
     def root(self) -> bytes: ...
     @property
-    def files(self) -> list[str]: ...
+    def files(self) -> list[pathlib.Path]: ...
     @property
     def written(self) -> bool: ...
 
 def encode_file(
-    path: Path,
-    output: Path,
+    path: _Path,
+    output: _Path,
     *,
     k: int = 33,
     m: int = 67,
     form: Literal["container", "shards"] = "container",
     hash: Literal["blake3", "sha256"] = "blake3",
     set_size: Optional[int] = None,
-    recipients: Sequence[str] = (),
+    recipients: Optional[Sequence[str]] = None,
     passphrase: Optional[str] = None,
     overwrite: bool = False,
     threads: Optional[int] = None,
 ) -> bytes: ...
 def encode_stream(
-    source: Union[Reader, Iterable[Buffer]],
-    sink: Writer,
+    source: Union[_Reader, Iterable[_Buffer]],
+    sink: _Writer,
     *,
     k: int = 33,
     m: int = 67,
     hash: Literal["blake3", "sha256"] = "blake3",
     set_size: Optional[int] = None,
-    recipients: Sequence[str] = (),
+    recipients: Optional[Sequence[str]] = None,
     passphrase: Optional[str] = None,
     threads: Optional[int] = None,
 ) -> bytes: ...
 def decode_file(
-    source: Union[Path, Sequence[Path]],
-    output: Path,
+    source: Union[_Path, Sequence[_Path]],
+    output: _Path,
     *,
-    root: Optional[Root] = None,
-    identities: Sequence[str] = (),
+    root: Optional[_Root] = None,
+    identities: Optional[Sequence[str]] = None,
     passphrase: Optional[str] = None,
     partial: bool = False,
     overwrite: bool = False,
     threads: Optional[int] = None,
 ) -> Restored: ...
 def decode_stream(
-    source: Union[Reader, Iterable[Buffer]],
-    sink: Writer,
+    source: Union[_Reader, Iterable[_Buffer]],
+    sink: _Writer,
     *,
-    root: Optional[Root] = None,
-    identities: Sequence[str] = (),
+    root: Optional[_Root] = None,
+    identities: Optional[Sequence[str]] = None,
     passphrase: Optional[str] = None,
     early: bool = False,
     threads: Optional[int] = None,
 ) -> Restored: ...
 def verify_file(
-    source: Union[Path, Sequence[Path]], *, root: Optional[Root] = None, deep: bool = False, threads: Optional[int] = None
+    source: Union[_Path, Sequence[_Path]], *, root: Optional[_Root] = None, deep: bool = False, threads: Optional[int] = None
 ) -> Report: ...
 def verify_stream(
-    source: Union[Reader, Iterable[Buffer]], *, root: Optional[Root] = None, threads: Optional[int] = None
+    source: Union[_Reader, Iterable[_Buffer]], *, root: Optional[_Root] = None, threads: Optional[int] = None
 ) -> Report: ...
 def repair_file(
-    source: Union[Path, Sequence[Path]],
+    source: Union[_Path, Sequence[_Path]],
     *,
-    root: Optional[Root] = None,
-    output: Optional[Path] = None,
+    root: Optional[_Root] = None,
+    output: Optional[_Path] = None,
     dry_run: bool = False,
     overwrite: bool = False,
     threads: Optional[int] = None,
