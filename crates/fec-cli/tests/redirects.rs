@@ -82,7 +82,7 @@ fn a_log_gets_no_data() {
     expect(&output, 2);
     expect(&shell(&arena, "{ echo begun; fec encode input -f; } > begun"), 0);
     let both = text(&arena.read("both"));
-    assert!(both.contains("exists"), "{both}");
+    assert!(both.contains("not empty"), "{both}");
     let root_line = text(&arena.read("log"));
     assert_eq!((root_line.len(), arena.read("begun")), (65, format!("begun\n{root_line}").into_bytes()));
     // The payload goes to its own name there.
