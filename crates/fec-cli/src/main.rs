@@ -57,7 +57,11 @@ fn main() -> ExitCode {
     }
     if !cli.common.quiet && !cli.common.json {
         for Removed { path, bytes: count } in take_removed() {
-            failure::say(&format!("removed {} ({}), which a killed run had left", show(&path), bytes(count)));
+            failure::say(&format!(
+                "removed {} ({}), which a killed run had left",
+                show(path.strip_prefix(".").unwrap_or(&path)),
+                bytes(count)
+            ));
         }
     }
     match outcome {

@@ -76,6 +76,12 @@ fn several_files_are_listed_as_verify_checks_them() {
     let checked = arena.expect(["verify", "--roots", "roots"], 2);
     assert!(text(&checked.stderr).contains("line 2") && said(&checked).contains("a.shards: intact"));
     arena.refuses(["verify", "--roots", "roots", "a.shards"], 2);
+    // What is no list at all is not told line by line.
+    for noise in [payload(7, 200_000), vec![b'\n'; 9], vec![0; 1 << 20]] {
+        arena.write("noise", &noise);
+        let said = arena.refuses(["verify", "--roots", "noise"], 2);
+        assert!(said.lines().count() <= 11 && said.contains("fec encode FILE FILE"), "{said}");
+    }
     arena.refuses(["encode", "a", "b", "-o", "both.fec"], 2);
     arena.refuses(["encode", "a", "-"], 2);
 }

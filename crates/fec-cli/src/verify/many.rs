@@ -14,9 +14,15 @@ use fecfile::roots::parse_line;
 use fecfile::survey::Survey;
 use fecfile::{Context, Input};
 use serde::Serialize;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// Bytes of a line of a list: a root, and a path of which every byte is escaped.
+const LONGEST_LINE: u64 = 1 + 64 + 2 + 2 * 4096 + 1;
+/// Wrong lines of a list that are told one by one.
+const MOST_WRONG: u64 = 10;
+const MADE_BY: &str = "fec encode FILE FILE ... prints such lines";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -62,22 +68,40 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
     if is_dash(list) {
         check_stdin("verify --roots")?;
     }
-    let mut text = Vec::new();
-    open_input(list)?.read_to_end(&mut text).map_err(|e| Failure::io("read", list, e))?;
-    let lines = (1..).zip(text.split(|byte| *byte == b'\n'));
+    let mut input = BufReader::new(open_input(list)?);
     let mut checks = Checks { args, settings, rows: Vec::new() };
     let mut wrong = 0;
-    for (number, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
-        match parse_line(line).map(|line| (line.root, line.path)) {
+    let mut line = Vec::new();
+    for number in 1u64.. {
+        line.clear();
+        let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|e| Failure::io("read", list, e))? == 0 {
+            break;
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse_line(text).map(|line| (line.root, line.path)) {
             Some((root, Some(path))) => checks.check(&show(&path), &[path], Some(root))?,
             Some((_, None)) | None => {
                 wrong += 1;
-                say(&format!("fec: read {}: line {number} is not a root, two spaces and a path", show(list)));
+                if wrong == MOST_WRONG && checks.rows.is_empty() {
+                    return Err(misuse("read", list, "it is no list of roots").help(MADE_BY));
+                }
+                if wrong <= MOST_WRONG {
+                    let list = show(list);
+                    say(&format!("fec: read {list}: line {number} is not a root, two spaces and a path"));
+                }
             }
         }
     }
-    if checks.rows.is_empty() && wrong == 0 {
-        return Err(misuse("read", list, "it lists nothing").help("fec encode FILE FILE … prints such lines"));
+    if checks.rows.is_empty() {
+        let what = if wrong > 0 { "it is no list of roots" } else { "it lists nothing" };
+        return Err(misuse("read", list, what).help(MADE_BY));
+    }
+    if wrong > MOST_WRONG {
+        say(&format!("fec: read {}: {wrong} lines are wrong", show(list)));
     }
     let exit = checks.finish(started)?;
     Ok(if wrong > 0 { exit.max(Exit::Usage) } else { exit })
