@@ -39,7 +39,7 @@ pub(crate) fn new_rows<'py>(
 fn level<'py>(
     py: Python<'py>,
     (left, len): (usize, usize),
-    mut rows: Vec<&mut [u8]>,
+    rows: Vec<&mut [u8]>,
     fill: &mut dyn FnMut(Vec<&mut [u8]>) -> PyResult<()>,
     made: &mut Vec<Bound<'py, PyBytes>>,
 ) -> PyResult<()> {
@@ -47,7 +47,7 @@ fn level<'py>(
         return fill(rows);
     }
     let own = PyBytes::new_with(py, len, |row| {
-        let mut rows: Vec<&mut [u8]> = rows.drain(..).collect();
+        let mut rows: Vec<&mut [u8]> = rows;
         rows.push(row);
         level(py, (left - 1, len), rows, fill, made)
     })?;

@@ -77,13 +77,13 @@ impl Code {
         new_rows(py, self.code.n(), len, &mut |mut rows| {
             let data = &data[..];
             py.detach(|| {
-                let (originals, mut recovery) = rows.split_at_mut(self.code.k());
+                let (originals, recovery) = rows.split_at_mut(self.code.k());
                 originals
                     .iter_mut()
                     .zip(data.chunks(len))
                     .for_each(|(row, piece)| row[..piece.len()].copy_from_slice(piece));
                 let originals: Vec<&[u8]> = originals.iter().map(|row| &**row).collect();
-                self.run(&self.encode, &originals, &mut recovery);
+                self.run(&self.encode, &originals, recovery);
             });
             Ok(())
         })
