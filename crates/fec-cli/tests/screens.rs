@@ -98,7 +98,6 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     arena.expect(["encode", "a", "-o", "unnamed", "-q"], 0);
     let mut said = String::new();
     let mut run = |args: &[&str]| said.push_str(&screen(args, &arena.run(args)));
-    run(&["encode", "a"]);
     run(&["encode", "none"]);
     run(&["encode", "a", "-o", "unnamed"]);
     run(&["encode", "a", "-o", "x.fec", "--forse"]);

@@ -383,7 +383,8 @@ fn wrong_use_is_told_and_secrets_are_not() {
     ];
     arena.write("recipients", mine.as_bytes());
     arena.write("empty", b"# nobody\n");
-    arena.write("damaged", secret.replace('Q', "P").as_bytes());
+    let (whole, last) = secret.split_at(secret.len() - 1);
+    arena.write("damaged", format!("{whole}{}", if last == "Q" { "P" } else { "Q" }).as_bytes());
     expect(&encode(&arena, &["-o", "c.fec", "--recipient", &mine]), 0);
     let key = fs::read(arena.path("key")).unwrap();
     for args in refused {
