@@ -27,10 +27,14 @@ impl Executor for Threads {
         };
         std::thread::scope(|scope| {
             for _ in 1..self.0.min(count) {
-                scope.spawn(|| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, || {
                     let _thread = stages::thread(stage);
                     work();
                 });
+                // Where the system has no more threads, fewer do the work.
+                if thread.is_err() {
+                    break;
+                }
             }
             work();
             // The scope waits for the others.

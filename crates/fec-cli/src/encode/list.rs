@@ -1,4 +1,4 @@
-//! `fec encode FILE FILE …` and `--files-from`: one file after the other, each with a line of its own.
+//! `fec encode FILE FILE …` and `--files-from`: each file with a line of its own, in the order of the list.
 
 use super::report::Report;
 use super::task::{Input, Task, options};
@@ -6,19 +6,27 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::{SCHEMA_VERSION, Settings, print_bytes, print_line};
 use crate::target::{Target, is_dash};
+use fec_core::executor::{Executor, into_value, lock};
 use fecfile::io::temporary::parent;
 use fecfile::names::{counted, show};
 use fecfile::payload::Options;
 use fecfile::roots::put_line;
 use fecfile::sign::SecretKey;
+use fecfile::threads::Threads;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+/// Small files that are encoded at the same time.
+const AT_ONCE: usize = 16;
+
+/// Bytes of the largest file that is small.
+const SMALL: u64 = 1 << 20;
 
 /// A file that could not be encoded.
 #[derive(Serialize)]
@@ -48,27 +56,37 @@ pub(super) fn run(
     }
     let mut outputs = Outputs::new(files);
     let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
-    for file in files {
+    // Each passphrase is made slow by itself, in 256 MiB of memory.
+    let at_once = if args.seal.passphrase { 1 } else { AT_ONCE };
+    for batch in batches(files, at_once) {
         // Standard input is no file of a list.
-        let input = if is_dash(file) { Path::new("./-") } else { file };
-        let output = output.map(|output| filled_in(output, input));
-        let task = Task { input, output: output.as_deref(), key: key.as_deref(), args, settings };
-        match encode(&task, &options, &mut outputs) {
-            Ok((report, target)) => {
-                kept += usize::from(report.kept);
-                settings.report(&report, &report.brief(), false)?;
-                if !settings.json {
-                    let mut line = Vec::new();
-                    put_line(&mut line, &report.digest, target.path().unwrap_or(input));
-                    print_bytes(&line)?;
+        let inputs: Vec<&Path> =
+            batch.iter().map(|file| if is_dash(file) { Path::new("./-") } else { file }).collect();
+        let places: Vec<Option<PathBuf>> =
+            inputs.iter().map(|input| output.map(|output| filled_in(output, input))).collect();
+        let begun = inputs.iter().zip(&places).map(|(input, place)| {
+            let task = Task { input, output: place.as_deref(), key: key.as_deref(), args, settings };
+            begin(task, &mut outputs)
+        });
+        let begun: Vec<Result<Begun<'_>>> = begun.collect();
+        for (input, done) in inputs.iter().zip(at_the_same_time(begun, &options)) {
+            match done {
+                Ok((report, target)) => {
+                    kept += usize::from(report.kept);
+                    settings.report(&report, &report.brief(), false)?;
+                    if !settings.json {
+                        let mut line = Vec::new();
+                        put_line(&mut line, &report.digest, target.path().unwrap_or(input));
+                        print_bytes(&line)?;
+                    }
                 }
-            }
-            Err(failure) => {
-                failed += 1;
-                worst = worst.max(failure.exit);
-                say(&failure.to_string());
-                if settings.json {
-                    tell(input, &failure)?;
+                Err(failure) => {
+                    failed += 1;
+                    worst = worst.max(failure.exit);
+                    say(&failure.to_string());
+                    if settings.json {
+                        tell(input, &failure)?;
+                    }
                 }
             }
         }
@@ -82,7 +100,27 @@ pub(super) fn run(
     Ok(worst)
 }
 
-fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<(Report, Target)> {
+/// Files in their order: small ones together, since what they take is mostly the wait until they are on the disk.
+fn batches(files: &[PathBuf], at_once: usize) -> impl Iterator<Item = &[PathBuf]> {
+    let is_small = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|meta| meta.len() <= SMALL);
+    let mut rest = files;
+    std::iter::from_fn(move || {
+        let small = rest.iter().take(at_once).take_while(|file| is_small(file)).count();
+        let batch;
+        (batch, rest) = rest.split_at_checked(small.max(1))?;
+        Some(batch)
+    })
+}
+
+/// A file that can be encoded.
+struct Begun<'a> {
+    task: Task<'a>,
+    input: Input,
+    target: Target,
+    started: Instant,
+}
+
+fn begin<'a>(task: Task<'a>, outputs: &mut Outputs) -> Result<Begun<'a>> {
     let started = Instant::now();
     let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
     // A pipe is not opened, since that could wait for ever.
@@ -96,8 +134,27 @@ fn encode(task: &Task<'_>, options: &Options, outputs: &mut Outputs) -> Result<(
     let target = task.target(&input);
     task.check_outputs(&input, &target)?;
     outputs.take(&target)?;
-    let (written, fate) = task.encode(input, &target, options)?;
-    Ok((Report::new(task, &target, options, (&written, &fate), started), target))
+    Ok(Begun { task, input, target, started })
+}
+
+impl Begun<'_> {
+    fn encode(self, options: &Options) -> Result<(Report, Target)> {
+        let (written, fate) = self.task.encode(self.input, &self.target, options)?;
+        let report = Report::new(&self.task, &self.target, options, (&written, &fate), self.started);
+        Ok((report, self.target))
+    }
+}
+
+/// Encodes all files of a batch, each on a thread of its own as long as there are any to be had.
+fn at_the_same_time(begun: Vec<Result<Begun<'_>>>, options: &Options) -> Vec<Result<(Report, Target)>> {
+    let count = begun.len();
+    let begun: Vec<_> = begun.into_iter().map(|begun| Mutex::new(Some(begun))).collect();
+    let done: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
+    Threads(count).run(count, &|nth| {
+        let begun = lock(&begun[nth]).take().expect("each is taken once");
+        *lock(&done[nth]) = Some(begun.and_then(|begun| begun.encode(options)));
+    });
+    done.into_iter().map(|done| into_value(done).expect("each was encoded")).collect()
 }
 
 /// A line for a file that failed.
