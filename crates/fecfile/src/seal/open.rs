@@ -206,6 +206,13 @@ impl Opener {
         let at = |chunk: u64| chunk.saturating_mul(SEALED_CHUNK as u64).min(sealed_len);
         at(first)..at(end)
     }
+    /// The bytes of the payload whose chunks are whole in a part of a sealed one of `sealed_len` bytes.
+    pub(crate) fn opened_range(sealed: &Range<u64>, sealed_len: u64) -> Range<u64> {
+        let is_last = sealed.end == sealed_len;
+        let tags = seal::TAG as u64 * sealed.end.div_ceil(SEALED_CHUNK as u64);
+        let end = if is_last { sealed_len - tags } else { sealed.end / SEALED_CHUNK as u64 * CHUNK as u64 };
+        sealed.start.div_ceil(SEALED_CHUNK as u64) * CHUNK as u64..end
+    }
 }
 
 /// What a reader of an encoding does about its seal.
