@@ -5,8 +5,9 @@ mod common;
 use common::{Arena, expect, fec, flip, payload, pipe, root, shard_files, text};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 /// The variable that a passphrase is in.
 const VARIABLE: &str = "FEC_PASSPHRASE";
@@ -277,12 +278,65 @@ fn a_passphrase_opens_what_it_sealed() {
     let output = with_passphrase(&arena, "wrong horse", &decode);
     expect(&output, 5);
     assert!(output.stdout.is_empty());
-    // Empty ones, and another kind of key.
-    expect(&with_passphrase(&arena, "", &["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"]), 2);
-    assert!(!arena.path("e.fec").exists());
+    // Short and empty ones, and another kind of key.
+    for short in ["", "abc", "eleven char"] {
+        let encode = ["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"];
+        let output = with_passphrase(&arena, short, &encode);
+        expect(&output, 2);
+        assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+        assert!(!arena.path("e.fec").exists());
+    }
+    // To open, any is tried.
+    expect(&with_passphrase(&arena, "abc", &decode), 5);
     expect(&arena.run(["decode", "p.fec", "-i", "key", "-o", "-"]), 2);
     // Nobody can be asked here.
     expect(&arena.run(["decode", "p.fec", "--passphrase", "-o", "-"]), 2);
+}
+
+/// A terminal, as far as there is a `script`: a short one is told before it is asked for once more.
+#[test]
+fn a_short_passphrase_is_not_asked_for_twice() {
+    let (arena, _) = arena(1000);
+    let encode = format!("{} encode secret-name.txt -o e.fec --passphrase", env!("CARGO_BIN_EXE_fec"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &encode, "/dev/null"]).current_dir(arena.path("")).env_remove(VARIABLE);
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else { return };
+    let mut keyboard = child.stdin.take().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        // What was typed before the prompt may be dropped.
+        let _ = keyboard.write_all(b"\n");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = child.wait_with_output().unwrap();
+    let said = text(&ended.stdout);
+    assert!(said.contains("12 characters") && !said.contains("once more"), "{said}");
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+}
+
+/// Where there is less memory than a passphrase takes, that is told, and nothing ends with a trace.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_is_not_there_is_told() {
+    let (arena, _) = arena(1000);
+    let encode = ["encode", "secret-name.txt", "-o", "p.fec", "--passphrase"];
+    expect(&with_passphrase(&arena, "correct horse", &encode), 0);
+    let limited = |args: &[&str]| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v 250000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec")]).args(args);
+        shell.env(VARIABLE, "correct horse").env("FEC_SIGN_PASSPHRASE", "correct horse");
+        let output = shell.current_dir(arena.path("")).output().unwrap();
+        expect(&output, 6);
+        let said = text(&output.stderr);
+        assert!(said.contains("256 MiB of memory") && !said.contains("panic"), "{said}");
+        said
+    };
+    assert!(limited(&["decode", "p.fec", "--passphrase", "-o", "out"]).contains("open p.fec"));
+    limited(&["encode", "secret-name.txt", "-o", "q.fec", "--passphrase"]);
+    limited(&["keygen", "--sign", "-o", "signer"]);
+    for name in ["out", "q.fec", "signer", "signer.pub"] {
+        assert!(!arena.path(name).exists(), "{name}");
+    }
 }
 
 #[test]
