@@ -173,8 +173,11 @@ fn what_stands_in_the_place_of_a_sealed_sidecar_is_refused() {
     let root = seal(&arena, &["--recipient", &mine]);
     let whole = tree(&arena.path("d"));
     let sealed = arena.read("d.fecp");
-    // A plain one.
-    protect(&arena, &["d", "-f"]);
+    // A plain one: not by mistake.
+    let told = arena.refuses(["protect", "d", "-f"], 2);
+    assert!(told.contains("it is sealed") && told.contains("--recipient"), "{told}");
+    fs::remove_file(arena.path("d.fecp")).unwrap();
+    protect(&arena, &["d"]);
     let plain = arena.read("d.fecp");
     for command in ["verify", "repair", "manifest"] {
         arena.refuses([command, "d.fecp", "-i", "key"], 5);
