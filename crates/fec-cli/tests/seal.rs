@@ -400,6 +400,8 @@ fn a_hundred_recipients_open_it_and_too_many_are_told() {
     let output = arena.run(["keygen", "--pq", "-o", "pq"]);
     arena.write("many", text(&output.stdout).repeat(100).as_bytes());
     expect(&encode(&arena, &["-o", "d.fec", "-R", "many"]), 0);
+    arena.write("many", text(&arena.run(["keygen", "-o", "one"]).stdout).repeat(1025).as_bytes());
+    expect(&encode(&arena, &["-o", "o.fec", "-R", "many"]), 0);
     let mut many = String::new();
     for nth in 0..41 {
         many += &text(&arena.run(["keygen", "-q", "--pq", "-o", &format!("q{nth}")]).stdout);
