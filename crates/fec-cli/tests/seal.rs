@@ -237,6 +237,35 @@ fn shard_files_in_a_store_are_sealed() {
     assert!(fs::read(arena.path("out")).unwrap() == payload(16, 100_000));
 }
 
+/// What opens a payload stands in the manifest of the whole: of a segment by itself there is only ciphertext, and that is told.
+#[cfg(feature = "stores")]
+#[test]
+fn a_segment_of_a_sealed_payload_is_told_to_be_ciphertext() {
+    let (arena, [mine, _]) = arena(700_000);
+    let shape = ["-k", "2", "-m", "1", "--segment-size", "300K", "--recipient", &mine];
+    let to = ["--to", "p0", "--to", "p1", "--to", "p2"];
+    let whole = root(&arena.run([&["encode", "secret-name.txt", "-q"], &shape[..], &to].concat()));
+    let roots = fs::read_dir(arena.path("p0")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut roots: Vec<String> = roots.map(|name| name.into_string().unwrap()).collect();
+    roots.retain(|root| *root != whole);
+    assert_eq!(roots.len(), 3, "{roots:?}");
+    let from = ["--from", "p0", "--from", "p1", "--from", "p2"];
+    let decode = |root: &str, more: &[&str]| {
+        arena.run([&["decode", "--root", root, "-o", "out", "-f"], &from[..], more].concat())
+    };
+    let told = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    for root in &roots {
+        let output = decode(root, &[]);
+        expect(&output, 0);
+        assert!(text(&output.stderr).contains("ciphertext"), "{}", text(&output.stderr));
+        let output = decode(root, &["--json"]);
+        assert_eq!((&told(&output)["sealed"], &told(&output)["opened_bytes"]), (&true.into(), &Value::Null));
+        expect(&decode(root, &["-i", "key"]), 5);
+    }
+    let output = decode(&whole, &["-i", "key", "--json"]);
+    assert_eq!((&told(&output)["sealed"], &told(&output)["opened_bytes"]), (&true.into(), &700_000.into()));
+}
+
 /// A container whose end is lost: every chunk that is there comes back, and what is cut short is not said to be forged.
 #[test]
 fn what_is_left_of_a_cut_payload_is_opened_on_request() {
