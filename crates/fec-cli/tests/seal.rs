@@ -369,6 +369,22 @@ fn memory_that_is_not_there_is_told() {
 }
 
 #[test]
+fn what_is_sealed_is_named() {
+    let (arena, [mine, _]) = arena(70_000);
+    encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
+    encode(&arena, &["-o", "s/", "--recipient", &mine]);
+    for input in ["c.fec", "s"] {
+        let told = arena.refuses(["decode", input, "-o", "out"], 2);
+        assert!(
+            told.starts_with(&format!("fec: open {input}: it is sealed, and no key was given")),
+            "{told}"
+        );
+        let told = arena.refuses(["decode", input, "-i", "other", "-o", "out"], 5);
+        assert!(told.starts_with(&format!("fec: open {input}: no key")), "{told}");
+    }
+}
+
+#[test]
 fn what_is_not_sealed_is_refused_when_a_key_is_given() {
     let (arena, _) = arena(70_000);
     encode(&arena, &["-o", "c.fec"]);

@@ -92,9 +92,9 @@ fn what_a_key_signed_is_accepted_and_nothing_else() {
         let said = refused(&arena, input, &["--signer", OTHER_PUBLIC]);
         assert!(said.contains("674E88B3B6AD5B64") && said.contains("3E5940C024642A14"), "{said}");
         arena.refuses(["verify", input, "--signer", OTHER_PUBLIC], 5);
-        let said = text(&arena.expect(["verify", input, "--signer", PUBLIC], 0).stderr);
+        let said = text(&arena.expect(["verify", input, "--signer", PUBLIC], 0).stdout);
         assert!(said.contains("signed by key 3E5940C024642A14 (timestamp:"), "{said}");
-        let said = text(&arena.expect(["verify", input], 0).stderr);
+        let said = text(&arena.expect(["verify", input], 0).stdout);
         assert!(said.contains("3E5940C024642A14 are here, not checked"), "{said}");
         let report = arena.expect(["verify", input, "--json", "--signer", PUBLIC], 0);
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
@@ -495,7 +495,7 @@ fn sidecars_are_signed_beside_themselves() {
     for args in
         [&["verify", "data.fecp", "--signer", PUBLIC][..], &["repair", "data.fecp", "--signer", PUBLIC]]
     {
-        assert!(arena.refuses(args, 2).contains("no regular file"));
+        assert!(arena.refuses(args, 2).contains("not a regular file"));
     }
     arena.refuses(protect(&["--update", "--sign", "other"]), 2);
     fs::remove_file(arena.path("data.fecp.minisig")).unwrap();

@@ -4,7 +4,7 @@ use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
 use crate::age::{self, Keys};
 use crate::cipher::{AeadKey, Cipher, NONCE};
-use crate::error::{Error, Result, WriteFailure};
+use crate::error::{Error, Place, Result, WriteFailure};
 use crate::io::ReadAt;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -42,6 +42,8 @@ pub struct Opener {
     associated: [u8; 32],
     content: SealedKind,
     private: Meta,
+    /// What it opens.
+    place: Place,
 }
 
 impl Opener {
@@ -59,7 +61,16 @@ impl Opener {
         let opened = opened.map_err(|_| SealError::PrivatePart)?;
         let private = Meta::parse(seal::unpadded(opened)?)?;
         let (key, associated) = (chunk_key(cipher, content_key), associated(bytes));
-        Ok(Opener { key, associated, content: seal.content, private })
+        Ok(Opener { key, associated, content: seal.content, private, place: Place::Nowhere })
+    }
+
+    /// The same, whose errors name what it opens.
+    pub(crate) fn of(self, place: Place) -> Opener {
+        Opener { place, ..self }
+    }
+
+    fn error(&self, cause: SealError) -> Error {
+        Error::at("open", self.place.clone(), cause)
     }
 
     /// What is sealed.
@@ -77,7 +88,7 @@ impl Opener {
     /// # Errors
     /// [`SealError::Length`].
     pub fn plain_len(&self, sealed: u64) -> Result<u64> {
-        seal::plain_len(sealed).ok_or_else(|| Error::new("open", SealError::Length(sealed)))
+        seal::plain_len(sealed).ok_or_else(|| self.error(SealError::Length(sealed)))
     }
 
     /// Bytes of the payload, of what there is of a sealed one.
@@ -99,10 +110,10 @@ impl Opener {
     /// [`SealError::Chunk`]; [`SealError::CutChunk`].
     fn open_chunk<'a>(&self, number: u64, is_last: bool, bytes: &'a mut [u8]) -> Result<&'a mut [u8]> {
         if !is_last && bytes.len() < SEALED_CHUNK {
-            return Err(Error::new("open", SealError::CutChunk(number)));
+            return Err(self.error(SealError::CutChunk(number)));
         }
         let opened = self.key.open(&nonce(number, is_last), &self.associated, bytes);
-        opened.map_err(|_| Error::new("open", SealError::Chunk(number)))
+        opened.map_err(|_| self.error(SealError::Chunk(number)))
     }
 
     /// Opens a sealed payload, or a part of it, where it stands in a file: at 0 there stands chunk `part.start / 65,536`, and
@@ -309,7 +320,7 @@ impl Opening {
         let opened = opener.open_chunk(number, is_last, &mut self.held).map(|plain| plain.len());
         let plain = match opened {
             // Only the first chunk may be empty: no payload is sealed in two ways.
-            Ok(0) if number > 0 => return Ok(Some(Error::new("open", SealError::Chunk(number)))),
+            Ok(0) if number > 0 => return Ok(Some(opener.error(SealError::Chunk(number)))),
             Ok(plain) => plain,
             Err(_) if self.gaps => {
                 self.held.fill(0);
