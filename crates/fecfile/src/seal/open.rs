@@ -13,6 +13,7 @@ use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK, Seal, SealedKind};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
 /// Chunks that are opened at the same time, where they stand in a file.
@@ -140,16 +141,17 @@ impl Opener {
         while next < end {
             let count = (end - next).min(BATCH) as usize;
             let error: Mutex<Option<Error>> = Mutex::new(None);
+            let lost = AtomicU64::new(0);
             let note = |e: Error| {
                 lock(&error).get_or_insert(e);
             };
             // All of a batch is read before any of it is written: plaintext never reaches ciphertext that is still wanted.
             threads.run(count, &|nth| {
                 let mut room = lock(&rooms[nth]);
-                if let Err(e) =
-                    self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail)
-                {
-                    note(e);
+                match self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail) {
+                    Ok(true) => {}
+                    Ok(false) => drop(lost.fetch_or(1 << nth, Ordering::Relaxed)),
+                    Err(e) => note(e),
                 }
             });
             threads.run(count, &|nth| {
@@ -158,8 +160,13 @@ impl Opener {
                 let from = part.start.max(start).min(start + room.len() as u64);
                 let to = part.end.min(start + room.len() as u64).max(from);
                 let bytes = &room[(from - start) as usize..(to - start) as usize];
+                let is_lost = lost.load(Ordering::Relaxed) >> nth & 1 == 1;
+                let write = |at: u64| match is_lost {
+                    true => file.write_zeros_at(at, bytes.len()),
+                    false => file.write_all_at(at, bytes),
+                };
                 if lock(&error).is_none()
-                    && let Err(e) = file.write_all_at(from - part.start, bytes)
+                    && let Err(e) = write(from - part.start)
                 {
                     note(fail(e));
                 }
@@ -170,7 +177,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Reads and opens chunk `number` of a file that begins with chunk `first`.
+    /// Reads and opens chunk `number` of a file that begins with chunk `first`; false if it became zeros.
     fn read_chunk(
         &self,
         file: &dyn WriteAt,
@@ -179,17 +186,19 @@ impl Opener {
         (extent, gaps): (Extent, bool),
         room: &mut Vec<u8>,
         fail: &WriteFailure<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (len, is_last) = extent.chunk(number);
         room.resize(len as usize, 0);
         file.read_exact_at((number - first) * SEALED_CHUNK as u64, room).map_err(fail)?;
         let opened = self.open_chunk(number, is_last, room).map(|plain| plain.len());
         room.truncate(len as usize - seal::TAG);
         match opened {
-            Err(_) if gaps => room.fill(0),
-            opened => drop(opened?),
+            Err(_) if gaps => {
+                room.fill(0);
+                Ok(false)
+            }
+            opened => opened.map(|_| true),
         }
-        Ok(())
     }
 
     /// Opens whole chunks that stand one behind the other, from number `first` on, of a sealed payload of `sealed_len` bytes.
@@ -264,11 +273,27 @@ pub(crate) trait WriteAt: ReadAt {
     /// # Errors
     /// Those of the system.
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Makes `len` bytes at a place zeros, of a file that is so long: a hole, where it can have one.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
+        self.write_all_at(offset, &vec![0; len])
+    }
 }
 
 impl WriteAt for std::fs::File {
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
         std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Not every file system can.
+        fallocate(self, flags, offset, len as u64).or_else(|_| self.write_all_at(offset, &vec![0; len]))
     }
 }
 
