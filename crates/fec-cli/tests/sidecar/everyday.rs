@@ -301,7 +301,7 @@ fn what_is_not_protected_is_counted() {
     arena.write("d/void/new", b"2");
     symlink("small", arena.path("d/other link")).unwrap();
     assert_eq!([unprotected(&[]), unprotected(&["--quick"]), unprotected(&["--sidecar-only"])], [3, 3, 0]);
-    let said = text(&arena.expect(["verify", "d/own.fecp"], 0).stderr);
+    let said = text(&arena.expect(["verify", "d/own.fecp"], 0).stdout);
     assert!(said.contains("3 entries, such as ") && said.contains("--update"), "{said}");
     // Whether the base was meant as a whole is not known: what is new in it alone is not counted.
     // A new name of something that was there is none of them.
