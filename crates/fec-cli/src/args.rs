@@ -360,7 +360,7 @@ pub(crate) struct Protect {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) seal: seal::args::Seal,
-    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for those that are named
+    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for the recipients that are named
     #[arg(
         short,
         long,

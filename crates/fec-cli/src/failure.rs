@@ -118,10 +118,10 @@ impl From<Error> for Failure {
 fn sign_help(cause: &SignError) -> Option<&'static str> {
     Some(match cause {
         SignError::Unsigned(unsigned) if !unsigned.wrong.is_empty() => {
-            "nothing was written: what is here was changed, or the signature was taken from something else"
+            "what is here was changed, or the signature was taken from something else"
         }
-        SignError::Unsigned(_) => "nothing was written; is it the right key, and are these the right files?",
-        SignError::NotAPublicKey(_) => "it is in the .pub file that was made with the secret key",
+        SignError::Unsigned(_) => "is it the right key, and are these the right files?",
+        SignError::NotAPublicKey(_) => "the public key is in the .pub file that was made with the secret key",
         SignError::NotASecretKey(_) => "minisign -G and fec keygen --sign make them",
         SignError::Legacy => "sign again, without minisign's option -l",
         SignError::TooMany { .. } => "choose an encoding with --root",

@@ -1,6 +1,7 @@
 //! Passphrases: from a variable of the environment, or asked for at the terminal.
 
 use crate::failure::{Exit, Failure, Result};
+use fecfile::passphrases::check_new;
 use std::env::VarError;
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStringExt;
@@ -9,15 +10,21 @@ use zeroize::Zeroizing;
 /// Holds the passphrase of what is sealed where nobody can be asked for it.
 const VARIABLE: &str = "FEC_PASSPHRASE";
 
-/// The passphrase of what is sealed, `of`: from the variable, or from the terminal, where a new one is asked for twice. `instead`
-/// says what else there is to give.
+/// The passphrase of what is sealed, `of`: from the variable, or from the terminal, where a new one is asked for twice; a new one
+/// is not short. `instead` says what else there is to give.
 pub(crate) fn of_sealed(of: &str, is_new: bool, instead: &str) -> Result<Zeroizing<String>> {
     let as_utf8 = format!("both ends have to give the same characters as UTF-8; or use {instead}");
+    let check = |passphrase: &str| match check_new(passphrase) {
+        Err(e) if is_new => Err(Failure::usage(format!("read the passphrase: {e}"))),
+        _ => Ok(()),
+    };
     if let Some(passphrase) = of_variable(VARIABLE, &as_utf8)? {
+        check(&passphrase)?;
         return Ok(passphrase);
     }
     let help = format!("without a terminal, set {VARIABLE}, or use {instead}");
     let passphrase = asked(&format!("passphrase of {of}: "), &help)?;
+    check(&passphrase)?;
     if is_new {
         confirm(&passphrase)?;
     }

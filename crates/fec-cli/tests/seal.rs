@@ -5,8 +5,10 @@ mod common;
 use common::{Arena, expect, fec, flip, payload, pipe, root, shard_files, text};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 /// The variable that a passphrase is in.
 const VARIABLE: &str = "FEC_PASSPHRASE";
@@ -202,7 +204,7 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
     expect(&output, 3);
     assert!(!text(&output.stderr).contains("ciphertext"), "nothing was restored");
     assert!(!arena.path("out").exists());
-    for out in ["out", "-"] {
+    for out in ["-", "out"] {
         let output = arena.run(["decode", "s", "-i", "key", "-o", out, "--partial"]);
         expect(&output, 3);
         let bytes = if out == "-" { output.stdout } else { fs::read(arena.path("out")).unwrap() };
@@ -213,6 +215,11 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
         assert_eq!(right.count(), 7, "every chunk is right, or zeros");
         assert!(bytes[..65_536] == plain[..65_536]);
     }
+    // They are holes, where a file can have any.
+    let meta = fs::metadata(arena.path("out")).unwrap();
+    let bytes = fs::read(arena.path("out")).unwrap();
+    let zeros = bytes.chunks(65_536).filter(|chunk| chunk.iter().all(|byte| *byte == 0)).count() as u64;
+    assert!(zeros > 0 && meta.blocks() * 512 <= meta.len() + 65_536 - zeros * 65_536, "{zeros} {meta:?}");
 }
 
 /// Shard files that somebody put into a store, without a manifest: they are sealed there as they are elsewhere.
@@ -234,6 +241,35 @@ fn shard_files_in_a_store_are_sealed() {
     }
     expect(&arena.run([&decode[..], &["-i", "key"]].concat()), 0);
     assert!(fs::read(arena.path("out")).unwrap() == payload(16, 100_000));
+}
+
+/// What opens a payload stands in the manifest of the whole: of a segment by itself there is only ciphertext, and that is told.
+#[cfg(feature = "stores")]
+#[test]
+fn a_segment_of_a_sealed_payload_is_told_to_be_ciphertext() {
+    let (arena, [mine, _]) = arena(700_000);
+    let shape = ["-k", "2", "-m", "1", "--segment-size", "300K", "--recipient", &mine];
+    let to = ["--to", "p0", "--to", "p1", "--to", "p2"];
+    let whole = root(&arena.run([&["encode", "secret-name.txt", "-q"], &shape[..], &to].concat()));
+    let roots = fs::read_dir(arena.path("p0")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut roots: Vec<String> = roots.map(|name| name.into_string().unwrap()).collect();
+    roots.retain(|root| *root != whole);
+    assert_eq!(roots.len(), 3, "{roots:?}");
+    let from = ["--from", "p0", "--from", "p1", "--from", "p2"];
+    let decode = |root: &str, more: &[&str]| {
+        arena.run([&["decode", "--root", root, "-o", "out", "-f"], &from[..], more].concat())
+    };
+    let told = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    for root in &roots {
+        let output = decode(root, &[]);
+        expect(&output, 0);
+        assert!(text(&output.stderr).contains("ciphertext"), "{}", text(&output.stderr));
+        let output = decode(root, &["--json"]);
+        assert_eq!((&told(&output)["sealed"], &told(&output)["opened_bytes"]), (&true.into(), &Value::Null));
+        expect(&decode(root, &["-i", "key"]), 5);
+    }
+    let output = decode(&whole, &["-i", "key", "--json"]);
+    assert_eq!((&told(&output)["sealed"], &told(&output)["opened_bytes"]), (&true.into(), &700_000.into()));
 }
 
 /// A container whose end is lost: every chunk that is there comes back, and what is cut short is not said to be forged.
@@ -277,12 +313,81 @@ fn a_passphrase_opens_what_it_sealed() {
     let output = with_passphrase(&arena, "wrong horse", &decode);
     expect(&output, 5);
     assert!(output.stdout.is_empty());
-    // Empty ones, and another kind of key.
-    expect(&with_passphrase(&arena, "", &["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"]), 2);
-    assert!(!arena.path("e.fec").exists());
+    // Short and empty ones, and another kind of key.
+    for short in ["", "abc", "eleven char"] {
+        let encode = ["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"];
+        let output = with_passphrase(&arena, short, &encode);
+        expect(&output, 2);
+        assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+        assert!(!arena.path("e.fec").exists());
+    }
+    // To open, any is tried.
+    expect(&with_passphrase(&arena, "abc", &decode), 5);
     expect(&arena.run(["decode", "p.fec", "-i", "key", "-o", "-"]), 2);
     // Nobody can be asked here.
     expect(&arena.run(["decode", "p.fec", "--passphrase", "-o", "-"]), 2);
+}
+
+/// A terminal, as far as there is a `script`: a short one is told before it is asked for once more.
+#[test]
+fn a_short_passphrase_is_not_asked_for_twice() {
+    let (arena, _) = arena(1000);
+    let encode = format!("{} encode secret-name.txt -o e.fec --passphrase", env!("CARGO_BIN_EXE_fec"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &encode, "/dev/null"]).current_dir(arena.path("")).env_remove(VARIABLE);
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else { return };
+    let mut keyboard = child.stdin.take().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        // What was typed before the prompt may be dropped.
+        let _ = keyboard.write_all(b"\n");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = child.wait_with_output().unwrap();
+    let said = text(&ended.stdout);
+    assert!(said.contains("12 characters") && !said.contains("once more"), "{said}");
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+}
+
+/// Where there is less memory than a passphrase takes, that is told, and nothing ends with a trace.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_is_not_there_is_told() {
+    let (arena, _) = arena(1000);
+    let encode = ["encode", "secret-name.txt", "-o", "p.fec", "--passphrase"];
+    expect(&with_passphrase(&arena, "correct horse", &encode), 0);
+    let limited = |args: &[&str]| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v 250000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec")]).args(args);
+        shell.env(VARIABLE, "correct horse").env("FEC_SIGN_PASSPHRASE", "correct horse");
+        let output = shell.current_dir(arena.path("")).output().unwrap();
+        expect(&output, 6);
+        let said = text(&output.stderr);
+        assert!(said.contains("256 MiB of memory") && !said.contains("panic"), "{said}");
+        said
+    };
+    assert!(limited(&["decode", "p.fec", "--passphrase", "-o", "out"]).contains("open p.fec"));
+    limited(&["encode", "secret-name.txt", "-o", "q.fec", "--passphrase"]);
+    limited(&["keygen", "--sign", "-o", "signer"]);
+    for name in ["out", "q.fec", "signer", "signer.pub"] {
+        assert!(!arena.path(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_sealed_is_named() {
+    let (arena, [mine, _]) = arena(70_000);
+    encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
+    encode(&arena, &["-o", "s/", "--recipient", &mine]);
+    for input in ["c.fec", "s"] {
+        let told = arena.refuses(["decode", input, "-o", "out"], 2);
+        assert!(
+            told.starts_with(&format!("fec: open {input}: it is sealed, and no key was given")),
+            "{told}"
+        );
+        let told = arena.refuses(["decode", input, "-i", "other", "-o", "out"], 5);
+        assert!(told.starts_with(&format!("fec: open {input}: no key")), "{told}");
+    }
 }
 
 #[test]
@@ -346,6 +451,8 @@ fn a_hundred_recipients_open_it_and_too_many_are_told() {
     let output = arena.run(["keygen", "--pq", "-o", "pq"]);
     arena.write("many", text(&output.stdout).repeat(100).as_bytes());
     expect(&encode(&arena, &["-o", "d.fec", "-R", "many"]), 0);
+    arena.write("many", text(&arena.run(["keygen", "-o", "one"]).stdout).repeat(1025).as_bytes());
+    expect(&encode(&arena, &["-o", "o.fec", "-R", "many"]), 0);
     let mut many = String::new();
     for nth in 0..41 {
         many += &text(&arena.run(["keygen", "-q", "--pq", "-o", &format!("q{nth}")]).stdout);

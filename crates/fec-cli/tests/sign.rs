@@ -495,7 +495,7 @@ fn sidecars_are_signed_beside_themselves() {
     for args in
         [&["verify", "data.fecp", "--signer", PUBLIC][..], &["repair", "data.fecp", "--signer", PUBLIC]]
     {
-        assert!(arena.refuses(args, 2).contains("no regular file"));
+        assert!(arena.refuses(args, 2).contains("not a regular file"));
     }
     arena.refuses(protect(&["--update", "--sign", "other"]), 2);
     fs::remove_file(arena.path("data.fecp.minisig")).unwrap();

@@ -33,7 +33,7 @@ impl Guarded {
         let mut guarded = Guarded { start, room, len: bytes.len() };
         guarded.end_mut(bytes.len()).copy_from_slice(bytes);
         // SAFETY: the mapping has `room + PAGE` bytes, and no reference reaches behind `room`.
-        let done = unsafe { mprotect(start.byte_add(room), PAGE, MprotectFlags::empty()) };
+        let done = unsafe { mprotect(start.wrapping_byte_add(room), PAGE, MprotectFlags::empty()) };
         done.expect("it is this mapping's own");
         guarded
     }
@@ -42,14 +42,14 @@ impl Guarded {
     pub(crate) fn end(&self, len: usize) -> &[u8] {
         assert!(len <= self.len);
         // SAFETY: they are within the mapping, in front of the page; they live and are not written to as long as `self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.start.byte_add(self.room - len).cast(), len) }
+        unsafe { std::slice::from_raw_parts(self.start.wrapping_byte_add(self.room - len).cast(), len) }
     }
 
     /// The last `len` bytes, to be written.
     pub(crate) fn end_mut(&mut self, len: usize) -> &mut [u8] {
         assert!(len <= self.len);
         // SAFETY: as in `end`, and borrowed by nobody else.
-        unsafe { std::slice::from_raw_parts_mut(self.start.byte_add(self.room - len).cast(), len) }
+        unsafe { std::slice::from_raw_parts_mut(self.start.wrapping_byte_add(self.room - len).cast(), len) }
     }
 }
 

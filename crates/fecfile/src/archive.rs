@@ -3,7 +3,7 @@
 use crate::age::Keys;
 use crate::choose::{Choice, choose};
 use crate::context::Context;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
 use crate::forms::repair::RepairJob;
@@ -32,6 +32,8 @@ pub struct Archive {
     signed: Option<Signed>,
     plans: PlanCache,
     is_one_shard: bool,
+    /// Where it was found.
+    place: Place,
 }
 
 /// Which encoding is asked for.
@@ -104,7 +106,7 @@ impl Archive {
         }
         let is_one = matches!(input, Input::One(_));
         let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
-        opened.map_err(|mut error| {
+        opened.map(|archive| Archive { place: input.place(), ..archive }).map_err(|mut error| {
             if let ErrorKind::NothingFound(found) = &mut error.kind {
                 found.is_shard_file = is_one && seen.form == Some(Form::Shards);
             }
@@ -122,7 +124,8 @@ impl Archive {
         match wanted.and_then(|wanted| container::by_index(input, wanted)) {
             Some(found) => {
                 let asked = Asked { root: wanted, trust: None };
-                Archive::chosen(vec![found], &Seen::default(), asked, false, context)
+                let archive = Archive::chosen(vec![found], &Seen::default(), asked, false, context)?;
+                Ok(Archive { place: input.place(), ..archive })
             }
             None => Archive::open(input, wanted, context),
         }
@@ -186,7 +189,8 @@ impl Archive {
         let others = all.filter(|c| c.has_records && c.root != root).filter_map(|c| c.root).collect();
         let signed = signed.into_iter().find(|signed| Some(signed.root) == root);
         tracing::debug!("{} of root {}", found[choice.0].kind().name(), show_root(root));
-        Ok(Archive { found, choice, others, signatures, signed, plans, is_one_shard })
+        let place = Place::Nowhere;
+        Ok(Archive { found, choice, others, signatures, signed, plans, is_one_shard, place })
     }
 
     fn candidate(&self) -> Candidate {
@@ -227,7 +231,8 @@ impl Archive {
     pub(crate) fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {
         let encoded = self.encoded();
         let opener = open::opener(encoded.shape().is_sealed(), encoded.meta, keys, wanted);
-        opener.map_err(|e| Error::new("open", e))
+        let opener = opener.map_err(|e| Error::at("open", self.place.clone(), e))?;
+        Ok(opener.map(|opener| opener.of(self.place.clone())))
     }
 
     /// Whether it can be restored, if that is known without decoding.

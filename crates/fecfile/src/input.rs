@@ -1,6 +1,6 @@
 //! Inputs: objects that are read at positions, each with the place where it stands.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::io::folder::open_file;
 use crate::io::spool::Spool;
 use crate::io::{ReadAt, Store};
@@ -59,6 +59,20 @@ impl Object {
 }
 
 impl Input {
+    /// Where it is, for reports: the object, or the folder that several lie in, or else the first of them.
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Input::One(object) => object.place.as_path().into(),
+            Input::Several(objects) => {
+                let folders = || objects.iter().map(|object| object.place.parent());
+                let folder = folders().next().flatten().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.filter(|folder| folders().all(|other| other == Some(folder)));
+                let place = folder.or(objects.first().map(|object| object.place.as_path()));
+                place.map_or(Place::Nowhere, Place::from)
+            }
+        }
+    }
+
     /// What a list of paths names: one file is one object of any form; folders, whose files are looked at one level deep, and
     /// several paths are shard files.
     ///

@@ -58,6 +58,7 @@ mod leftovers;
 pub mod live;
 mod losses;
 pub mod names;
+pub mod passphrases;
 pub mod payload;
 pub mod pipe;
 pub mod processor;

@@ -482,7 +482,8 @@ impl<'a> Receiver<'a> {
             None => (shape.hash.digest(b"") == first.before).then_some(&none),
         };
         let opener = open::opener(shape.is_sealed(), meta, self.keys, SealedKind::Payload);
-        opener.map_err(|e| Error::at("open", self.place, e))
+        let opener = opener.map_err(|e| Error::at("open", self.place, e))?;
+        Ok(opener.map(|opener| opener.of(self.place.into())))
     }
 
     fn meta(&mut self, meta_hash: Digest, meta: Meta) {

@@ -89,9 +89,9 @@ impl Ranges {
 }
 
 /// Ranges of numbers, in order and joined where they touch.
-pub(crate) fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+pub(crate) fn joined<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
     ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u32>> = Vec::new();
+    let mut joined: Vec<Range<T>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
             Some(last) if range.start <= last.end => last.end = last.end.max(range.end),

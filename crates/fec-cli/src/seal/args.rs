@@ -15,7 +15,7 @@ pub(crate) struct Seal {
     /// The same for all keys that are listed in this file, a line each
     #[arg(short = 'R', long, value_name = "FILE")]
     pub(crate) recipients_file: Vec<PathBuf>,
-    /// Seal with a passphrase, from the terminal or the variable FEC_PASSPHRASE; live streams too
+    /// Seal with a passphrase of 12 characters or more, from the terminal or the variable FEC_PASSPHRASE; live streams too
     #[arg(long)]
     pub(crate) passphrase: bool,
     /// Encrypt by this cipher; live streams too [default: AES where the processor has instructions for it]
@@ -27,11 +27,11 @@ pub(crate) struct Seal {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Open {
-    /// Open what is sealed with the identities in this file: of age, as `fec keygen` makes them, or an OpenSSH key; may be given
+    /// Open what is sealed, with the identities in this file: age's, as `fec keygen` makes them, or an OpenSSH key; may be given
     /// several times
     #[arg(short, long, value_name = "FILE", conflicts_with = "passphrase")]
     pub(crate) identity: Vec<PathBuf>,
-    /// Open what is sealed with a passphrase, from the terminal or the variable FEC_PASSPHRASE; live streams too
+    /// Open what is sealed, with a passphrase from the terminal or the variable FEC_PASSPHRASE; live streams too
     #[arg(long)]
     pub(crate) passphrase: bool,
 }

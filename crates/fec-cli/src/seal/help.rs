@@ -17,6 +17,9 @@ pub(crate) fn help(error: &SealError) -> Option<&'static str> {
         SealError::IsPayload => "fec decode takes it",
         SealError::NobodyNamed => "name the same recipients again: --recipient, -R or --passphrase",
         SealError::StaysPlain => "make a sealed one anew, without --update and with -f",
+        SealError::StaysSealed => {
+            "name whom to seal it for with --recipient, -R or --passphrase; for one that everybody can read, remove the sealed one first"
+        }
         SealError::BeyondContainer => "if the files are intact, protect them anew with -f",
         SealError::TellsNames => "leave --state out",
         SealError::Digests => "leave --payload-digest out: each chunk is authentic anyway",
@@ -25,7 +28,7 @@ pub(crate) fn help(error: &SealError) -> Option<&'static str> {
         SealError::Age(AgeError::NeedsPassphrase) => "give --passphrase",
         SealError::Age(AgeError::NeedsIdentity) => "give the file with your key: -i FILE",
         SealError::Age(AgeError::Mixed) => {
-            "seal for post-quantum keys alone, or for others alone: one of the others would open it for whoever breaks that one"
+            "seal for post-quantum keys alone, or for the others alone: whoever breaks one of the others could open it"
         }
         SealError::TooLong(_) => "there is room for 656 keys of age, 584 of SSH, or 41 post-quantum ones",
         _ => return None,

@@ -31,7 +31,7 @@ impl Seal {
         if !self.is_asked_for() {
             return match cipher {
                 None => Ok(None),
-                Some(_) => Err(Failure::usage("--cipher says how to seal, and nobody is named to seal for")
+                Some(_) => Err(Failure::usage("--cipher is for sealing, and no recipient is named")
                     .help("name a key with --recipient, or give --passphrase")),
             };
         }
@@ -42,11 +42,11 @@ impl Seal {
                 SealedTo::Passphrase(Passphrase::new(text).map_err(failure)?)
             }
             (true, _) => {
-                return Err(Failure::usage("--passphrase stands alone: no --recipient can open it too")
+                return Err(Failure::usage("--passphrase cannot be combined with recipients")
                     .help("age files are for keys or for one passphrase"));
             }
             (false, recipients) if recipients.is_empty() => {
-                return Err(Failure::usage("the files of --recipients-file name nobody"));
+                return Err(Failure::usage("the files of --recipients-file name no recipients"));
             }
             (false, recipients) => SealedTo::Recipients(recipients),
         };
@@ -69,7 +69,7 @@ impl Seal {
         for path in &self.recipients_file {
             let bytes = read(path)?;
             let text = std::str::from_utf8(&bytes)
-                .map_err(|_| Failure::usage(format!("read {}: it is not text", show(path))))?;
+                .map_err(|_| Failure::usage(format!("read {}: it is not text (UTF-8)", show(path))))?;
             let listed = age::recipients_of(text);
             recipients.extend(listed.map_err(|e| Failure::usage(format!("read {}: {e}", show(path))))?);
         }

@@ -59,7 +59,7 @@ pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<S
     let text = std::str::from_utf8(line).ok().filter(|_| bytes.len() <= LONGEST_PASSPHRASE);
     let text = text.filter(|text| !text.contains('\n'));
     text.map(|text| Some(Zeroizing::new(text.to_owned())))
-        .ok_or_else(|| misuse("read the passphrase", path, "it is no single line of text"))
+        .ok_or_else(|| misuse("read the passphrase", path, "it is not a single line of text"))
 }
 
 /// Whose signatures count, if anybody's do.
@@ -98,7 +98,7 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
 /// would never end.
 pub(crate) fn check_file(place: &Path) -> Result<()> {
     match place.metadata() {
-        Ok(meta) if !meta.is_file() => Err(misuse("read the signature", place, "it is no regular file")),
+        Ok(meta) if !meta.is_file() => Err(misuse("read the signature", place, "it is not a regular file")),
         _ => Ok(()),
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
         }
     };
     let restored = restored.map_err(explain("decode"))?;
-    let report = DecodeReport::new(&stored, &restored, &places, &target, started);
+    let report = DecodeReport::new(&stored, (&restored, opener.is_some()), &places, &target, started);
     settings.report(&report, &report.describe(), target.is_stdout())?;
     Ok(Exit::Done)
 }

@@ -162,6 +162,10 @@ pub(super) struct DecodeReport {
     root: String,
     output: String,
     payload_bytes: u64,
+    /// The payload is ciphertext.
+    sealed: bool,
+    /// Of a sealed payload: bytes that were opened, and written.
+    opened_bytes: Option<u64>,
     segments: u64,
     fetched_bytes: u64,
     /// Shards, or records of them, by the place that they came from.
@@ -173,7 +177,7 @@ pub(super) struct DecodeReport {
 impl DecodeReport {
     pub(super) fn new(
         stored: &Stored<'_>,
-        restored: &StoredRestored,
+        (restored, is_open): (&StoredRestored, bool),
         places: &Places,
         target: &Target,
         started: Instant,
@@ -185,6 +189,8 @@ impl DecodeReport {
             root: hex(&stored.root()),
             output: target.to_string(),
             payload_bytes: restored.payload_bytes,
+            sealed: stored.is_sealed(),
+            opened_bytes: is_open.then_some(restored.payload_bytes),
             segments: restored.segments,
             fetched_bytes: restored.fetched_bytes,
             came_from: restored.came.iter().map(|(place, count)| (name(place), *count)).collect(),
@@ -203,6 +209,11 @@ impl DecodeReport {
             counted(self.came_from.len(), "place"),
             self.seconds
         );
+        match (self.sealed, self.opened_bytes) {
+            (true, None) => out.push_str("\nthe payload is sealed: what was restored is ciphertext"),
+            (true, Some(_)) => out.push_str("\nthe payload was sealed, and is open now"),
+            (false, _) => {}
+        }
         if !self.trouble.is_empty() {
             out.push_str("\nthat did no harm:\n");
             list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);

@@ -6,8 +6,8 @@ use crate::secrecy::no_core_dumps;
 use fecfile::live::key::StreamKey;
 use std::path::Path;
 
-/// The key that the options name, if they name one.
-pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<StreamKey>> {
+/// The key that the options name, if they name one, for a new stream or for one that comes.
+pub(super) fn key(file: Option<&Path>, is_passphrase: bool, is_new: bool) -> Result<Option<StreamKey>> {
     if file.is_some() || is_passphrase {
         no_core_dumps();
     }
@@ -15,7 +15,10 @@ pub(super) fn key(file: Option<&Path>, is_passphrase: bool) -> Result<Option<Str
         Some(path) => Ok(Some(StreamKey::read(path)?)),
         None if is_passphrase => {
             let passphrase = passphrase::of_sealed("the stream", false, "--key-file")?;
-            Ok(Some(StreamKey::from_passphrase(&passphrase)?))
+            Ok(Some(match is_new {
+                true => StreamKey::from_new_passphrase(&passphrase)?,
+                false => StreamKey::from_passphrase(&passphrase)?,
+            }))
         }
         None => Ok(None),
     }

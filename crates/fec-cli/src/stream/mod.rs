@@ -38,7 +38,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage("encode --stream: a stream is not for recipients")
             .help("both ends share a key: --key-file or --passphrase"));
     }
-    let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase)?;
+    let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase, true)?;
     if key.is_none() && args.seal.cipher.is_some() {
         return Err(Failure::usage("encode --stream: --cipher needs a key: give --key-file or --passphrase"));
     }
@@ -195,7 +195,7 @@ fn received(
         return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
             .help("of a file or pipe with several streams, --stream-id chooses one"));
     }
-    let key = key::key(args.live.key_file.as_deref(), args.open.passphrase)?;
+    let key = key::key(args.live.key_file.as_deref(), args.open.passphrase, false)?;
     if key.is_none() && args.live.max_age.is_some() {
         return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
     }

@@ -2,6 +2,7 @@
 //! sidecar itself.
 
 use super::*;
+use crate::common::forge::{Block, hex, lone_record};
 use crate::common::{Random, flip};
 
 /// An arena with two keys, and a folder `d` of which all names have `hush` in them; and the recipients of the keys.
@@ -172,8 +173,11 @@ fn what_stands_in_the_place_of_a_sealed_sidecar_is_refused() {
     let root = seal(&arena, &["--recipient", &mine]);
     let whole = tree(&arena.path("d"));
     let sealed = arena.read("d.fecp");
-    // A plain one.
-    protect(&arena, &["d", "-f"]);
+    // A plain one: not by mistake.
+    let told = arena.refuses(["protect", "d", "-f"], 2);
+    assert!(told.contains("it is sealed") && told.contains("--recipient"), "{told}");
+    fs::remove_file(arena.path("d.fecp")).unwrap();
+    protect(&arena, &["d"]);
     let plain = arena.read("d.fecp");
     for command in ["verify", "repair", "manifest"] {
         arena.refuses([command, "d.fecp", "-i", "key"], 5);
@@ -241,4 +245,66 @@ fn damage_anywhere() {
         }
     }
     assert!(mended > 20, "{mended} mended, {refused} refused");
+}
+
+/// Opens the sidecar `x.fecp` under this root with the key, within two seconds of the processor's time. It cannot be opened.
+#[track_caller]
+fn ends_soon(arena: &Arena, root: &str) {
+    let mut shell = std::process::Command::new("sh");
+    let line = "ulimit -t 2; exec \"$0\" verify x.fecp -i key --root \"$1\"";
+    let output =
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_fec"), root]).current_dir(arena.path("")).output();
+    let output = output.expect("a shell");
+    expect(&output, 3);
+    assert!(text(&output.stderr).contains("x.fecp"), "{}", text(&output.stderr));
+}
+
+/// The container says how long the sidecar is, and whoever has a public key can make one: work follows what is there.
+#[test]
+fn what_is_lost_of_a_sealed_sidecar_is_passed_over() {
+    let (arena, [mine, _]) = sealed_arena();
+    arena.write("d/large", &payload(17, 48_000_000));
+    let output = arena.expect(["protect", "d", "-q", "-r", "50%", "--no-sync", "--recipient", &mine], 0);
+    let root = text(&output.stdout).trim().to_owned();
+    let sidecar = arena.read("d.fecp");
+    let (len, part) = (sidecar.len(), 3_000_000);
+    let file = File::create(arena.path("x.fecp")).unwrap();
+    file.write_all_at(&sidecar[..part], 0).unwrap();
+    file.write_all_at(&sidecar[len - part..], (len - part) as u64).unwrap();
+    ends_soon(&arena, &root);
+    // Without the gap all of it is read.
+    arena.write("x.fecp", &sidecar);
+    arena.expect(["verify", "x.fecp", "-i", "key", "--sidecar-only"], 0);
+}
+
+#[test]
+fn a_sealed_sidecar_that_claims_terabytes_costs_nothing() {
+    let (arena, [mine, _]) = sealed_arena();
+    seal(&arena, &["--recipient", &mine]);
+    let sidecar = arena.read("d.fecp");
+    let number = |at: usize| u32::from_le_bytes(sidecar[at..at + 4].try_into().unwrap());
+    // The meta frame in front, which the key opens, and the geometry in the first record behind it.
+    let front = (128 + number(16) as usize).next_multiple_of(64);
+    let geometry = &sidecar[front + 32..front + 64];
+    let short = |at: usize| u16::from_le_bytes(geometry[at..at + 2].try_into().unwrap());
+    let mut block = Block {
+        version: geometry[0],
+        hash: geometry[1],
+        form: geometry[2],
+        flags: geometry[3],
+        k: short(4),
+        m: short(6),
+        shard_len: 1 << 20,
+        sets: 1 << 16,
+        payload: 0,
+        tail: u64::from_le_bytes(geometry[24..32].try_into().unwrap()),
+    };
+    let claimed = u64::from(block.k) * u64::from(block.shard_len) * u64::from(block.sets);
+    assert!(claimed > 1 << 40, "{block:?}");
+    block.payload = claimed / 65_552 * 65_552;
+    let meta_hash = sidecar[64..96].try_into().unwrap();
+    let record = lone_record(&block, meta_hash);
+    let root = hex(record[64..96].try_into().unwrap());
+    arena.write("x.fecp", &[&sidecar[..front], &record].concat());
+    ends_soon(&arena, &root);
 }

@@ -87,9 +87,12 @@ fn a_key_or_passphrase_on_both_sides() {
         "{}",
         text(&output.stderr)
     );
-    let output = with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]);
+    // A new one is not short; to open, any is tried.
+    let output = with_passphrase("eleven char", &["encode", "--stream", "--passphrase", "in", "-o", "short"]);
     expect(&output, 2);
     assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+    assert!(!arena.path("short").exists());
+    expect(&with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]), 5);
     let latin = std::os::unix::ffi::OsStringExt::from_vec(b"na\xEFve passphrase".to_vec());
     let with_latin = |passphrase: std::ffi::OsString, args: &[&str]| {
         common::fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()

@@ -1,5 +1,6 @@
 //! What goes wrong with age files and keys. No error has anything of a secret in it, nor of a line that may be one.
 
+use crate::passphrases::NoMemory;
 use std::io;
 
 /// Why an age file cannot be opened or made, or a key not be read.
@@ -7,43 +8,46 @@ use std::io;
 #[non_exhaustive]
 pub enum AgeError {
     /// None of the keys opens any stanza of the header.
-    #[error("none of the keys opens it")]
+    #[error("no key or passphrase that was given opens it")]
     NoMatch,
     /// The header breaks a rule of the format, or it is no age file.
     #[error("it is not a well-formed age file: {0}")]
     Header(&'static str),
     /// The passphrase's work factor: log N is above [`MOST_WORK`](super::limits::MOST_WORK).
-    #[error("its passphrase asks for too much work: a work factor of {0}, and {most} is the most that is done", most = super::limits::MOST_WORK)]
+    #[error("its passphrase takes too much work: its work factor is {0}, and at most {most} is allowed", most = super::limits::MOST_WORK)]
     MuchWork(u8),
+    /// The system does not have the memory that its passphrase takes.
+    #[error("{0}")]
+    Memory(#[from] NoMemory),
     /// A key fits, and this part is not what it was when the file was made.
-    #[error("{0} is damaged, or somebody changed it")]
+    #[error("{0} is damaged, or was changed")]
     Damaged(Part),
     /// The file is for a passphrase, and keys were given.
-    #[error("it is protected by a passphrase, and not for keys")]
+    #[error("it is sealed with a passphrase, not for keys")]
     NeedsPassphrase,
     /// The file is for keys, and a passphrase was given.
-    #[error("it is for the holders of keys, and has no passphrase")]
+    #[error("it is sealed for keys, not with a passphrase")]
     NeedsIdentity,
     /// A passphrase without a character.
     #[error("the passphrase is empty")]
     EmptyPassphrase,
     /// A passphrase of this work factor cannot be made: 1 to [`MOST_WORK`](super::limits::MOST_WORK) are allowed.
-    #[error("a work factor of {0} is none from 1 to {most}", most = super::limits::MOST_WORK)]
+    #[error("the work factor {0} is not between 1 and {most}", most = super::limits::MOST_WORK)]
     WorkFactor(u8),
     /// A file for nobody.
-    #[error("it has no recipients")]
+    #[error("it names no recipients")]
     NoRecipients,
     /// More recipients than readers take.
-    #[error("it would have {0} recipients, and {most} are the most that a file has", most = super::limits::MOST_STANZAS)]
+    #[error("{0} recipients are too many: at most {most} are allowed", most = super::limits::MOST_STANZAS)]
     TooManyRecipients(usize),
     /// Post-quantum recipients beside others, who would undo what the former are for.
     #[error("post-quantum recipients cannot be mixed with others")]
     Mixed,
     /// No recipient.
-    #[error("it is no recipient: {0}")]
+    #[error("not a valid recipient: {0}")]
     Recipient(&'static str),
     /// A line of a list of recipients is none.
-    #[error("line {line} is no recipient: {why}")]
+    #[error("line {line} is not a valid recipient: {why}")]
     RecipientLine {
         /// The number of the line, from 1.
         line: usize,
@@ -51,10 +55,10 @@ pub enum AgeError {
         why: &'static str,
     },
     /// No file of identities.
-    #[error("it holds no identity that can be used: {0}")]
+    #[error("it has no usable identity: {0}")]
     Identity(&'static str),
     /// A line of a file of identities is none.
-    #[error("line {line} is no identity: {why}")]
+    #[error("line {line} is not a valid identity: {why}")]
     IdentityLine {
         /// The number of the line, from 1.
         line: usize,
@@ -65,7 +69,7 @@ pub enum AgeError {
     #[error("the SSH key is protected by a passphrase, and none was given")]
     KeyNeedsPassphrase,
     /// An SSH key has another passphrase.
-    #[error("the SSH key has another passphrase, or is damaged")]
+    #[error("the passphrase of the SSH key is wrong, or the key is damaged")]
     WrongPassphrase,
     /// The system's source of randomness fails.
     #[error("no random bytes: {0}")]

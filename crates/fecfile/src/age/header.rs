@@ -155,11 +155,11 @@ impl<'a> Lines<'a> {
             return Ok(Lines { file, at: INTRODUCTION.len() });
         }
         Err(AgeError::Header(if file.trim_ascii_start().starts_with(b"-----BEGIN AGE ENCRYPTED FILE-----") {
-            "it is armored, and only binary files are read (age decrypts and encrypts anew without -a)"
+            "it is armored, and only binary files are read (to convert it, decrypt it with age and encrypt it again without -a)"
         } else if file.starts_with(b"age-encryption.org/") {
-            "it has another version of the format than v1"
+            "its version of the format is not v1"
         } else {
-            "it does not begin as one"
+            "it does not begin like one"
         }))
     }
 
@@ -170,7 +170,7 @@ impl<'a> Lines<'a> {
         self.at += len + 1;
         match std::str::from_utf8(&rest[..len]) {
             Ok(line) if line.bytes().all(|c| matches!(c, b' '..=b'~')) => Ok(line),
-            _ => Err(AgeError::Header("its header has other characters than printable ASCII")),
+            _ => Err(AgeError::Header("its header has characters that are not printable ASCII")),
         }
     }
 }

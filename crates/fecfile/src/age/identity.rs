@@ -103,17 +103,15 @@ pub fn identities_of(
         return Err(AgeError::Identity("it is encrypted itself; decrypt it with age first"));
     }
     if trimmed.starts_with(b"-----BEGIN") {
-        return Err(AgeError::Identity(
-            "of such private keys only those in OpenSSH's own format are supported",
-        ));
+        return Err(AgeError::Identity("private keys are supported only in OpenSSH's own format"));
     }
-    let text = std::str::from_utf8(text).map_err(|_| AgeError::Identity("it is no text"))?;
+    let text = std::str::from_utf8(text).map_err(|_| AgeError::Identity("it is not text (UTF-8)"))?;
     let mut identities = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
     {
         identities.push(read(line).map_err(|why| AgeError::IdentityLine { line: at + 1, why })?);
         if identities.len() > MOST_KEYS {
-            return Err(AgeError::Identity("it has too many of them"));
+            return Err(AgeError::Identity("it has too many identities"));
         }
     }
     if identities.is_empty() { Err(AgeError::Identity("it is empty")) } else { Ok(identities) }
@@ -135,7 +133,7 @@ fn read(text: &str) -> Result<Identity, &'static str> {
     } else if begins("AGE-PLUGIN-") {
         Err("identities of plugins are not supported")
     } else if begins("age1") || begins("ssh-") {
-        Err("it is a recipient; the identity is the secret key beside it")
+        Err("it is a recipient; the identity is the secret key that belongs to it")
     } else {
         Err("it begins with neither AGE-SECRET-KEY-1 nor AGE-SECRET-KEY-PQ-1")
     }

@@ -22,7 +22,7 @@ pub enum Keys {
 ///
 /// # Errors
 /// [`AgeError::Header`] and [`AgeError::MuchWork`] for what is refused without a key, [`AgeError::NeedsPassphrase`],
-/// [`AgeError::NeedsIdentity`], [`AgeError::NoMatch`], and [`AgeError::Damaged`].
+/// [`AgeError::NeedsIdentity`], [`AgeError::NoMatch`], [`AgeError::Memory`], and [`AgeError::Damaged`].
 pub fn open(file: &[u8], keys: &Keys) -> Result<Zeroizing<Vec<u8>>, AgeError> {
     let header = Header::read(file)?;
     let file_key = match keys {
@@ -58,7 +58,7 @@ fn by_identities(header: &Header, identities: &[Identity]) -> Result<FileKey, Ag
 fn by_passphrase(header: &Header, passphrase: &Passphrase) -> Result<FileKey, AgeError> {
     match &header.stanzas[..] {
         [Stanza::Known { sealed: Sealed::Passphrase { salt, log_n }, body }] => {
-            passphrase.open(salt, *log_n, body).ok_or(AgeError::NoMatch)
+            passphrase.open(salt, *log_n, body)?.ok_or(AgeError::NoMatch)
         }
         _ => Err(AgeError::NeedsIdentity),
     }

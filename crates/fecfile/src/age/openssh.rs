@@ -34,7 +34,7 @@ pub(super) fn read(
     let public = file.string()?;
     let public = match Reader(public).string()? {
         kind if kind == KIND.as_bytes() => SshRecipient::from_blob(public).ok_or(MALFORMED)?,
-        _ => return Err(AgeError::Identity("of SSH keys only those of Ed25519 are supported")),
+        _ => return Err(AgeError::Identity("of SSH keys, only Ed25519 keys are supported")),
     };
     let mut secret = Zeroizing::new(file.string()?.to_vec());
     file.end()?;
@@ -51,7 +51,7 @@ pub(super) fn read(
                 return Err(MALFORMED);
             }
             if rounds > MOST_SSH_ROUNDS {
-                return Err(AgeError::Identity("the passphrase of the SSH key asks for too much work"));
+                return Err(AgeError::Identity("the passphrase of the SSH key takes too much work"));
             }
             let passphrase = ask().ok_or(AgeError::KeyNeedsPassphrase)?;
             let mut key = Zeroizing::new([0; 48]);
@@ -62,9 +62,7 @@ pub(super) fn read(
             cipher.apply_keystream(&mut secret);
             is_of(private(&secret, BLOCK_LEN)?.ok_or(AgeError::WrongPassphrase)?, &public)
         }
-        (_, b"bcrypt") => {
-            Err(AgeError::Identity("of encrypted SSH keys only those in aes256-ctr are supported"))
-        }
+        (_, b"bcrypt") => Err(AgeError::Identity("encrypted SSH keys are supported only with aes256-ctr")),
         _ => Err(MALFORMED),
     }
 }

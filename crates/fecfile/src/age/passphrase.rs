@@ -4,6 +4,7 @@ use super::error::AgeError;
 use super::header::{SALT_LEN, Sealed};
 use super::limits::MOST_WORK;
 use super::primitives::{BODY_LEN, FileKey, Secret, random, unwrap, wrap};
+use crate::passphrases::{NoMemory, ShortPassphrase, check_new, make_key};
 use zeroize::Zeroizing;
 
 const LABEL: &[u8] = b"age-encryption.org/v1/scrypt";
@@ -23,6 +24,14 @@ impl Passphrase {
         if text.is_empty() { Err(AgeError::EmptyPassphrase) } else { Ok(Passphrase(text)) }
     }
 
+    /// Whether something new may be sealed with it.
+    ///
+    /// # Errors
+    /// [`ShortPassphrase`].
+    pub(crate) fn check_new(&self) -> Result<(), ShortPassphrase> {
+        check_new(&self.0)
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -32,20 +41,24 @@ impl Passphrase {
             return Err(AgeError::WorkFactor(log_n));
         }
         let salt = *random()?;
-        Ok((Sealed::Passphrase { salt, log_n }, wrap(&self.wrapping_key(&salt, log_n), &NONCE, file_key)))
+        Ok((Sealed::Passphrase { salt, log_n }, wrap(&self.wrapping_key(&salt, log_n)?, &NONCE, file_key)))
     }
 
     /// `None` if the stanza is for another passphrase. Takes 2^`log_n` KiB of memory.
-    pub(super) fn open(&self, salt: &[u8; SALT_LEN], log_n: u8, body: &[u8; BODY_LEN]) -> Option<FileKey> {
-        unwrap(&self.wrapping_key(salt, log_n), &NONCE, body)
+    pub(super) fn open(
+        &self,
+        salt: &[u8; SALT_LEN],
+        log_n: u8,
+        body: &[u8; BODY_LEN],
+    ) -> Result<Option<FileKey>, NoMemory> {
+        Ok(unwrap(&self.wrapping_key(salt, log_n)?, &NONCE, body))
     }
 
-    fn wrapping_key(&self, salt: &[u8; SALT_LEN], log_n: u8) -> Secret {
+    fn wrapping_key(&self, salt: &[u8; SALT_LEN], log_n: u8) -> Result<Secret, NoMemory> {
         let params = scrypt::Params::new(log_n, R, P).expect("work factors from 1 to 22 are allowed");
         let mut key = Zeroizing::new([0; 32]);
-        scrypt::scrypt(self.bytes(), &[LABEL, salt].concat(), &params, &mut key[..])
-            .expect("32 bytes are allowed");
-        key
+        make_key(self.bytes(), &[LABEL, salt].concat(), &params, &mut key[..])?;
+        Ok(key)
     }
 }
 

@@ -7,6 +7,7 @@ use super::limits::{LONGEST_LINE, MOST_KEYS};
 use super::primitives::{BODY_LEN, FileKey};
 use super::ssh::{self, SshRecipient};
 use super::x25519::X25519Recipient;
+use std::collections::HashSet;
 use std::str::FromStr;
 
 /// Somebody who can open a file. Two are equal if they have the same key.
@@ -82,16 +83,20 @@ impl std::fmt::Debug for Recipient {
     }
 }
 
-/// Reads a list of recipients: one on each line; empty lines, and such as begin with `#`, do not count.
+/// Reads a list of recipients: one on each line; empty lines, and such as begin with `#`, do not count, nor do those whose key was
+/// there before.
 ///
 /// # Errors
 /// [`AgeError::RecipientLine`], which tells nothing of the line: it may be a secret. [`AgeError::NoRecipients`],
 /// [`AgeError::TooManyRecipients`].
 pub fn recipients_of(text: &str) -> Result<Vec<Recipient>, AgeError> {
-    let mut recipients = Vec::new();
+    let (mut recipients, mut known) = (Vec::new(), HashSet::new());
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
     {
-        recipients.push(read(line).map_err(|why| AgeError::RecipientLine { line: at + 1, why })?);
+        let recipient = read(line).map_err(|why| AgeError::RecipientLine { line: at + 1, why })?;
+        if known.insert(recipient.bytes()) {
+            recipients.push(recipient);
+        }
         if recipients.len() > MOST_KEYS {
             return Err(AgeError::TooManyRecipients(recipients.len()));
         }
@@ -107,10 +112,10 @@ fn read(text: &str) -> Result<Recipient, &'static str> {
         Err("it is too long")
     } else if begins("age-secret-key-") || begins("age-plugin-") {
         Err(
-            "it is a secret key, which belongs to nobody but its owner; a recipient is the public key beside it",
+            "it is a secret key, which is for its owner alone; a recipient is the public key that belongs to it",
         )
     } else if text.starts_with("-----BEGIN") {
-        Err("it is the beginning of a private key; a recipient is the public key beside it")
+        Err("it is the beginning of a private key; a recipient is the public key that belongs to it")
     } else if begins("age1pq1") {
         let recipient = HybridRecipient::from_text(text).ok_or("its public key is malformed")?;
         Ok(Recipient::Hybrid(Box::new(recipient)))
@@ -121,9 +126,9 @@ fn read(text: &str) -> Result<Recipient, &'static str> {
     } else if begins(ssh::KIND) {
         SshRecipient::from_text(text).map(Recipient::SshEd25519).ok_or("its SSH key is malformed")
     } else if begins("ssh-rsa") {
-        Err("RSA keys of SSH are not supported; those of Ed25519 are")
+        Err("RSA keys of SSH are not supported; Ed25519 keys are")
     } else if begins("ssh-") || begins("ecdsa-sha2-") || begins("sk-") {
-        Err("of SSH keys only those of Ed25519 are supported")
+        Err("of SSH keys, only Ed25519 keys are supported")
     } else {
         Err("it begins with none of age1, age1pq1 and ssh-ed25519")
     }

@@ -55,7 +55,7 @@ pub fn seal_on(
 /// for people: it takes 2^`log_n` KiB of memory, now and whenever the file is opened.
 ///
 /// # Errors
-/// [`AgeError::WorkFactor`], [`AgeError::Random`].
+/// [`AgeError::WorkFactor`], [`AgeError::Memory`], [`AgeError::Random`].
 pub fn seal_with_passphrase(
     passphrase: &Passphrase,
     log_n: u8,

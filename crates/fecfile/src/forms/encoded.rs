@@ -3,10 +3,11 @@
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::groups::Groups;
+use crate::ranges::joined;
 use crate::seal::open::Extent;
 use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
-use fec_core::params::Shape;
+use fec_core::params::{GroupGeometry, Shape};
 use fec_core::set::Reading;
 use std::io;
 use std::ops::Range;
@@ -35,6 +36,13 @@ pub trait Records: Sync {
     /// others, whatever number of them a header claims.
     fn present(&self, _group: u32, sets: u32) -> Vec<Range<u32>> {
         std::iter::once(0..sets).collect()
+    }
+
+    /// Ranges of originals of a group that can be had: those that are there, and those of sets of which k shards are. Originals
+    /// are counted in the order of the payload, in which the sets take turns.
+    fn obtainable(&self, group: &GroupGeometry) -> Vec<Range<u64>> {
+        let shape = group.shape();
+        std::iter::once(0..shape.code.k() as u64 * u64::from(shape.sets)).collect()
     }
 }
 
@@ -73,6 +81,20 @@ impl Encoded<'_> {
             return Err(Error::new("read", ErrorKind::SetMemory { need, most }));
         }
         Ok(())
+    }
+
+    /// The bytes of the payload that can be had, in order: no more ranges than there are shards, whatever headers claim.
+    pub(crate) fn obtainable(&self) -> Vec<Range<u64>> {
+        let mut ranges = Vec::new();
+        for group in self.groups.iter() {
+            let (len, end) = (group.geometry.shape().shard_len as u64, group.geometry.payload_len());
+            let bytes = |originals: Range<u64>| {
+                let at = |original: u64| group.start + original.saturating_mul(len).min(end);
+                at(originals.start)..at(originals.end)
+            };
+            ranges.extend(self.records.obtainable(&group.geometry).into_iter().map(bytes));
+        }
+        joined(ranges)
     }
 
     /// The end of what is known of the payload.

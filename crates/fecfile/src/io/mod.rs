@@ -33,8 +33,8 @@ pub trait ReadAt: Send + Sync {
     /// Bytes of the object.
     fn size(&self) -> io::Result<u64>;
 
-    /// The next bytes from `offset` on that are stored; what stands before them is a hole, which reads as zeros. `None` if
-    /// nothing but a hole follows. By default everything is stored.
+    /// The next bytes from `offset` on that are stored; what stands before them is a hole, which reads as zeros, or lost, which
+    /// cannot be read. `None` if nothing else follows. By default everything is stored.
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         Some(offset..u64::MAX)
     }

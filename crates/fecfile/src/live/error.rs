@@ -2,6 +2,7 @@
 
 use crate::error::Class;
 use crate::names::show;
+use crate::passphrases::{NoMemory, ShortPassphrase};
 use fec_core::format::packet::PacketError;
 use fec_core::window::{PushError, SettingsError};
 use std::fmt;
@@ -99,11 +100,11 @@ pub enum LiveError {
     #[error("a key has 32 bytes")]
     KeyFile,
     /// A passphrase that is too short.
-    #[error("a passphrase needs {least} characters or more")]
-    Passphrase {
-        /// Fewest characters.
-        least: usize,
-    },
+    #[error("{0}")]
+    Passphrase(#[from] ShortPassphrase),
+    /// The system does not have the memory that a passphrase takes.
+    #[error("{0}")]
+    Memory(#[from] NoMemory),
     /// A number for a stream that is sealed: if it had been used before, nonces would repeat.
     #[error(
         "the number of a sealed stream is not for choosing: with one that was used before, it could be read and forged"
@@ -145,13 +146,14 @@ impl LiveError {
             | LiveError::LargePort { .. }
             | LiveError::OtherScheme(_)
             | LiveError::IncompleteAddress
-            | LiveError::Passphrase { .. }
+            | LiveError::Passphrase(_)
             | LiveError::StreamIdOfSealed
             | LiveError::PacketsTooLong { .. } => Class::Usage,
             LiveError::Settings(_)
             | LiveError::Push(_)
             | LiveError::LongGap { .. }
             | LiveError::KeyFile
+            | LiveError::Memory(_)
             | LiveError::Stale(_)
             | LiveError::NothingAccepted(_) => Class::Refused,
             LiveError::NothingOpened { .. } => Class::Untrue,

@@ -3,6 +3,7 @@
 use super::LiveError;
 use crate::error::{Error, Place, Result};
 use crate::io::output::write_secret;
+use crate::passphrases::{check_new, make_key};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -17,8 +18,6 @@ const R: u32 = 8;
 const P: u32 = 1;
 /// The same everywhere: sender and receiver have nothing in common but the passphrase.
 const SALT: &[u8] = b"fec stream passphrase 1";
-/// Characters that a passphrase needs at least.
-pub const SHORTEST_PASSPHRASE: usize = 12;
 
 /// 32 secret bytes. They are overwritten when the key is dropped.
 #[derive(Clone)]
@@ -47,18 +46,25 @@ impl StreamKey {
         Ok(StreamKey(bytes))
     }
 
+    /// The key of a passphrase for a new stream: as [`from_passphrase`](StreamKey::from_passphrase) makes it, and not of a short one.
+    ///
+    /// # Errors
+    /// [`LiveError::Passphrase`], [`LiveError::Memory`].
+    pub fn from_new_passphrase(passphrase: &str) -> Result<StreamKey> {
+        check_new(passphrase).map_err(|e| Error::new("make a key", LiveError::from(e)))?;
+        StreamKey::from_passphrase(passphrase)
+    }
+
     /// The key of a passphrase: scrypt with N = 2^16, r = 8, p = 1. Everybody who knows or guesses the passphrase has it. Takes
     /// 64 MiB of memory, and a fifth of a second or more.
     ///
     /// # Errors
-    /// [`LiveError::Passphrase`] for less than [`SHORTEST_PASSPHRASE`] characters.
+    /// [`LiveError::Memory`].
     pub fn from_passphrase(passphrase: &str) -> Result<StreamKey> {
-        if passphrase.chars().count() < SHORTEST_PASSPHRASE {
-            return Err(Error::new("make a key", LiveError::Passphrase { least: SHORTEST_PASSPHRASE }));
-        }
         let params = scrypt::Params::new(LOG_N, R, P).expect("the numbers are allowed");
         let mut bytes = Zeroizing::new([0; KEY_LEN]);
-        scrypt::scrypt(passphrase.as_bytes(), SALT, &params, &mut bytes[..]).expect("32 bytes are allowed");
+        make_key(passphrase.as_bytes(), SALT, &params, &mut bytes[..])
+            .map_err(|e| Error::new("make a key", LiveError::from(e)))?;
         Ok(StreamKey(bytes))
     }
 
@@ -98,7 +104,7 @@ mod tests {
         let key = StreamKey::from_passphrase("correct horse battery").expect("it is long enough");
         let hex: String = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "d534676cef3d22d1bdecb94fb2c589c3cf81d71ce37311d451d12ab8ddc8fda4");
-        assert!(StreamKey::from_passphrase("elf letters").is_err());
+        assert!(StreamKey::from_new_passphrase("elf letters").is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
 use crate::age::{self, Keys};
 use crate::cipher::{AeadKey, Cipher, NONCE};
-use crate::error::{Error, Result, WriteFailure};
+use crate::error::{Error, Place, Result, WriteFailure};
 use crate::io::ReadAt;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -13,6 +13,7 @@ use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK, Seal, SealedKind};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
 /// Chunks that are opened at the same time, where they stand in a file.
@@ -42,6 +43,8 @@ pub struct Opener {
     associated: [u8; 32],
     content: SealedKind,
     private: Meta,
+    /// What it opens.
+    place: Place,
 }
 
 impl Opener {
@@ -59,7 +62,16 @@ impl Opener {
         let opened = opened.map_err(|_| SealError::PrivatePart)?;
         let private = Meta::parse(seal::unpadded(opened)?)?;
         let (key, associated) = (chunk_key(cipher, content_key), associated(bytes));
-        Ok(Opener { key, associated, content: seal.content, private })
+        Ok(Opener { key, associated, content: seal.content, private, place: Place::Nowhere })
+    }
+
+    /// The same, whose errors name what it opens.
+    pub(crate) fn of(self, place: Place) -> Opener {
+        Opener { place, ..self }
+    }
+
+    fn error(&self, cause: SealError) -> Error {
+        Error::at("open", self.place.clone(), cause)
     }
 
     /// What is sealed.
@@ -77,7 +89,7 @@ impl Opener {
     /// # Errors
     /// [`SealError::Length`].
     pub fn plain_len(&self, sealed: u64) -> Result<u64> {
-        seal::plain_len(sealed).ok_or_else(|| Error::new("open", SealError::Length(sealed)))
+        seal::plain_len(sealed).ok_or_else(|| self.error(SealError::Length(sealed)))
     }
 
     /// Bytes of the payload, of what there is of a sealed one.
@@ -99,10 +111,10 @@ impl Opener {
     /// [`SealError::Chunk`]; [`SealError::CutChunk`].
     fn open_chunk<'a>(&self, number: u64, is_last: bool, bytes: &'a mut [u8]) -> Result<&'a mut [u8]> {
         if !is_last && bytes.len() < SEALED_CHUNK {
-            return Err(Error::new("open", SealError::CutChunk(number)));
+            return Err(self.error(SealError::CutChunk(number)));
         }
         let opened = self.key.open(&nonce(number, is_last), &self.associated, bytes);
-        opened.map_err(|_| Error::new("open", SealError::Chunk(number)))
+        opened.map_err(|_| self.error(SealError::Chunk(number)))
     }
 
     /// Opens a sealed payload, or a part of it, where it stands in a file: at 0 there stands chunk `part.start / 65,536`, and
@@ -129,16 +141,17 @@ impl Opener {
         while next < end {
             let count = (end - next).min(BATCH) as usize;
             let error: Mutex<Option<Error>> = Mutex::new(None);
+            let lost = AtomicU64::new(0);
             let note = |e: Error| {
                 lock(&error).get_or_insert(e);
             };
             // All of a batch is read before any of it is written: plaintext never reaches ciphertext that is still wanted.
             threads.run(count, &|nth| {
                 let mut room = lock(&rooms[nth]);
-                if let Err(e) =
-                    self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail)
-                {
-                    note(e);
+                match self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail) {
+                    Ok(true) => {}
+                    Ok(false) => drop(lost.fetch_or(1 << nth, Ordering::Relaxed)),
+                    Err(e) => note(e),
                 }
             });
             threads.run(count, &|nth| {
@@ -147,8 +160,13 @@ impl Opener {
                 let from = part.start.max(start).min(start + room.len() as u64);
                 let to = part.end.min(start + room.len() as u64).max(from);
                 let bytes = &room[(from - start) as usize..(to - start) as usize];
+                let is_lost = lost.load(Ordering::Relaxed) >> nth & 1 == 1;
+                let write = |at: u64| match is_lost {
+                    true => file.write_zeros_at(at, bytes.len()),
+                    false => file.write_all_at(at, bytes),
+                };
                 if lock(&error).is_none()
-                    && let Err(e) = file.write_all_at(from - part.start, bytes)
+                    && let Err(e) = write(from - part.start)
                 {
                     note(fail(e));
                 }
@@ -159,7 +177,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Reads and opens chunk `number` of a file that begins with chunk `first`.
+    /// Reads and opens chunk `number` of a file that begins with chunk `first`; false if it became zeros.
     fn read_chunk(
         &self,
         file: &dyn WriteAt,
@@ -168,17 +186,19 @@ impl Opener {
         (extent, gaps): (Extent, bool),
         room: &mut Vec<u8>,
         fail: &WriteFailure<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (len, is_last) = extent.chunk(number);
         room.resize(len as usize, 0);
         file.read_exact_at((number - first) * SEALED_CHUNK as u64, room).map_err(fail)?;
         let opened = self.open_chunk(number, is_last, room).map(|plain| plain.len());
         room.truncate(len as usize - seal::TAG);
         match opened {
-            Err(_) if gaps => room.fill(0),
-            opened => drop(opened?),
+            Err(_) if gaps => {
+                room.fill(0);
+                Ok(false)
+            }
+            opened => opened.map(|_| true),
         }
-        Ok(())
     }
 
     /// Opens whole chunks that stand one behind the other, from number `first` on, of a sealed payload of `sealed_len` bytes.
@@ -205,6 +225,13 @@ impl Opener {
         let end = part.end.div_ceil(CHUNK as u64).max(first + 1);
         let at = |chunk: u64| chunk.saturating_mul(SEALED_CHUNK as u64).min(sealed_len);
         at(first)..at(end)
+    }
+    /// The bytes of the payload whose chunks are whole in a part of a sealed one of `sealed_len` bytes.
+    pub(crate) fn opened_range(sealed: &Range<u64>, sealed_len: u64) -> Range<u64> {
+        let is_last = sealed.end == sealed_len;
+        let tags = seal::TAG as u64 * sealed.end.div_ceil(SEALED_CHUNK as u64);
+        let end = if is_last { sealed_len - tags } else { sealed.end / SEALED_CHUNK as u64 * CHUNK as u64 };
+        sealed.start.div_ceil(SEALED_CHUNK as u64) * CHUNK as u64..end
     }
 }
 
@@ -246,11 +273,27 @@ pub(crate) trait WriteAt: ReadAt {
     /// # Errors
     /// Those of the system.
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Makes `len` bytes at a place zeros, of a file that is so long: a hole, where it can have one.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
+        self.write_all_at(offset, &vec![0; len])
+    }
 }
 
 impl WriteAt for std::fs::File {
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
         std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Not every file system can.
+        fallocate(self, flags, offset, len as u64).or_else(|_| self.write_all_at(offset, &vec![0; len]))
     }
 }
 
@@ -302,7 +345,7 @@ impl Opening {
         let opened = opener.open_chunk(number, is_last, &mut self.held).map(|plain| plain.len());
         let plain = match opened {
             // Only the first chunk may be empty: no payload is sealed in two ways.
-            Ok(0) if number > 0 => return Ok(Some(Error::new("open", SealError::Chunk(number)))),
+            Ok(0) if number > 0 => return Ok(Some(opener.error(SealError::Chunk(number)))),
             Ok(plain) => plain,
             Err(_) if self.gaps => {
                 self.held.fill(0);

@@ -41,7 +41,7 @@ impl Sealer {
     /// A new key, given to all recipients, and `name` inside the seal.
     ///
     /// # Errors
-    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::TooLong`] for more recipients than the meta has room
+    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Passphrase`]; [`SealError::TooLong`] for more recipients than the meta has room
     /// for; [`SealError::Format`] for a name that none may be.
     pub fn new(sealing: &Sealing, content: SealedKind, name: Option<&[u8]>) -> Result<Sealer> {
         let fail = |e: SealError| Error::new("seal", e);
@@ -51,6 +51,7 @@ impl Sealer {
         let age_file = match &sealing.to {
             SealedTo::Recipients(recipients) => age::seal(recipients, &content_key[..]),
             SealedTo::Passphrase(passphrase) => {
+                passphrase.check_new().map_err(|e| fail(e.into()))?;
                 age::seal_with_passphrase(passphrase, LOG_N, &content_key[..])
             }
         };

@@ -200,8 +200,8 @@ impl Sidecar {
         let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
         let (bytes, root, signed) = SealedBytes::open(path, (wanted, trust), keys, settings)?;
         let bytes = Arc::new(bytes);
-        let len = bytes.size().map_err(|e| Error::io("read", path, e))?;
-        let stands = Stands { file: Arc::clone(&bytes) as _, sealed: Some((bytes, root)), stored: len, meta };
+        let stored = bytes.stored();
+        let stands = Stands { file: Arc::clone(&bytes) as _, sealed: Some((bytes, root)), stored, meta };
         // The root of the container binds all generations.
         Ok((Sidecar::open_in(path, stands, &|_| Ok(None), settings)?, signed))
     }

@@ -19,6 +19,7 @@ use crate::io::base::Base;
 use crate::io::output::{Policy, check_absent, check_room};
 use crate::io::temporary::{parent, remove_stale};
 use crate::report::Written;
+use crate::seal::error::SealError;
 use crate::seal::sealer::Sealing;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
@@ -106,12 +107,18 @@ impl Protected {
 /// Memory: the buffers of sets, as the settings allow; 48 bytes for each block of the files, and about 200 for each file.
 ///
 /// # Errors
-/// [`SidecarError`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
+/// [`SidecarError`]; [`SealError::StaysSealed`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     check_absent(job.output, job.policy).map_err(|e| Error { action: "protect", ..e })?;
     let is_there = job.output.exists();
-    if is_there && !Sidecar::starts(job.output)? && !Sidecar::is_sealed(job.output)? {
-        return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
+    if is_there && !Sidecar::starts(job.output)? {
+        if !Sidecar::is_sealed(job.output)? {
+            return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
+        }
+        // Names and digests would come to light that somebody wanted to hide.
+        if job.sealing.is_none() {
+            return Err(Error::at("replace", job.output, SealError::StaysSealed));
+        }
     }
     let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
     journal::check_none(job.output, "protect")?;

@@ -240,8 +240,17 @@ impl<'a> Reader<'a> {
         let finder = memchr::memmem::Finder::new(&PIECE_MAGIC);
         let mut found = Found::new();
         let mut window = vec![0; WINDOW + PIECE_MAGIC.len() - 1];
-        let mut at = 0;
+        let (mut at, mut data) = (0, 0..0);
         while at < self.len {
+            if at >= data.end {
+                // Holes, and what is known to be lost, may be of any length.
+                data = self.file.next_data(at).unwrap_or(self.len..self.len);
+                if data.start > at {
+                    let _ = self.fill(at, &mut [0]);
+                    at = data.start;
+                    continue;
+                }
+            }
             let mut filled = 0;
             while filled < window.len() {
                 match self.file.read_at(at + filled as u64, &mut window[filled..]) {
@@ -251,9 +260,15 @@ impl<'a> Reader<'a> {
                     // What cannot be read is lost, and what is behind it is read.
                     Err(e) => {
                         self.unread.borrow_mut().get_or_insert(e);
-                        let lost = (window.len() - filled).min(4096);
-                        window[filled..filled + lost].fill(0);
-                        filled += lost;
+                        let from = at + filled as u64;
+                        let lost = match self.file.next_data(from) {
+                            Some(next) if next.start == from => 4096,
+                            Some(next) => usize::try_from(next.start - from).unwrap_or(usize::MAX),
+                            None => usize::MAX,
+                        };
+                        let end = filled.saturating_add(lost).min(window.len());
+                        window[filled..end].fill(0);
+                        filled = end;
                     }
                 }
             }

@@ -2,6 +2,9 @@
 //!
 //! So anybody can verify and mend the container; whoever has a key reads the sidecar through it, as if it stood there. It is never
 //! written to: it is mended as a container, and an update seals all of it anew, with another key.
+//!
+//! The container says how long the sidecar is, and whoever has a public key can make one that says anything. So what can be had of
+//! it is worked out once, from the records that are there, and nothing is looked for elsewhere.
 
 use super::error::SidecarError;
 use crate::age::Keys;
@@ -19,8 +22,11 @@ use fec_core::executor::{into_value, lock};
 use fec_core::format::container::{MetaFrame, RECORD_MAGIC};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{CHUNK, Seal, SealedKind};
+use fec_core::params::Form;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
@@ -33,7 +39,7 @@ const MOST_PIECES: usize = 8;
 /// Bytes of a file that are looked at first.
 const FRONT: u64 = 256 << 10;
 
-/// Bytes of several chunks.
+/// Bytes of several chunks, opened.
 type Piece = Arc<Zeroizing<Vec<u8>>>;
 
 /// A sidecar in a container, opened as it is read. What cannot be had of the container cannot be read.
@@ -42,8 +48,12 @@ pub(super) struct SealedBytes {
     opener: Opener,
     settings: Settings,
     len: u64,
-    /// What was opened last, by its number; the newest is last. `None`: it cannot be had as a whole.
-    pieces: Mutex<Vec<(u64, Option<Piece>)>>,
+    /// The bytes whose chunks can be had of the container, in order.
+    obtainable: Vec<Range<u64>>,
+    /// What was opened last, and the bytes that it has; the newest is last.
+    pieces: Mutex<Vec<(Range<u64>, Piece)>>,
+    /// What can be had, and does not open.
+    lost: Mutex<HashSet<Range<u64>>>,
 }
 
 impl SealedBytes {
@@ -63,39 +73,60 @@ impl SealedBytes {
             None => Archive::open(&input, wanted, &context)?,
             Some(trust) => Archive::open_signed(&input, wanted, trust, &context)?,
         };
+        if archive.form() != Form::Container {
+            return Err(Error::at("read", path, ErrorKind::Sidecar(Box::new(SidecarError::NotFound(None)))));
+        }
         let opener =
             archive.opener_of(Some(keys), SealedKind::Sidecar)?.expect("what is not sealed is refused");
         // Without its end nobody knows how long it was.
         let Some(root) = archive.root() else {
             return Err(Error::at("read", path, ErrorKind::Sidecar(Box::new(SidecarError::NotFound(None)))));
         };
-        let len = opener.plain_len(archive.encoded().known_len())?;
+        let sealed_len = archive.encoded().known_len();
+        let len = opener.plain_len(sealed_len)?;
+        let obtainable = archive.encoded().obtainable();
+        let obtainable = obtainable.into_iter().map(|sealed| Opener::opened_range(&sealed, sealed_len));
+        let obtainable = obtainable.filter(|bytes| !bytes.is_empty()).collect();
         let signed = archive.signed().cloned();
-        Ok((
-            SealedBytes { archive, opener, settings: *settings, len, pieces: Mutex::default() },
-            root,
-            signed,
-        ))
+        let (pieces, lost) = (Mutex::default(), Mutex::default());
+        let bytes = SealedBytes { archive, opener, settings: *settings, len, obtainable, pieces, lost };
+        Ok((bytes, root, signed))
     }
 
-    /// Piece `number`, if all of it can be had.
-    fn piece(&self, number: u64) -> Option<Piece> {
+    /// How many of its bytes can be had.
+    pub(super) fn stored(&self) -> u64 {
+        self.obtainable.iter().map(|bytes| bytes.end - bytes.start).sum()
+    }
+
+    /// The first bytes that can be had at `offset` or behind it.
+    fn next_obtainable(&self, offset: u64) -> Option<&Range<u64>> {
+        self.obtainable.get(self.obtainable.partition_point(|bytes| bytes.end <= offset))
+    }
+
+    /// The chunks that have these bytes, opened; `None` if they are lost.
+    fn piece(&self, bytes: Range<u64>) -> Option<Piece> {
         let mut pieces = lock(&self.pieces);
-        if let Some(at) = pieces.iter().position(|(held, _)| *held == number) {
+        if let Some(at) = pieces.iter().position(|(held, _)| *held == bytes) {
             let found = pieces.remove(at);
-            let piece = found.1.clone();
+            let piece = Arc::clone(&found.1);
             pieces.push(found);
-            return piece;
+            return Some(piece);
         }
         drop(pieces);
-        let start = number * PIECE;
-        let piece = self.chunks(start, (self.len - start).min(PIECE)).ok().map(Arc::new);
+        if lock(&self.lost).contains(&bytes) {
+            return None;
+        }
+        let Ok(piece) = self.chunks(bytes.start, bytes.end - bytes.start).map(Arc::new) else {
+            // There are no more of them than can be had.
+            lock(&self.lost).insert(bytes);
+            return None;
+        };
         let mut pieces = lock(&self.pieces);
         if pieces.len() >= MOST_PIECES {
             pieces.remove(0);
         }
-        pieces.push((number, piece.clone()));
-        piece
+        pieces.push((bytes, Arc::clone(&piece)));
+        Some(piece)
     }
 
     /// Opens the chunks of `len` bytes from `start` on, where a chunk begins.
@@ -139,20 +170,25 @@ impl ReadAt for SealedBytes {
         if offset >= self.len {
             return Ok(0);
         }
-        let number = offset / PIECE;
-        if let Some(piece) = self.piece(number) {
-            let rest = &piece[(offset - number * PIECE) as usize..];
-            let len = rest.len().min(out.len());
-            out[..len].copy_from_slice(&rest[..len]);
-            return Ok(len);
-        }
-        // Some of the piece is lost: what of it is wanted may be there.
-        let start = offset / CHUNK as u64 * CHUNK as u64;
-        let chunk = self.chunks(start, (self.len - start).min(CHUNK as u64))?;
-        let rest = &chunk[(offset - start) as usize..];
+        let lost = || io::Error::other("too little is left of the container");
+        let held = self.next_obtainable(offset).filter(|held| held.start <= offset).ok_or_else(lost)?;
+        // What can be had begins and ends with a chunk.
+        let around = |len: u64| {
+            let start = offset / len * len;
+            start.max(held.start)..start.saturating_add(len).min(held.end)
+        };
+        let pieces = [around(PIECE), around(CHUNK as u64)];
+        // Where a chunk does not open, those around it may.
+        let found = pieces.into_iter().find_map(|bytes| Some((bytes.start, self.piece(bytes)?)));
+        let (start, piece) = found.ok_or_else(lost)?;
+        let rest = &piece[(offset - start) as usize..];
         let len = rest.len().min(out.len());
         out[..len].copy_from_slice(&rest[..len]);
         Ok(len)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<Range<u64>> {
+        self.next_obtainable(offset).map(|held| held.start.max(offset)..held.end)
     }
 
     fn size(&self) -> io::Result<u64> {

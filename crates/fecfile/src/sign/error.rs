@@ -2,6 +2,8 @@
 
 use super::id::KeyId;
 use crate::class::Class;
+use crate::names::bytes;
+use crate::passphrases::NoMemory;
 use std::fmt;
 
 /// The most memory that the passphrase of a key may take, in bytes: what minisign takes.
@@ -14,21 +16,22 @@ pub(super) const MOST_BLOCKS: u64 = 1 << 22;
 #[non_exhaustive]
 pub enum SignError {
     /// Something else than a public key.
-    #[error("it is no public key of minisign: {0}")]
+    #[error("not a minisign public key: {0}")]
     NotAPublicKey(&'static str),
     /// Something else than a secret key. What is in it is not told.
-    #[error("it is no secret key of minisign: {0}")]
+    #[error("not a minisign secret key: {0}")]
     NotASecretKey(&'static str),
     /// Something else than a signature.
-    #[error("it is no signature of minisign: {0}")]
+    #[error("not a minisign signature: {0}")]
     NotASignature(&'static str),
     /// A signature of the old kind, over the bytes themselves.
-    #[error("it is a signature of minisign's old kind (Ed), and only the prehashed kind (ED) counts")]
+    #[error("it is a minisign signature of the old kind (Ed), and only the prehashed kind (ED) is accepted")]
     Legacy,
     /// A secret key whose passphrase is made slow with more memory or work than is allowed.
     #[error(
-        "its passphrase takes {memory} bytes of memory and {blocks} blocks of work; at most {} and {} are allowed",
-        MOST_MEMORY,
+        "its passphrase takes {} of memory and {blocks} blocks of work; at most {} and {} are allowed",
+        bytes(*memory),
+        bytes(MOST_MEMORY),
         MOST_BLOCKS
     )]
     Costly {
@@ -37,17 +40,20 @@ pub enum SignError {
         /// Blocks of scrypt that it asks for, of 1 KiB each.
         blocks: u64,
     },
+    /// The system does not have the memory that its passphrase takes.
+    #[error("{0}")]
+    Memory(#[from] NoMemory),
     /// A secret key is encrypted, and no passphrase was given.
-    #[error("the secret key is encrypted, and its passphrase was not given")]
+    #[error("the secret key is encrypted, and no passphrase was given")]
     PassphraseNeeded,
     /// The passphrase does not open the secret key.
-    #[error("the passphrase is not that of the secret key, or the file is damaged")]
+    #[error("the passphrase is wrong, or the file of the secret key is damaged")]
     Passphrase,
     /// No encoding that is there is signed by a key that counts.
     #[error("{0}")]
     Unsigned(Box<Unsigned>),
     /// More signatures of the right keys, and encodings that they may be of, than are tried.
-    #[error("{signatures} signatures and {roots} encodings are here: too many to try each with each")]
+    #[error("{signatures} signatures and {roots} encodings are here: too many to try every pair")]
     TooMany {
         /// Signatures of keys that count.
         signatures: usize,
@@ -79,13 +85,13 @@ impl fmt::Display for Unsigned {
             write!(f, "\n  wrong: a signature of key {} is not of this root", ids(&self.wrong))?;
         }
         if !self.others.is_empty() {
-            write!(f, "\n  found: signatures of other keys: {}", ids(&self.others))?;
+            write!(f, "\n  found: signatures by other keys: {}", ids(&self.others))?;
         }
         if self.legacy > 0 {
             write!(f, "\n  found: signatures of minisign's old kind (Ed), which do not count")?;
         }
         if self.malformed > 0 {
-            write!(f, "\n  found: something in the place of signatures that is none")?;
+            write!(f, "\n  found: something in the place of signatures that is not a signature")?;
         }
         if self.wrong.is_empty() && self.others.is_empty() && self.legacy + self.malformed == 0 {
             write!(f, ": there is no signature at all")?;
@@ -99,7 +105,7 @@ impl SignError {
     pub fn class(&self) -> Class {
         match self {
             SignError::Unsigned(_) | SignError::NotASignature(_) | SignError::Legacy => Class::Untrue,
-            SignError::Costly { .. } | SignError::TooMany { .. } => Class::Refused,
+            SignError::Costly { .. } | SignError::Memory(_) | SignError::TooMany { .. } => Class::Refused,
             SignError::NotAPublicKey(_)
             | SignError::NotASecretKey(_)
             | SignError::PassphraseNeeded

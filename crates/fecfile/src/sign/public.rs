@@ -40,7 +40,7 @@ impl FromStr for Signer {
         let (algorithm, rest) = bytes.split_at(2);
         let (id, key) = rest.split_at(8);
         if algorithm != ALGORITHM {
-            return Err(SignError::NotAPublicKey("it is of another algorithm than Ed25519"));
+            return Err(SignError::NotAPublicKey("its algorithm is not Ed25519"));
         }
         let id = KeyId(id.try_into().expect("eight bytes"));
         Ok(Signer { id, key: key.try_into().expect("32 bytes") })
@@ -58,7 +58,7 @@ impl Signer {
         let lines = file.as_deref().and_then(|file| text::lines::<2>(file));
         let Some([comment, key]) = lines.filter(|[comment, _]| text::is_untrusted(comment)) else {
             return Err(fail(SignError::NotAPublicKey(
-                "its file has a line of comment and a line of base64",
+                "its file should have a line of comment and a line of base64",
             )));
         };
         debug_assert!(!comment.is_empty());

@@ -7,6 +7,7 @@ use super::signature::{PREHASHED, Signature, hashed};
 use super::text;
 use crate::error::{Error, Place, Result};
 use crate::io::output::write_secret;
+use crate::passphrases::make_key;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use ed25519_dalek::{Signer as _, SigningKey};
@@ -93,7 +94,7 @@ impl SecretKey {
     /// The key as its file has it, encrypted if there is a passphrase: scrypt with 256 MiB, which takes a second or more.
     ///
     /// # Errors
-    /// Those of the system's source of randomness.
+    /// Those of the system's source of randomness; [`SignError::Memory`].
     pub fn to_text(&self, passphrase: Option<&str>) -> Result<Zeroizing<String>> {
         let mut stored = Zeroizing::new([0; STORED_LEN]);
         stored[..2].copy_from_slice(&ALGORITHM);
@@ -143,7 +144,7 @@ impl StoredKey {
     pub fn read(path: &Path) -> Result<StoredKey> {
         let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io("read the secret key", path, e))?;
         let parsed = file
-            .ok_or(SignError::NotASecretKey("its file is no text of at most 4096 bytes"))
+            .ok_or(SignError::NotASecretKey("its file is not text of at most 4096 bytes"))
             .and_then(|file| StoredKey::parse(&file));
         parsed.map_err(|cause| Error::at("read the secret key", path, cause))
     }
@@ -155,14 +156,14 @@ impl StoredKey {
     pub fn parse(file: &str) -> std::result::Result<StoredKey, SignError> {
         let wrong = SignError::NotASecretKey;
         let lines = text::lines::<2>(file).filter(|[comment, _]| text::is_untrusted(comment));
-        let [_, key] = lines.ok_or(wrong("its file has a line of comment and a line of base64"))?;
-        let stored = StoredKey(text::decoded::<STORED_LEN>(key).ok_or(wrong("it has another length"))?);
+        let [_, key] = lines.ok_or(wrong("its file should have a line of comment and a line of base64"))?;
+        let stored = StoredKey(text::decoded::<STORED_LEN>(key).ok_or(wrong("its length is wrong"))?);
         let head = &stored.0[..HEAD_LEN];
         if head[..2] != ALGORITHM || head[4..6] != CHECKSUM {
-            return Err(wrong("it is of another algorithm than Ed25519"));
+            return Err(wrong("its algorithm is not Ed25519"));
         }
         if head[2..4] != SCRYPT && head[2..4] != UNENCRYPTED {
-            return Err(wrong("it is encrypted in another way than minisign does it"));
+            return Err(wrong("it is not encrypted the way minisign does it"));
         }
         let cost = Cost::of(&stored.0);
         if stored.is_encrypted() && (cost.memory() > MOST_MEMORY || cost.blocks() > MOST_BLOCKS) {
@@ -179,7 +180,7 @@ impl StoredKey {
     /// The key. Takes up to 1 GiB of memory and some seconds if it is encrypted.
     ///
     /// # Errors
-    /// [`SignError::PassphraseNeeded`], [`SignError::Passphrase`], [`SignError::NotASecretKey`].
+    /// [`SignError::PassphraseNeeded`], [`SignError::Passphrase`], [`SignError::Memory`], [`SignError::NotASecretKey`].
     pub fn open(&self, passphrase: Option<&str>) -> std::result::Result<SecretKey, SignError> {
         let mut stored = self.0.clone();
         if self.is_encrypted() {
@@ -203,11 +204,11 @@ fn checksum(stored: &[u8; STORED_LEN]) -> Zeroizing<[u8; 32]> {
 
 /// Encrypts, or decrypts, what is behind the limits, with the key that scrypt makes of the passphrase under these limits.
 fn encrypt(stored: &mut [u8; STORED_LEN], passphrase: &str) -> std::result::Result<(), SignError> {
-    let wrong = |_| SignError::NotASecretKey("no passphrase can have its limits");
     let Cost { log_n, p } = Cost::of(stored);
-    let params = scrypt::Params::new(log_n, R, p).map_err(|_| wrong(()))?;
+    let params = scrypt::Params::new(log_n, R, p);
+    let params = params.map_err(|_| SignError::NotASecretKey("no passphrase can have its limits"))?;
     let mut mask = Zeroizing::new([0; KEY_LEN]);
-    scrypt::scrypt(passphrase.as_bytes(), &stored[6..38], &params, &mut mask[..]).map_err(|_| wrong(()))?;
+    make_key(passphrase.as_bytes(), &stored[6..38], &params, &mut mask[..])?;
     stored[HEAD_LEN..].iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
     Ok(())
 }

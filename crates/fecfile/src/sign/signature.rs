@@ -48,23 +48,24 @@ impl Signature {
         if bytes.len() > LONGEST_SIGNATURE {
             return Err(wrong("it is longer than 4096 bytes"));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is no text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is not text (UTF-8)"))?;
         let [comment, signature, trusted, global] =
-            text::lines::<4>(text).ok_or(wrong("it has four lines, without control characters"))?;
+            text::lines::<4>(text).ok_or(wrong("it should have four lines, without control characters"))?;
         if !text::is_untrusted(comment) {
-            return Err(wrong("its first line is no comment"));
+            return Err(wrong("its first line is not a comment"));
         }
-        let trusted = text::trusted(trusted).ok_or(wrong("its third line is no trusted comment"))?;
-        let signature = text::decoded::<74>(signature).ok_or(wrong("its second line has 100 characters"))?;
+        let trusted = text::trusted(trusted).ok_or(wrong("its third line is not a trusted comment"))?;
+        let signature =
+            text::decoded::<74>(signature).ok_or(wrong("its second line should have 100 characters"))?;
         let (algorithm, rest) = signature.split_at(2);
         let (id, signed) = rest.split_at(8);
         if algorithm == LEGACY {
             return Err(SignError::Legacy);
         }
         if algorithm != PREHASHED {
-            return Err(wrong("it is of another algorithm than Ed25519"));
+            return Err(wrong("its algorithm is not Ed25519"));
         }
-        let global = text::decoded::<64>(global).ok_or(wrong("its fourth line has 88 characters"))?;
+        let global = text::decoded::<64>(global).ok_or(wrong("its fourth line should have 88 characters"))?;
         Ok(Signature {
             text: text.to_owned(),
             id: KeyId(id.try_into().expect("eight bytes")),
@@ -82,7 +83,7 @@ impl Signature {
         let file =
             text::read(path, LONGEST_SIGNATURE).map_err(|e| Error::io("read the signature", path, e))?;
         let parsed = file
-            .ok_or(SignError::NotASignature("it is no text of at most 4096 bytes"))
+            .ok_or(SignError::NotASignature("it is not text of at most 4096 bytes"))
             .and_then(|text| Signature::parse(text.as_bytes()));
         parsed.map_err(|cause| Error::at("read the signature", path, cause))
     }

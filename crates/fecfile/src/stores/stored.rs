@@ -125,9 +125,14 @@ impl<'a> Stored<'a> {
     /// Those of [`SealError`](crate::seal::SealError): it is sealed, and these keys do not open it; or keys are given, and it is
     /// not.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
-        let is_sealed = self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed());
-        let opener = opener(is_sealed, Some(&self.manifest.meta), keys, SealedKind::Payload);
+        let opener = opener(self.is_sealed(), Some(&self.manifest.meta), keys, SealedKind::Payload);
         opener.map_err(|e| Error::new("open", e))
+    }
+
+    /// Whether what is restored without a key is ciphertext. For the root of a single segment of a sealed payload there may be no
+    /// key at all: what opens it stands in the manifest of the whole.
+    pub fn is_sealed(&self) -> bool {
+        self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed())
     }
 
     /// How much there is of it, if it is sealed: a manifest knows all segments.

@@ -638,4 +638,9 @@ impl Records for RecordLoader<'_> {
     fn present(&self, group: u32, _sets: u32) -> Vec<Range<u32>> {
         self.tally(group).filter(|_| self.file.is_some()).map_or_else(Vec::new, Tally::present)
     }
+
+    fn obtainable(&self, group: &GroupGeometry) -> Vec<Range<u64>> {
+        let tally = self.tally(group.number()).filter(|_| self.file.is_some());
+        tally.map_or_else(Vec::new, Tally::obtainable)
+    }
 }

@@ -144,6 +144,43 @@ impl Tally {
         }
         joined(ranges)
     }
+
+    /// Ranges of sets of which at least k records are there, in order. Cost: a few steps for each run.
+    fn decodable(&self) -> Vec<Range<u32>> {
+        let (sets, k) = (self.sets(), self.id.geometry.shape().code.k() as i64);
+        // Runs that go around all sets count for each; of what is left, where it begins and ends.
+        let (mut around, mut steps) = (0, BTreeMap::<u64, i64>::new());
+        for (start, run) in self.runs.iter() {
+            around += (run.count / sets) as i64;
+            let (first, end) = (start % sets, start % sets + run.count % sets);
+            for part in [first..end.min(sets), 0..end.saturating_sub(sets)] {
+                *steps.entry(part.start).or_default() += 1;
+                *steps.entry(part.end).or_default() -= 1;
+            }
+        }
+        let (mut ranges, mut from) = (Vec::new(), 0);
+        for (at, step) in steps.into_iter().chain([(sets, 0)]) {
+            if around >= k && from < at {
+                ranges.push(from as u32..at as u32);
+            }
+            (around, from) = (around + step, at);
+        }
+        joined(ranges)
+    }
+
+    /// Ranges of originals that can be had, in the order of the payload: those that are there, and those of sets of which k
+    /// records are. There are no more ranges than records.
+    pub(crate) fn obtainable(&self) -> Vec<Range<u64>> {
+        let (sets, k) = (self.sets(), self.id.geometry.shape().code.k() as u64);
+        // Records are counted as originals are, and these come first.
+        let runs = self.runs.iter().map(|(start, run)| start..(start + run.count).min(k * sets));
+        let mut ranges: Vec<Range<u64>> = runs.filter(|range| !range.is_empty()).collect();
+        for range in self.decodable() {
+            let (from, to) = (u64::from(range.start), u64::from(range.end));
+            ranges.extend((0..k).map(|index| index * sets + from..index * sets + to));
+        }
+        joined(ranges)
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +223,12 @@ mod tests {
         for i in 0..4 {
             assert_eq!(tally.records_of(i), table.keys().filter(|(_, index)| *index == i).count() as u64);
         }
+        let can_be_had = |original: &u64| {
+            let (set, index) = ((original % 3) as u32, (original / 3) as u32);
+            table.contains_key(&(set, index)) || of_set(set) >= 2
+        };
+        let originals: Vec<u64> = tally.obtainable().into_iter().flatten().collect();
+        assert_eq!(originals, (0..6).filter(can_be_had).collect::<Vec<_>>(), "{order:?}");
         tally
     }
 
