@@ -26,8 +26,8 @@ Exit codes:
 
 pub(crate) const ENCODE: &str = "\
 Examples:
-  fec encode FILE                       100 shard files in FILE.shards/, of which
-                                        any 33 restore FILE; the root is printed
+  fec encode FILE                       100 shard files in FILE.shards/; any 33
+                                        restore FILE, and the root is printed
   tar c photos | fec encode > photos.fec              a container, through a pipe
   find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec'
                                         a container and a line for each file";

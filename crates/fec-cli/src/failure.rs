@@ -190,7 +190,7 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
         }
         ErrorKind::Exists if error.action == "protect" => {
-            "to protect later changes: fec protect --update; to start over, and give up what it can still mend: -f"
+            "to protect later changes: fec protect --update PATH; to start over, and give up what it can still mend: -f"
         }
         ErrorKind::Exists => "choose another name with -o, or replace it with -f",
         ErrorKind::NotAFolder => "choose another name with -o",

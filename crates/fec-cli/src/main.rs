@@ -99,8 +99,11 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// -v and -vv: what happens, on standard error.
+/// -v and -vv: what happens, on standard error. Of fec alone: what crates that speak to stores tell may hold what they send.
 fn start_logging(verbose: u8) {
+    use tracing_subscriber::filter::filter_fn;
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::util::SubscriberInitExt;
     let level = match verbose {
         0 => return,
         1 => tracing::Level::INFO,
@@ -114,6 +117,8 @@ fn start_logging(verbose: u8) {
         .with_target(false)
         // It would panic where standard error cannot be written to.
         .log_internal_errors(false)
+        .finish()
+        .with(filter_fn(|event| event.target().starts_with("fec")))
         .init();
 }
 

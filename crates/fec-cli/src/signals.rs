@@ -1,5 +1,6 @@
 //! Signals and panics: nothing partial stays behind, whatever ends the process.
 
+use crate::target::stdout_took_data;
 use fecfile::guarded::is_guarded;
 use fecfile::interrupt::{self, Unfinished};
 use fecfile::io::sigbus::is_ignored;
@@ -47,7 +48,9 @@ pub(crate) fn install() -> io::Result<()> {
 /// is waiting for its reader, so that it is not used.
 fn say_interrupted() {
     let start = if io::stderr().is_terminal() { "\n" } else { "" };
-    let line = format!("{start}fec: interrupted: nothing partial was left\n");
+    let what =
+        if stdout_took_data() { "standard output got only a part" } else { "nothing partial was left" };
+    let line = format!("{start}fec: interrupted: {what}\n");
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }
 

@@ -13,6 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,6 +172,14 @@ pub(crate) fn open_input(path: &Path) -> Result<File> {
     if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io("read", path, e)) }
 }
 
+/// Whether data went to standard output, or is about to.
+static STDOUT_TOOK_DATA: AtomicBool = AtomicBool::new(false);
+
+/// Whether an interruption leaves a part of something behind standard output.
+pub(crate) fn stdout_took_data() -> bool {
+    STDOUT_TOOK_DATA.load(Ordering::Relaxed)
+}
+
 /// Standard output for payload bytes.
 pub(crate) fn stdout_for_data() -> Result<File> {
     let stdout = io::stdout();
@@ -178,6 +187,7 @@ pub(crate) fn stdout_for_data() -> Result<File> {
         return Err(Failure::usage("write standard output: it is a terminal, and the bytes are not text")
             .help("send it to a file or a pipe, or name one with -o"));
     }
+    STDOUT_TOOK_DATA.store(true, Ordering::Relaxed);
     stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
 }
 

@@ -218,7 +218,7 @@ impl Report {
         if self.unprotected > 0 {
             let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
             out.push_str(&format!(
-                "not protected, because new or left out: {count}, such as {first}; fec protect --update adds what is new\n"
+                "not protected, because new or left out: {count}, such as {first}; fec protect --update PATH adds what is new\n"
             ));
         }
         if let Some(scrub) = &self.scrub {
@@ -260,7 +260,7 @@ impl Report {
         }
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so: fec protect --update protects it as it is now; fec repair --revert --undo \
+                "what was edited or moved stays so: fec protect --update PATH protects it as it is now; fec repair --revert --undo \
                  FILE {sidecar} makes it what it was, and keeps what it writes over\n"
             ));
         }

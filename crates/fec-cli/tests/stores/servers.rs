@@ -121,10 +121,10 @@ fn credentials_that_a_service_tells_and_that_are_none_end_nothing_else() {
     let place = "s3://bucket/x,endpoint=http://127.0.0.1:9";
     for (places, exit) in [(&[place][..], 4), (&["p0", "p1", "p2", "p3", "p4", place], 1)] {
         let output = verify(places);
-        let stderr = text(&output.stderr);
+        let told = text(&output.stdout) + &text(&output.stderr);
         expect(&output, exit);
-        assert!(stderr.contains("is something wrong with the endpoint"), "{stderr}");
-        assert!(!stderr.contains("hunter2") && !stderr.contains("panicked"), "{stderr}");
+        assert!(told.contains("is something wrong with the endpoint"), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("panicked"), "{told}");
     }
 }
 
@@ -154,7 +154,7 @@ fn lists_that_never_end_are_left() {
         let started = Instant::now();
         let output = with_keys(&mut command).output().unwrap();
         expect(&output, 1);
-        assert!(text(&output.stderr).contains("does not come to an end"), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("does not come to an end"), "{}", text(&output.stdout));
         assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
         let (asked, most) = (asked.load(Ordering::Relaxed), if is_same { 2 } else { 200 });
         // One segment's list after the other, until it is given up.
@@ -221,11 +221,11 @@ fn what_cannot_be_asked_is_not_said_to_be_lost() {
                 let args =
                     command.iter().copied().chain(["--root", &sent.root, "--retries", "0"]).chain(from);
                 let output = with_keys(&mut sent.arena.fec(args)).output().unwrap();
-                let stderr = text(&output.stderr);
-                assert_eq!(output.status.code(), Some(4), "{places:?} {command:?}: {stderr}");
+                let told = text(&output.stdout) + &text(&output.stderr);
+                assert_eq!(output.status.code(), Some(4), "{places:?} {command:?}: {told}");
                 assert!(
-                    stderr.lines().any(|line| line.contains(place) && line.contains(said)),
-                    "{places:?} {command:?}: {stderr}"
+                    told.lines().any(|line| line.contains(place) && line.contains(said)),
+                    "{places:?} {command:?}: {told}"
                 );
             }
         }

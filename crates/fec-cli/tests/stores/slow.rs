@@ -173,7 +173,7 @@ fn manifests_that_crawl_are_left() {
         // Who has the manifest is a part of what they tell.
         let output = soon(&sent, "verify", &places, &["--timeout", "1s"]);
         expect(&output, 0);
-        assert!(text(&output.stderr).contains("4 of 5 places have the manifest"), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("4 of 5 places have the manifest"), "{}", text(&output.stdout));
         // What a place for reading alone has counts as lost.
         expect(&soon(&sent, "repair", &places, &["--timeout", "1s", "-n"]), 1);
     }
