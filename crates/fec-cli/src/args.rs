@@ -515,7 +515,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_help = examples::BENCH)]
 pub(crate) struct Bench {
     #[command(subcommand)]
     pub(crate) other: Option<OtherBench>,

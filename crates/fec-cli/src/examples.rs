@@ -28,15 +28,15 @@ pub(crate) const ENCODE: &str = "\
 Examples:
   fec encode FILE                       100 shard files in FILE.shards/; any 33
                                         restore FILE, and the root is printed
-  tar c photos | fec encode > photos.fec              a container, through a pipe
+  tar c photos | fec encode > photos.fec            a container, through a pipe
   find data -type f -print0 | fec encode --files-from - -0 -o 'safe/{/}.fec'
                                         a container and a line for each file";
 
 pub(crate) const DECODE: &str = "\
 Examples:
-  fec decode FILE.shards --root HEX     FILE again, if it is the one you encoded
+  fec decode FILE.shards --root HEX     FILE again, if it is what you encoded
   fec decode photos.fec -o - | tar x    a container, through a pipe
-  fec decode FILE.shards --range 1G..+4K -o part      4096 bytes of the payload";
+  fec decode FILE.shards --range 1G..+4K -o part     4096 bytes of the payload";
 
 pub(crate) const VERIFY: &str = "\
 Examples:
@@ -54,13 +54,13 @@ Examples:
 pub(crate) const PROTECT: &str = "\
 Examples:
   fec protect photos                    photos.fecp, beside it
-  fec protect -r 5% a.iso b.iso -o isos.fecp          a smaller one, of two files
+  fec protect -r 5% a.iso b.iso -o isos.fecp       a smaller one, of two files
   fec protect --update photos           protect what changed since, too";
 
 pub(crate) const MANIFEST: &str = "\
 Examples:
   fec manifest photos.fecp | b3sum -c           check the files without fec
-  fec manifest photos.fecp --sha256             if protect --sha256 recorded them
+  fec manifest photos.fecp --sha256          if protect --sha256 recorded them
   fec manifest photos.fecp --root HEX           of this sidecar and no other";
 
 pub(crate) const KEYGEN: &str = "\
@@ -83,6 +83,19 @@ Examples:
   fec man encode > fec-encode.1         the page of a command
   fec man bench-link > fec-bench-link.1";
 
+pub(crate) const BENCH: &str = "\
+Examples:
+  fec bench --quick                     ten seconds; its first sentence sums up
+  fec bench kernels --save before.json  and later: fec bench kernels
+                                        --compare before.json --gate 5%
+  fec bench --gates                     is what this build computes right?";
+
+pub(crate) const LINK: &str = "\
+Examples:
+  fec bench link --listen               on one machine, first
+  fec bench link HOST -t 10 --mbps 50   on the other
+  fec bench link HOST --loss 5%         some packets are lost on purpose";
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -98,6 +111,8 @@ mod tests {
             super::KEYGEN,
             super::COMPLETIONS,
             super::MAN,
+            super::BENCH,
+            super::LINK,
         ];
         for line in all.iter().flat_map(|text| text.lines()) {
             assert!(line.chars().count() < 80, "{line}");

@@ -43,8 +43,18 @@ fn screen(args: &[&str], output: &Output) -> String {
 #[test]
 fn help_fits_80_columns_and_is_as_it_was_read() {
     let arena = Arena::new();
-    let commands =
-        ["encode", "decode", "verify", "repair", "protect", "manifest", "keygen", "completions", "man"];
+    let commands = [
+        "encode",
+        "decode",
+        "verify",
+        "repair",
+        "protect",
+        "manifest",
+        "keygen",
+        "completions",
+        "man",
+        "bench",
+    ];
     for command in [""].into_iter().chain(commands) {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let help = text(&arena.expect(&args, 0).stdout);

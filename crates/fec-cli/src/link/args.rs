@@ -1,5 +1,6 @@
 //! The options of `bench link`, as clap sees them.
 
+use crate::examples;
 use crate::stream::args::{Packet, packet, rate_limit, ratio};
 use clap::Args;
 use fec_bench::link::{self, LinkOptions, ListenOptions, Recovery, SECONDS};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 /// What `bench link` takes.
 #[derive(Debug, Args)]
+#[command(after_help = examples::LINK)]
 pub(crate) struct Link {
     /// The machine to test the link to, on which `fec bench link --listen` runs: `HOST`, `HOST:PORT` or `[IPV6]:PORT`
     /// [default port: 5205]
