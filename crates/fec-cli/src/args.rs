@@ -147,8 +147,8 @@ pub(crate) struct Encode {
     #[arg(short = '0', long)]
     pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
-    /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time [default:
-    /// FILE.shards/ for a file, or with `> NEW` a container there; standard output for standard input]
+    /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time (default:
+    /// FILE.shards/ for a file, or with `> NEW` a container there; standard output for standard input)
     #[arg(short, long = "output", value_name = "PATH")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
@@ -223,8 +223,8 @@ pub(crate) struct Decode {
     /// `-` is standard input [default: standard input]
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Where to; a folder takes the recorded name, `-` is standard output [default: the recorded name
-    /// in the current folder; for X.fec X; for standard input, and with `> NEW`, standard output]
+    /// Where to; a folder takes the recorded name, `-` is standard output (default: the recorded name
+    /// in the current folder; for X.fec X; for standard input, and with `> NEW`, standard output)
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Accept this root only: 64 hexadecimal digits, or @FILE
