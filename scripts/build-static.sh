@@ -116,7 +116,7 @@ build() (
     # what prints backtraces, which would have no names to print.
     if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
         export RUSTC_BOOTSTRAP=1
-        arguments+=("-Zbuild-std=std,panic_abort" -Zbuild-std-features=default,optimize_for_size)
+        arguments+=("-Zbuild-std=std,panic_abort" "-Zbuild-std-features=default,optimize_for_size")
     fi
     if [ "$machine" = wasm32 ]; then
         cargo build "${arguments[@]}" -p fec-core
