@@ -79,8 +79,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     signals::on_panics();
-    signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
+    // Before the thread that watches for signals.
     signals::allow_many_files();
+    signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
     if lists::run(&cli.common)? {
         return Ok(Exit::Done);
     }
