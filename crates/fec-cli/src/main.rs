@@ -38,6 +38,7 @@ mod verify;
 use args::{Cli, Command};
 use clap::Parser;
 use failure::{Exit, Failure};
+use fecfile::io::lease::take_open_elsewhere;
 use fecfile::io::temporary::{Removed, take_removed};
 use fecfile::names::{bytes, show};
 use std::process::ExitCode;
@@ -64,6 +65,9 @@ fn main() -> ExitCode {
             ));
         }
     }
+    if !cli.common.quiet {
+        warn_of_writers();
+    }
     match outcome {
         Ok(exit) => exit.code().into(),
         Err(failure) if failure.broken_pipe => end_by_sigpipe(),
@@ -74,6 +78,21 @@ fn main() -> ExitCode {
             }
             failure.exit.code().into()
         }
+    }
+}
+
+/// Says of which inputs nobody can know that they stayed the same.
+fn warn_of_writers() {
+    const NAMED: usize = 3;
+    let open = take_open_elsewhere();
+    for path in open.iter().take(NAMED) {
+        failure::say(&format!(
+            "warning: {} was open for writing elsewhere while it was read: what was written just then may be torn",
+            show(path)
+        ));
+    }
+    if open.len() > NAMED {
+        failure::say(&format!("warning: so were {} more", open.len() - NAMED));
     }
 }
 

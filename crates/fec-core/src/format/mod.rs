@@ -53,8 +53,8 @@ fn checksum(bytes: &[u8]) -> u32 {
     checksum_of(&[&bytes[12..]])
 }
 
-/// CRC32C of all parts, one after the other.
-fn checksum_of(parts: &[&[u8]]) -> u32 {
+/// CRC32C of all parts, one after the other: the checksum of every header.
+pub fn checksum_of(parts: &[&[u8]]) -> u32 {
     crc::crc32c(parts)
 }
 

@@ -11,6 +11,7 @@
 pub mod bad_blocks;
 pub mod base;
 pub mod folder;
+pub mod lease;
 pub mod memory;
 pub mod output;
 pub mod sigbus;

@@ -1,5 +1,6 @@
 //! A file to protect: mapped, or read at positions; and a check that it stayed the same.
 
+use super::lease::{Writers, note_open_elsewhere};
 use super::sigbus::FencedMap;
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{File, Metadata};
@@ -14,6 +15,7 @@ pub struct SourceFile {
     file: File,
     map: Option<FencedMap>,
     stamp: Stamp,
+    writers: Writers,
 }
 
 /// What changes when somebody writes to a file.
@@ -37,17 +39,22 @@ impl Stamp {
 
 impl SourceFile {
     /// Opens a regular file; `mapped` asks for a map, which is not made for an empty file, without the fence of
-    /// [`sigbus`](super::sigbus), or where the system refuses it.
+    /// [`sigbus`](super::sigbus), or where the system refuses it. That somebody has the file open for writing is noted
+    /// ([`take_open_elsewhere`](super::lease::take_open_elsewhere)).
     pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
         let fail = |e: io::Error| Error::io("read", path, e);
         let file = File::open(path).map_err(fail)?;
+        let writers = Writers::of(&file);
+        if let Writers::Some = writers {
+            note_open_elsewhere(path);
+        }
         let stamp = Stamp::of(&file.metadata().map_err(fail)?);
         let map = if mapped && stamp.len > 0 {
             FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
         } else {
             None
         };
-        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp })
+        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp, writers })
     }
 
     /// Its path.
@@ -60,8 +67,14 @@ impl SourceFile {
         self.stamp.len
     }
 
+    /// Whether somebody else had it open for writing when it was opened here, as far as the system tells.
+    pub fn is_open_elsewhere(&self) -> bool {
+        matches!(self.writers, Writers::Some)
+    }
+
     /// Copies the bytes from `offset` into `out`.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.writers.after(&self.file, out.len() as u64);
         let done = match &self.map {
             Some(map) => map.copy(offset as usize, out),
             None => self.file.read_exact_at(out, offset),
@@ -74,6 +87,7 @@ impl SourceFile {
 
     /// Fails if the file was changed since it was opened.
     pub fn check_unchanged(&self) -> Result<()> {
+        self.writers.make_way(&self.file);
         let meta = self.file.metadata().map_err(|e| Error::io("read", self.path.as_path(), e))?;
         if Stamp::of(&meta) != self.stamp {
             return Err(self.changed());

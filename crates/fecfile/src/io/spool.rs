@@ -37,7 +37,10 @@ impl Spool {
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
         let fail = |e: io::Error| Error::io("spool", place, e);
         let mut file = tempfile::tempfile().map_err(fail)?;
-        io::copy(&mut pipe, &mut file).map_err(fail)?;
+        let copied = io::copy(&mut pipe, &mut file).map_err(fail)?;
+        if file.metadata().map_err(fail)?.len() != copied {
+            return Err(fail(io::ErrorKind::UnexpectedEof.into()));
+        }
         Ok(Arc::new(file))
     }
 

@@ -6,6 +6,7 @@ use super::tree::fingerprint_of;
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
+use crate::io::lease::{is_open_for_writing, note_open_elsewhere};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::block::{Plan, ShardBuf};
@@ -17,6 +18,7 @@ use fec_core::format::sidecar::{EntryKind, has_anchor};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -129,8 +131,16 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// Admits a file that is still what it was when it was found.
-pub(super) fn admit(seen: &[u64], entry: u32, file: &File) -> io::Result<()> {
+/// Admits a file that is still what it was when it was found; notes that somebody has it open for writing.
+pub(super) fn admit(
+    seen: &[u64],
+    entry: u32,
+    file: &File,
+    place: impl FnOnce() -> PathBuf,
+) -> io::Result<()> {
+    if is_open_for_writing(file) {
+        note_open_elsewhere(&place());
+    }
     let meta = file.metadata()?;
     match fingerprint_of(&meta) == seen[entry as usize] {
         true => Ok(()),
@@ -157,7 +167,7 @@ struct Worker<'a> {
 
 impl Admit for Coding<'_> {
     fn admit(&self, entry: u32, file: &File) -> io::Result<()> {
-        admit(self.seen, entry, file)
+        admit(self.seen, entry, file, || self.base.place(&self.catalog.entries[entry as usize].path))
     }
 }
 

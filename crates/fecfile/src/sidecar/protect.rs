@@ -359,7 +359,7 @@ pub(super) fn add_sha256(
 
 fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Meter) -> io::Result<Digest> {
     let mut file = base.read(path)?;
-    admit(seen, nth as u32, &file)?;
+    admit(seen, nth as u32, &file, || base.place(path))?;
     let mut hasher = PlainHasher::new(HashKind::Sha256);
     let mut bytes = vec![0; 256 << 10];
     loop {

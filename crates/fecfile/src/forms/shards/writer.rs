@@ -17,6 +17,7 @@ use crate::seal::sealer::Sealer;
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::checksum_of;
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{Encoding, Layout, ShardHeader};
 use fec_core::merkle::Tree;
@@ -25,6 +26,7 @@ use std::ffi::OsString;
 use std::io::{self, IoSlice};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Proofs of one file are completed in pieces of about this many bytes.
 const PROOF_PIECE: usize = 256 << 10;
@@ -194,26 +196,39 @@ impl NewShards<'_> {
         context: &Context<'_>,
     ) -> Result<Encoding> {
         let layout = Layout::new(geometry, meta.len() as u32);
-        let sink = ShardSink { files: self, layout, shape: *geometry.shape() };
+        let sums = self.indices.iter().map(|_| PathSum::default()).collect();
+        let sink = ShardSink { files: self, layout, shape: *geometry.shape(), sums };
         let tree = EncodeJob::new((source, spare), geometry, &sink, meter, context).run()?;
         let encoding = Encoding::new(*geometry, tree.root(), meta);
         let _stage = stages::enter(Stage::Write, 0);
-        self.finish(&encoding, meta, &tree, Threads(context.settings.threads))?;
+        self.finish(&encoding, meta, (&tree, &sink.sums), Threads(context.settings.threads))?;
         Ok(encoding)
     }
 
     /// Completes the proofs, copies them to the end, and writes both headers of every file.
-    fn finish(&self, encoding: &Encoding, meta: &[u8], tree: &Tree, threads: Threads) -> Result<()> {
+    fn finish(
+        &self,
+        encoding: &Encoding,
+        meta: &[u8],
+        (tree, sums): (&Tree, &[PathSum]),
+        threads: Threads,
+    ) -> Result<()> {
         let first_error: Mutex<Option<io::Error>> = Mutex::new(None);
         threads.run(self.indices.len(), &|object| {
-            if let Err(e) = self.finish_file(object, encoding, meta, tree) {
+            if let Err(e) = self.finish_file(object, encoding, meta, (tree, &sums[object])) {
                 lock(&first_error).get_or_insert(e);
             }
         });
         into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", self.out.place(), e)))
     }
 
-    fn finish_file(&self, object: usize, encoding: &Encoding, meta: &[u8], tree: &Tree) -> io::Result<()> {
+    fn finish_file(
+        &self,
+        object: usize,
+        encoding: &Encoding,
+        meta: &[u8],
+        (tree, written): (&Tree, &PathSum),
+    ) -> io::Result<()> {
         let (out, index) = (self.out, self.indices[object]);
         let layout = encoding.layout();
         let shape = encoding.geometry.shape();
@@ -221,6 +236,7 @@ impl NewShards<'_> {
         if let Some(sets_in_piece) = PROOF_PIECE.checked_div(proof_len) {
             let sets_in_piece = sets_in_piece.max(1);
             let mut piece = Vec::new();
+            let read = PathSum::default();
             for first in (0..shape.sets).step_by(sets_in_piece) {
                 let count = sets_in_piece.min((shape.sets - first) as usize);
                 piece.resize(count * proof_len, 0);
@@ -228,16 +244,17 @@ impl NewShards<'_> {
                 // The set path of the last proof of all ends before its group path: so much must be there.
                 let known = piece.len() - (proof_len - set_path_len);
                 if out.read_back(object, head, &mut piece)? < known {
-                    return Err(io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "what was written is not there any more",
-                    ));
+                    return Err(not_there());
                 }
                 for (set, proof) in (first as usize..).zip(piece.chunks_exact_mut(proof_len)) {
+                    read.add(set as u32, &proof[..set_path_len]);
                     tree.write_path(set, &mut proof[set_path_len..]);
                 }
                 put(out, object, head, &piece)?;
                 put(out, object, tail, &piece)?;
+            }
+            if read.value() != written.value() {
+                return Err(not_there());
             }
         }
         // Header and meta, behind which stand zeros; at the end the other way round.
@@ -249,11 +266,32 @@ impl NewShards<'_> {
     }
 }
 
+fn not_there() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "what was written is not there any more")
+}
+
+/// Tells whether the set paths of a file that are read back are those that were written, in whatever order: the sum of
+/// their CRC32C, each with the number of its set.
+#[derive(Default)]
+struct PathSum(AtomicU64);
+
+impl PathSum {
+    fn add(&self, set: u32, path: &[u8]) {
+        self.0.fetch_add(checksum_of(&[&set.to_le_bytes(), path]).into(), Ordering::Relaxed);
+    }
+
+    fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Puts the shards of sets into the files.
 struct ShardSink<'a> {
     files: &'a NewShards<'a>,
     layout: Layout,
     shape: Shape,
+    /// For each file.
+    sums: Vec<PathSum>,
 }
 
 impl SetSink for ShardSink<'_> {
@@ -266,8 +304,9 @@ impl SetSink for ShardSink<'_> {
         let out = self.files.out;
         for (object, &i) in self.files.indices.iter().enumerate() {
             let mut shards: Vec<IoSlice> = sets.iter().map(|set| IoSlice::new(set.shard(i))).collect();
-            for (set, proof) in sets.iter().zip(proofs.chunks_exact_mut(proof_len)) {
+            for ((number, set), proof) in (first..).zip(sets).zip(proofs.chunks_exact_mut(proof_len)) {
                 set.write_path(i, &mut proof[..set_path_len]);
+                self.sums[object].add(number, &proof[..set_path_len]);
             }
             let _stage = stages::enter(Stage::Write, (sets.len() * self.shape.shard_len) as u64);
             out.write_at(object, self.layout.shard(first), &mut shards)
@@ -281,4 +320,86 @@ impl SetSink for ShardSink<'_> {
 /// Writes bytes at a place of an object.
 fn put(out: &dyn NewObjects, object: usize, at: u64, bytes: &[u8]) -> io::Result<()> {
     out.write_at(object, at, &mut [IoSlice::new(bytes)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Place;
+    use crate::io::ReadAt;
+    use crate::io::memory::MemoryStore;
+    use fec_core::block::Code;
+    use std::ffi::OsStr;
+
+    /// A store whose disk gives one wrong byte, or fewer bytes, of what was written.
+    struct BadStore(MemoryStore, Fault);
+
+    #[derive(Clone, Copy)]
+    enum Fault {
+        None,
+        Bit(usize),
+        Short,
+    }
+
+    struct BadObjects(Box<dyn NewObjects>, Fault);
+
+    impl Store for BadStore {
+        fn list(&self) -> io::Result<Vec<OsString>> {
+            self.0.list()
+        }
+
+        fn open(&self, name: &OsStr) -> io::Result<Box<dyn ReadAt>> {
+            self.0.open(name)
+        }
+
+        fn create(&self, names: &[OsString], bytes: u64) -> Result<Box<dyn NewObjects>> {
+            Ok(Box::new(BadObjects(self.0.create(names, bytes)?, self.1)))
+        }
+    }
+
+    impl NewObjects for BadObjects {
+        fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+            self.0.write_at(object, offset, parts)
+        }
+
+        fn place(&self) -> Place {
+            self.0.place()
+        }
+
+        fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read_back(object, offset, out)?;
+            match self.1 {
+                Fault::Bit(at) if object == 3 => out[at / 8] ^= 1 << (at % 8),
+                Fault::Short if object == 3 => return Ok(0),
+                _ => {}
+            }
+            Ok(read)
+        }
+
+        fn commit(self: Box<Self>) -> Result<()> {
+            self.0.commit()
+        }
+    }
+
+    #[test]
+    fn proofs_are_what_was_written_or_nothing_is_made() {
+        let payload: Vec<u8> = (0..10_000u32).flat_map(u32::to_le_bytes).collect();
+        let options = Options { set_size: Some(12_288), ..Options::new(Code::new(3, 2).unwrap()) };
+        let encode = |fault| {
+            let store = BadStore(MemoryStore::new(), fault);
+            let label = Label::named(b"in").unwrap();
+            let done = write(&payload, &label, &store, &options, &Context::default());
+            (done, store.0.list().unwrap().len())
+        };
+        let (done, files) = encode(Fault::None);
+        let sets = done.expect("nothing is wrong").geometry.group(0).shape().sets;
+        assert!(files == 5 && sets > 2);
+        // The set path of five shards is three digests; the rest of a proof is not known yet.
+        let faults = [0, 3 * 256 - 1, 300].map(Fault::Bit).into_iter().chain([Fault::Short]);
+        for fault in faults {
+            let (done, files) = encode(fault);
+            let error = done.expect_err("what was read back is wrong").to_string();
+            assert!(error.contains("not there any more") && files == 0, "{error}");
+        }
+    }
 }

@@ -350,8 +350,9 @@ impl Compare<'_> {
     }
 
     fn open(&self, nth: usize) -> io::Result<File> {
-        let file = self.base.read(&self.tree.entries[nth].path)?;
-        admit(&self.tree.seen, nth as u32, &file)?;
+        let path = &self.tree.entries[nth].path;
+        let file = self.base.read(path)?;
+        admit(&self.tree.seen, nth as u32, &file, || self.base.place(path))?;
         Ok(file)
     }
 

@@ -1,0 +1,217 @@
+//! Whether somebody else has a file open for writing while it is read.
+//!
+//! The time stamps of a file change when a write begins, and when a page that is mapped becomes dirty: of a write that is
+//! under way, and of stores to a page that is dirty already, they tell nothing. The system's read lease does
+//! (`fcntl(2)`, "Leases"): it is not given while anybody has the file open for writing, and whoever opens it later waits
+//! until the lease is given back. That happens here at the next read, so nobody waits for long; what is written from then on
+//! changes the stamps.
+//!
+//! Linux gives leases to the owner of a file and to root, on file systems of its own. Elsewhere nothing is known.
+#![allow(unsafe_code)] // The call for leases has no safe interface.
+
+use fec_core::executor::lock;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A read lease, or what was found instead of one.
+#[derive(Debug)]
+pub(super) struct Lease {
+    is_held: AtomicBool,
+    /// Bytes that were read since somebody was last given way.
+    read: AtomicU64,
+}
+
+/// What is known of others who may write to a file.
+#[derive(Debug)]
+pub(super) enum Writers {
+    /// There were none, and who comes now waits for the lease.
+    None(Lease),
+    /// Somebody has it open for writing.
+    Some,
+    /// The system does not tell.
+    Unknown,
+}
+
+impl Writers {
+    /// Asks for a lease on a file that is open for reading.
+    pub(super) fn of(file: &File) -> Writers {
+        match calls::take(file) {
+            Ok(()) => Writers::None(Lease { is_held: AtomicBool::new(true), read: AtomicU64::new(0) }),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock && calls::is_local(file) => Writers::Some,
+            Err(e) => {
+                tracing::trace!("no lease: {e}");
+                Writers::Unknown
+            }
+        }
+    }
+
+    /// Gives the lease back if somebody waits for it; asks for that once in a while, by the bytes that are read.
+    pub(super) fn after(&self, file: &File, bytes: u64) {
+        /// So many are read before others are thought of.
+        const PIECE: u64 = 1 << 20;
+        if let Writers::None(lease) = self {
+            let before = lease.read.fetch_add(bytes, Ordering::Relaxed);
+            if before / PIECE != (before + bytes) / PIECE {
+                lease.make_way(file);
+            }
+        }
+    }
+
+    /// The same at once.
+    pub(super) fn make_way(&self, file: &File) {
+        if let Writers::None(lease) = self {
+            lease.make_way(file);
+        }
+    }
+}
+
+impl Lease {
+    fn make_way(&self, file: &File) {
+        if self.is_held.load(Ordering::Relaxed) && calls::is_wanted(file) {
+            self.is_held.store(false, Ordering::Relaxed);
+            calls::give_back(file);
+        }
+    }
+}
+
+/// Whether somebody has a file open for writing, as far as the system tells.
+pub(crate) fn is_open_for_writing(file: &File) -> bool {
+    match Writers::of(file) {
+        Writers::None(_) => {
+            calls::give_back(file);
+            false
+        }
+        Writers::Some => true,
+        Writers::Unknown => false,
+    }
+}
+
+/// Files that others had open for writing while they were read here.
+static OPEN_ELSEWHERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Notes that somebody else has a file open for writing that is read.
+pub(crate) fn note_open_elsewhere(path: &Path) {
+    /// More are not remembered.
+    const MOST: usize = 1000;
+    let mut noted = lock(&OPEN_ELSEWHERE);
+    if noted.len() < MOST {
+        noted.insert(path.to_path_buf());
+    }
+}
+
+/// The files that were read since this was asked last while others had them open for writing, a thousand at most: what was
+/// being written at that moment may be old in one part and new in another, and nothing tells.
+pub fn take_open_elsewhere() -> BTreeSet<PathBuf> {
+    std::mem::take(&mut *lock(&OPEN_ELSEWHERE))
+}
+
+#[cfg(target_os = "linux")]
+mod calls {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+
+    /// `linux/fcntl.h`, the same on every architecture.
+    const F_SETSIG: libc::c_int = 10;
+
+    fn call(file: &File, command: libc::c_int, value: libc::c_int) -> io::Result<libc::c_int> {
+        // SAFETY: the commands given below take a number, not a pointer; the descriptor is open as long as `file` is.
+        let done = unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done) }
+    }
+
+    pub(super) fn take(file: &File) -> io::Result<()> {
+        // The signal that asks for the lease: one that is ignored unless somebody catches it, instead of SIGIO, which ends
+        // the process.
+        call(file, F_SETSIG, libc::SIGURG)?;
+        call(file, libc::F_SETLEASE, libc::F_RDLCK).map(|_| ())
+    }
+
+    /// Somebody waits for the lease, or had to take it.
+    pub(super) fn is_wanted(file: &File) -> bool {
+        call(file, libc::F_GETLEASE, 0).is_ok_and(|kind| kind != libc::F_RDLCK)
+    }
+
+    pub(super) fn give_back(file: &File) {
+        // It fails where the system has taken it already.
+        let _ = call(file, libc::F_SETLEASE, libc::F_UNLCK);
+    }
+
+    /// File systems of other machines refuse leases for other reasons in the same words.
+    pub(super) fn is_local(file: &File) -> bool {
+        const NFS: u64 = 0x6969;
+        const CIFS: u64 = 0xff53_4d42;
+        const SMB2: u64 = 0xfe53_4d42;
+        const CEPH: u64 = 0x00c3_6400;
+        // Its type is another one on other systems.
+        #[allow(clippy::unnecessary_cast)]
+        rustix::fs::fstatfs(file)
+            .is_ok_and(|fs| ![NFS, CIFS, SMB2, CEPH].contains(&(fs.f_type as u64 & 0xffff_ffff)))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod calls {
+    use std::fs::File;
+    use std::io;
+
+    pub(super) fn take(_file: &File) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn is_wanted(_file: &File) -> bool {
+        false
+    }
+
+    pub(super) fn give_back(_file: &File) {}
+
+    pub(super) fn is_local(_file: &File) -> bool {
+        false
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::io::source::SourceFile;
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn who_writes_is_known_and_who_comes_waits_until_the_next_read() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("in");
+        std::fs::write(&path, [1; 4096]).expect("a file");
+        if let Writers::Unknown = Writers::of(&File::open(&path).expect("it is there")) {
+            eprintln!("skipped: no leases here");
+            return;
+        }
+        let writer = OpenOptions::new().append(true).open(&path).expect("it can be written to");
+        let torn = SourceFile::open(&path, false).expect("it can be read all the same");
+        assert!(torn.is_open_elsewhere() && is_open_for_writing(&File::open(&path).unwrap()));
+        drop((torn, writer));
+        assert!(!is_open_for_writing(&File::open(&path).unwrap()));
+
+        let source = SourceFile::open(&path, false).expect("it can be read");
+        assert!(!source.is_open_elsewhere());
+        let is_open = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut file = OpenOptions::new().append(true).open(&path).expect("in the end");
+                is_open.store(true, Ordering::SeqCst);
+                file.write_all(b"more").expect("there is room");
+            });
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(!is_open.load(Ordering::SeqCst), "it waits");
+            source.check_unchanged().expect("nothing was written before it came");
+            while !is_open.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        });
+        assert!(source.check_unchanged().is_err());
+    }
+}
