@@ -73,7 +73,9 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     }
     settings.report(&report, &said, stdout_is_data)?;
     match (settings.json, stdout_is_data) {
-        (false, false) => print_line(&report.root)?,
+        (false, false) => print_line(&report.root).map_err(|failure| {
+            failure.help(format!("the encoding is complete; its root is {}", report.root))
+        })?,
         (false, true) => say(&report.root),
         (true, _) => {}
     }

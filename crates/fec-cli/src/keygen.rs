@@ -10,7 +10,7 @@ use crate::sign;
 use crate::target::is_dash;
 use fecfile::age::{Identity, KeyKind};
 use fecfile::error::{Error, Place};
-use fecfile::io::output::{Policy, write_secret, write_text};
+use fecfile::io::output::{ANYBODY, Policy, write_secret, write_text};
 use fecfile::live::key::{KEY_LEN, StreamKey};
 use fecfile::names::show;
 use fecfile::sign::SecretKey;
@@ -113,7 +113,7 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
     let key = SecretKey::generate()?;
     key.write(output, passphrase.as_deref().map(String::as_str))?;
     let signer = key.signer();
-    write_text(&public, &signer.to_text(), Policy { force: false, sync: true })?;
+    write_text(&public, &signer.to_text(), Policy { force: false, sync: true, permissions: ANYBODY })?;
     let (output, public) = (show(output), show(&public));
     let kept = match passphrase {
         Some(_) => "encrypted with the passphrase",

@@ -8,6 +8,7 @@
 
 mod args;
 mod bench;
+mod closed;
 mod decode;
 mod encode;
 mod examples;

@@ -53,7 +53,8 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     };
     let clue = Clue::of(&input, Beginning::Other, "repair");
     let archive = found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair"))?;
-    let policy = settings.policy(args.force);
+    let policy =
+        settings.policy(args.force).made_of_paths(args.inputs.iter().map(std::path::PathBuf::as_path));
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;
     let report = Report::new(&repaired, archive.signed(), started);

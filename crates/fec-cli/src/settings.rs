@@ -1,10 +1,11 @@
 //! Checked settings that every command works with.
 
 use crate::args::Common;
+use crate::closed::check_stdout;
 use crate::failure::{Failure, Result, say};
 use crate::progress::{Bars, Mode};
 use fec_core::gf256::kernel::{Backend, BackendError};
-use fecfile::io::output::Policy;
+use fecfile::io::output::{ANYBODY, Policy};
 use fecfile::processor;
 use serde::Serialize;
 
@@ -67,7 +68,7 @@ impl Settings {
     }
 
     pub(crate) fn policy(&self, force: bool) -> Policy {
-        Policy { force, sync: self.library.sync }
+        Policy { force, sync: self.library.sync, permissions: ANYBODY }
     }
 
     /// Shows progress as it was asked for. `scan` is what going through a container is called.
@@ -115,6 +116,7 @@ pub(crate) fn print_line(line: &str) -> Result<()> {
 /// Prints bytes on standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     use std::io::Write;
+    check_stdout().map_err(Failure::stdout)?;
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::stdout)
 }

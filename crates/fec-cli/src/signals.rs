@@ -1,14 +1,18 @@
 //! Signals and panics: nothing partial stays behind, whatever ends the process.
 
+use crate::failure::Exit;
 use crate::target::stdout_took_data;
 use fecfile::guarded::is_guarded;
 use fecfile::interrupt::{self, Unfinished};
 use fecfile::io::sigbus::is_ignored;
 use fecfile::io::temporary::{remove_all, try_remove_all};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a run has to end by itself when it was interrupted.
@@ -16,15 +20,19 @@ const MOMENT: Duration = Duration::from_millis(400);
 /// How long it may take to undo at a store what was not finished.
 const LONGEST: Duration = Duration::from_secs(6);
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is temporary and end the process with 130; but
+/// Signals that end a process, and may come from outside.
+const ENDING: [i32; 10] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU];
+
+/// From now on SIGINT, SIGTERM and other signals that end a process remove what is temporary and end it with 130; but
 /// not those that whoever started the process chose to ignore. A file size limit is an error like any other, and a mapped
 /// file that shrinks too.
 pub(crate) fn install() -> io::Result<()> {
     fecfile::io::sigbus::install()?;
     // Not the end: the write that went over the limit fails, and its error is reported.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-    let wanted: Vec<i32> =
-        [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| !is_ignored(*s)).collect();
+    let wanted: Vec<i32> = ENDING.into_iter().filter(|s| !is_ignored(*s)).collect();
+    on_abort()?;
     let mut signals = signal_hook::iterator::Signals::new(wanted)?;
     std::thread::Builder::new().name("signals".into()).stack_size(128 << 10).spawn(move || {
         for _ in signals.forever() {
@@ -43,6 +51,33 @@ pub(crate) fn install() -> io::Result<()> {
     })?;
     Ok(())
 }
+
+/// When the process aborts by itself, since there is no memory to be had, what is temporary is removed, and it ends with the exit
+/// code of an error of the system. Rust has said why.
+#[allow(unsafe_code)]
+fn on_abort() -> io::Result<()> {
+    /// `asm-generic/siginfo.h`: sent by a thread of this process.
+    const SI_TKILL: i32 = -6;
+    let at_abort = |info: &libc::siginfo_t| {
+        // What comes from outside is left to the thread that watches.
+        if info.si_code == SI_TKILL && !ABORTS.swap(true, Ordering::SeqCst) {
+            try_remove_all();
+            let _ = rustix::io::write(
+                rustix::stdio::stderr(),
+                b"fec: it cannot go on: nothing partial was left\n",
+            );
+            signal_hook::low_level::exit(i32::from(Exit::Io.code()));
+        }
+    };
+    // SAFETY: where the signal comes from `abort` on a thread of this process, the handler runs as if called there: no allocation
+    // and no lock of this program is under way on that thread but that of the list, which is tried and not waited for. For a
+    // signal from outside it reads two fields and returns.
+    unsafe { signal_hook_registry::register_sigaction(SIGABRT, at_abort) }?;
+    Ok(())
+}
+
+/// The process is aborting.
+static ABORTS: AtomicBool = AtomicBool::new(false);
 
 /// Says why it is over. On a terminal the cursor stands behind `^C`, or in the bar. The lock of standard error may be held by who
 /// is waiting for its reader, so that it is not used.

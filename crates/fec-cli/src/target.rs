@@ -1,8 +1,9 @@
 //! Where output goes and where input comes from: paths of the command line, `-`, and what is behind them.
 
+use crate::closed;
 use crate::failure::{Failure, Result, misuse};
 use fecfile::error::Place;
-use fecfile::io::output::{is_same, is_shard_file, is_special, open_special};
+use fecfile::io::output::{Policy, is_same, is_shard_file, is_special, open_special};
 use fecfile::io::temporary::parent;
 use fecfile::names::show;
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
@@ -163,6 +164,7 @@ pub(crate) fn check_stdin(command: &str) -> Result<()> {
 
 /// Standard input, as a file of its own.
 pub(crate) fn stdin() -> Result<File> {
+    closed::check_stdin().map_err(|e| Failure::io("read", Path::new("-"), e))?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
     fd.map(File::from).map_err(|e| Failure::io("read", Path::new("-"), e))
 }
@@ -170,6 +172,14 @@ pub(crate) fn stdin() -> Result<File> {
 /// Standard input for `-`, otherwise the file.
 pub(crate) fn open_input(path: &Path) -> Result<File> {
     if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io("read", path, e)) }
+}
+
+/// How to make what is made of an open file, which may be a pipe: those are for anybody.
+pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+        _ => policy,
+    }
 }
 
 /// Whether data went to standard output, or is about to.
@@ -182,6 +192,7 @@ pub(crate) fn stdout_took_data() -> bool {
 
 /// Standard output for payload bytes.
 pub(crate) fn stdout_for_data() -> Result<File> {
+    closed::check_stdout().map_err(Failure::stdout)?;
     let stdout = io::stdout();
     if stdout.is_terminal() {
         return Err(Failure::usage("write standard output: it is a terminal, and the bytes are not text")

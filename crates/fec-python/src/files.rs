@@ -10,7 +10,7 @@ use fecfile::age::Keys;
 use fecfile::error::{Error, ErrorKind, Place};
 use fecfile::forms::Beginning;
 use fecfile::io::folder::Folder;
-use fecfile::io::output::{Policy, check_absent, is_same};
+use fecfile::io::output::{ANYBODY, Policy, check_absent, is_same};
 use fecfile::io::source::SourceFile;
 use fecfile::names::show;
 use fecfile::payload::{Options, Source};
@@ -87,7 +87,7 @@ fn context(threads: Option<usize>) -> PyResult<Context<'static>> {
 }
 
 fn policy(context: &Context<'_>, overwrite: bool) -> Policy {
-    Policy { force: overwrite, sync: context.settings.sync }
+    Policy { force: overwrite, sync: context.settings.sync, permissions: ANYBODY }
 }
 
 fn options(
@@ -142,10 +142,10 @@ pub(crate) fn encode_file(
         let source = open(&path)?;
         if to_folder {
             let name = path.file_name().unwrap_or_default().as_bytes();
-            return encode::to_store(&source, name, &Folder::new(&output, policy), &options, &context);
+            return encode::to_store(&source, name, &Folder::new(&output, policy.made_of(source.mode())), &options, &context);
         }
         check_absent(&output, policy)?;
-        encode::to_file(Source::Payload(&source), &output, policy, &options, &context)
+        encode::to_file(Source::Payload(&source), &output, policy.made_of(source.mode()), &options, &context)
     });
     written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
 }
@@ -227,7 +227,7 @@ pub(crate) fn decode_file(
     let keys = keys(py, identities, passphrase)?;
     check_output(&output, &source)?;
     let restored = py.detach(|| {
-        let policy = policy(&context, overwrite);
+        let policy = policy(&context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
         check_absent(&output, policy)?;
         let archive = Archive::open(&Input::of_paths(&source)?, root, &context)?;
         let opener = archive.opener(keys.as_ref())?;

@@ -103,6 +103,9 @@ pub enum ErrorKind {
         /// Bytes that are free.
         free: u64,
     },
+    /// An output that is whole and has its name, which the disk may not know yet.
+    #[error("it is complete, but its folder could not be put on the disk: {0}")]
+    NotSynced(#[source] io::Error),
     /// An input that changed while it was read.
     #[error("it changed while it was read")]
     Changed,
@@ -370,7 +373,9 @@ impl Error {
     /// What it means for the caller.
     pub fn class(&self) -> Class {
         match &self.kind {
-            ErrorKind::Io(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => Class::Io,
+            ErrorKind::Io(_) | ErrorKind::NotSynced(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => {
+                Class::Io
+            }
             ErrorKind::SetMemory { .. }
             | ErrorKind::EncodeMemory { .. }
             | ErrorKind::FewLeft { .. }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Place, Result};
 use crate::io::folder::open_file;
 use crate::io::spool::Spool;
-use crate::io::{ReadAt, Store};
+use crate::io::{ReadAt, Store, list};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -91,9 +91,8 @@ impl Input {
                 files.insert(path.clone());
                 continue;
             }
-            for entry in fs::read_dir(path).map_err(|e| fail(path, e))? {
-                files.insert(entry.map_err(|e| fail(path, e))?.path());
-            }
+            let names = list(path).map_err(|e| fail(path, e))?;
+            files.extend(names.into_iter().map(|name| path.join(name)));
         }
         let open = |path: PathBuf| {
             let file = path.clone();

@@ -12,7 +12,8 @@ use crate::error::{Difference, Error, ErrorKind, OtherEncoding, Result};
 use crate::forms::encoded::Encoded;
 use crate::input::{Content, Input};
 use crate::io::folder::Folder;
-use crate::io::output::{FolderOut, Policy, check_absent, sync};
+use crate::io::list;
+use crate::io::output::{ANYBODY, FolderOut, Policy, check_absent, sync};
 use crate::io::temporary::{is_temporary, parent, remove_stale_outputs};
 use crate::names::show_bytes;
 use crate::payload::{Options, Payload, Source};
@@ -147,11 +148,13 @@ impl Output<'_> {
             meta => meta.map_err(fail)?,
         };
         match self {
-            Output::File(_) => check_absent(path, Policy { force: true, sync: false }).map(|()| true),
+            Output::File(_) => {
+                check_absent(path, Policy { force: true, sync: false, permissions: ANYBODY }).map(|()| true)
+            }
             Output::Folder(..) if !meta.is_dir() => Err(Error::at("write", path, ErrorKind::NotAFolder)),
             Output::Folder(..) => {
                 remove_stale_outputs(path);
-                Ok(fs::read_dir(path).map_err(fail)?.next().transpose().map_err(fail)?.is_some())
+                Ok(!list(path).map_err(fail)?.is_empty())
             }
         }
     }
@@ -270,7 +273,7 @@ impl Output<'_> {
     ) -> Error {
         if others.is_empty() {
             // No encoding at all, or nothing of it is left.
-            let policy = Policy { force: false, sync: false };
+            let policy = Policy { force: false, sync: false, permissions: ANYBODY };
             let refused = match self {
                 Output::Folder(path, _) => FolderOut::check(path, policy),
                 Output::File(path) => check_absent(path, policy),
@@ -350,7 +353,7 @@ mod tests {
         let (folder, file) = (scratch.path().join("s"), scratch.path().join("c.fec"));
         let bytes: Vec<u8> = (0..300_000u32).map(|i| (i >> 3) as u8).collect();
         let options = Options { set_size: Some(20 << 10), ..Options::new(Code::new(4, 2).unwrap()) };
-        let policy = Policy { force: false, sync: false };
+        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
         let context = Context::default();
         for output in [Output::Folder(&folder, b"name"), Output::File(&file)] {
             let run = |payload: &dyn Payload| encode(payload, output, policy, &options, &context);

@@ -6,6 +6,7 @@ use crate::io::source::SourceFile;
 use crate::seal::error::SealError;
 use crate::seal::sealer::{Sealer, Sealing};
 use crate::sign::SecretKey;
+use crate::threads::spawn_or_do;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::meta::Meta;
@@ -195,7 +196,7 @@ pub(crate) fn digests(
         std::thread::scope(|scope| {
             let bytes = &piece[..len];
             if let Some(sha256) = &mut sha256 {
-                scope.spawn(|| sha256.update(bytes));
+                spawn_or_do(scope, || sha256.update(bytes));
             }
             if let Some(blake3) = &mut blake3 {
                 blake3.update(bytes);

@@ -6,7 +6,7 @@ use crate::encode;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::io::folder::Folder;
-use crate::io::output::Policy;
+use crate::io::output::{ANYBODY, Policy};
 use crate::io::source::SourceFile;
 use crate::leftovers::Beginning;
 use crate::payload::{Options, Source};
@@ -28,7 +28,7 @@ pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
     folder.push(".shards");
     let source = SourceFile::open(path, context.settings.map)?;
     let name = path.file_name().unwrap_or_default();
-    let store = Folder::new(PathBuf::from(folder), policy(context));
+    let store = Folder::new(PathBuf::from(folder), policy(context).made_of(source.mode()));
     encode::to_store(&source, name.as_bytes(), &store, &Options::default(), context)
 }
 
@@ -61,7 +61,7 @@ pub fn decode_path(
     // What is sealed is refused.
     let opener = archive.opener(None)?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-    let restored = archive.restore_to_file(output, policy(context), wish, context)?;
+    let restored = archive.restore_to_file(output, policy(context).made_of_paths([path]), wish, context)?;
     match restored.is_whole() {
         true => Ok(restored),
         false => Err(Error::at("decode", path, ErrorKind::Lost(Box::new(restored)))),
@@ -100,7 +100,7 @@ pub fn verify_reader(input: impl Read, root: Option<Digest>, context: &Context<'
 }
 
 fn policy(context: &Context<'_>) -> Policy {
-    Policy { force: false, sync: context.settings.sync }
+    Policy { force: false, sync: context.settings.sync, permissions: ANYBODY }
 }
 
 #[cfg(test)]

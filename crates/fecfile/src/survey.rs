@@ -2,9 +2,9 @@
 //! read; what they hold is proved later, when each encoding is opened.
 
 use crate::error::{Error, Result};
-use crate::io::ReadAt;
 use crate::io::folder::open_file;
 use crate::io::temporary::is_temporary;
+use crate::io::{ReadAt, list};
 use crate::names::show;
 use crate::sidecar::Sidecar;
 use fec_core::digest::Digest;
@@ -79,11 +79,9 @@ pub fn survey(paths: &[PathBuf]) -> Result<Survey> {
             false => fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()),
         };
         if is_folder {
-            let entries: std::io::Result<Vec<PathBuf>> =
-                fs::read_dir(&path).and_then(|list| list.map(|entry| Ok(entry?.path())).collect());
-            let is_ours =
-                |entry: &PathBuf| entry.file_name().is_some_and(|name| !is_temporary(name.as_bytes()));
-            open.extend(entries.map_err(fail)?.into_iter().filter(is_ours).map(|entry| (entry, false)));
+            let names = list(&path).map_err(fail)?;
+            let names = names.into_iter().filter(|name| !is_temporary(name.as_bytes()));
+            open.extend(names.map(|name| (path.join(name), false)));
             continue;
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();

@@ -1,8 +1,11 @@
 //! Threads that are lent to the codec.
 
+use crate::error::{Error, Place};
 use crate::stages::{self, Stage};
-use fec_core::executor::Executor;
+use fec_core::executor::{Executor, lock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::Scope;
 
 /// Scoped threads for the jobs of one call.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,27 @@ impl Executor for Threads {
         });
         stages::resume(stage);
     }
+}
+
+/// Does `work` on a thread of the scope, or here and now where the system gives none.
+pub fn spawn_or_do<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) {
+    let work = Arc::new(Mutex::new(Some(work)));
+    let on_thread = work.clone();
+    if std::thread::Builder::new().spawn_scoped(scope, move || do_once(&on_thread)).is_err() {
+        do_once(&work);
+    }
+}
+
+fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
+    let work = lock(work).take();
+    if let Some(work) = work {
+        work();
+    }
+}
+
+/// The error of work that takes a thread of its own where the system gives none.
+pub fn no_thread(cause: std::io::Error) -> Error {
+    Error::io("start a thread", Place::Nowhere, cause)
 }
 
 /// How `threads` are used when each set in flight takes `set_bytes` of at most `budget`: workers that

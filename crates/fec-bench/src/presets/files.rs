@@ -11,7 +11,7 @@ use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fecfile::context::Silent;
 use fecfile::io::folder::Folder;
-use fecfile::io::output::Policy;
+use fecfile::io::output::{ANYBODY, Policy};
 use fecfile::io::source::SourceFile;
 use fecfile::io::temporary::Temporary;
 use fecfile::payload::{Options, Source};
@@ -163,7 +163,7 @@ impl Files {
 
     fn run(&self, operation: FileOperation, sync: bool) -> Result<()> {
         let context = Context { settings: Settings { sync, ..self.settings }, progress: &Silent };
-        let policy = Policy { force: true, sync };
+        let policy = Policy { force: true, sync, permissions: ANYBODY };
         let options = Options::new(self.code);
         let payload = || SourceFile::open(&self.at("payload"), self.settings.map);
         match operation {

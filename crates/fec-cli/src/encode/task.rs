@@ -4,7 +4,7 @@ use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
 use crate::sign::Detached;
-use crate::target::{Outlet, Target, check_stdin, is_dash, open_input, outlet};
+use crate::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
 use fecfile::Context;
@@ -42,6 +42,14 @@ pub(super) struct Task<'a> {
     pub(super) settings: &'a Settings,
 }
 
+/// Whether a file is of the kernel's (/sys): such a file says it has a page, and ends where it ends.
+fn has_no_length(path: &Path) -> bool {
+    const SYSFS: u64 = 0x6265_6572;
+    // Its type is another one on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == SYSFS)
+}
+
 pub(super) fn options(args: &args::Encode, key: Option<Arc<SecretKey>>) -> Result<Options> {
     let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
     let code = Code::new(k.into(), m.into()).map_err(|e| {
@@ -76,8 +84,9 @@ impl<'a> Task<'a> {
                 .help(format!("pack it first: tar c {name} | fec encode - -o {name}.tar.fec")));
         }
         // Files of the system (/proc) say they are empty and are not: their length is not known.
-        let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).is_ok_and(|n| n > 0);
-        if meta.is_file() && (meta.len() > 0 || !has_bytes()) {
+        let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
+        let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io("read", path, e));
+        if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
             // What goes to stores is bounded in memory, and the pages of a map count.
             let map = self.settings.library.map && self.args.stores.to.is_empty();
             return Ok(Input::Regular(SourceFile::open(path, map)?));
@@ -148,7 +157,10 @@ impl<'a> Task<'a> {
     /// Encodes, and with --keep what is not there.
     pub(super) fn encode(&self, input: Input, target: &Target, options: &Options) -> Result<(Written, Fate)> {
         let (args, settings) = (self.args, self.settings);
-        let policy = settings.policy(args.force);
+        let policy = match &input {
+            Input::Regular(source) => settings.policy(args.force).made_of(source.mode()),
+            Input::Pipe(pipe) => made_of_file(settings.policy(args.force), pipe),
+        };
         let bars = settings.bars("scan");
         let context = Context { settings: settings.library, progress: &bars };
         if let Target::Folder(_) = target

@@ -12,7 +12,7 @@ use crate::sign::{self, Detached};
 use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::age::Keys;
-use fecfile::io::output::{Policy, is_same};
+use fecfile::io::output::{ANYBODY, Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::seal::SealedTo;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
@@ -118,7 +118,7 @@ impl<'a> Signing<'a> {
     }
 
     fn detached(&self, force: bool) -> Option<Detached<'_>> {
-        let policy = Policy { force, sync: true };
+        let policy = Policy { force, sync: true, permissions: ANYBODY };
         self.key.as_ref().map(|key| Detached { key, path: &self.place, policy })
     }
 

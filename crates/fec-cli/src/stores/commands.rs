@@ -259,7 +259,11 @@ fn target(
     if let Target::File(path) = &target {
         fecfile::io::output::check_absent(
             path,
-            fecfile::io::output::Policy { force: args.force, sync: false },
+            fecfile::io::output::Policy {
+                force: args.force,
+                sync: false,
+                permissions: fecfile::io::output::ANYBODY,
+            },
         )?;
     }
     Ok(target)

@@ -7,14 +7,17 @@ use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::annexes;
 use crate::groups::GroupEntry;
-use crate::io::output::{FileOut, Policy};
-use crate::io::{NewObjects, ReadAt};
+use crate::io::output::{ANYBODY, FileOut, Policy};
+use crate::io::temporary::parent;
+use crate::io::{NewObjects, ReadAt, list};
 use crate::payload::Payload;
 use crate::sign::{MOST_OF_ONE, Signatures};
 use crate::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
+use std::ffi::OsString;
 use std::io::{self, IoSlice};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,7 +106,19 @@ impl NewFiles {
     /// # Errors
     /// When one exists and may not be replaced, or cannot be made.
     pub(crate) fn create(files: &[NewFile], sync: bool) -> Result<NewFiles> {
-        let create = |file: &NewFile| FileOut::create(&file.path, Policy { force: file.replaces, sync });
+        // A shard that was gone is readable for those who may read the others.
+        let shards_beside = |path: &Path| -> Vec<PathBuf> {
+            let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
+            let names = list(parent(path)).unwrap_or_default();
+            names.into_iter().filter(is_shard).map(|name| parent(path).join(name)).collect()
+        };
+        let create = |file: &NewFile| {
+            let mut policy = Policy { force: file.replaces, sync, permissions: ANYBODY };
+            if file.old.is_none() {
+                policy = policy.made_of_paths(shards_beside(&file.path).iter().map(PathBuf::as_path));
+            }
+            FileOut::create(&file.path, policy)
+        };
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 

@@ -1,7 +1,7 @@
 //! A folder as a store.
 
 use super::output::{FolderOut, Policy, check_room};
-use super::{NewObjects, ReadAt, Store};
+use super::{NewObjects, ReadAt, Store, list};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -25,8 +25,7 @@ impl Folder {
 
 impl Store for Folder {
     fn list(&self) -> io::Result<Vec<OsString>> {
-        let mut names: Vec<OsString> =
-            fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        let mut names = list(&self.path)?;
         names.sort();
         Ok(names)
     }

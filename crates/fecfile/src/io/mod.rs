@@ -20,11 +20,32 @@ pub mod spool;
 pub mod temporary;
 
 use crate::error::Place;
+use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+/// The names in a folder, in no order.
+///
+/// # Errors
+/// Those of the system.
+pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
+    // Not by the standard library, whose iterator panics when closing fails.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::new(folder)? {
+        let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+        if name != "." && name != ".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
 
 /// An object that is read at positions, by several threads.
 pub trait ReadAt: Send + Sync {

@@ -1,16 +1,17 @@
 //! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
 
-use super::NewObjects;
 use super::temporary::{Temporary, parent};
+use super::{NewObjects, list};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
 use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags};
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -21,6 +22,37 @@ pub struct Policy {
     pub force: bool,
     /// The output is on the disk, not only in the system's cache, before the operation ends.
     pub sync: bool,
+    /// Permissions of new files, less those that the process withholds. What takes the place of another file has those of
+    /// that file.
+    pub permissions: u32,
+}
+
+/// [`permissions`](Policy::permissions) of an output that is nobody's secret.
+pub const ANYBODY: u32 = 0o666;
+/// Those of a secret.
+const OWNER_ALONE: u32 = 0o600;
+
+impl Policy {
+    /// For what is made of a file with these permissions: whoever may not read that may not read this.
+    pub fn made_of(self, mode: u32) -> Policy {
+        let readers = [0o060, 0o006].into_iter().filter(|class| mode & class & 0o444 != 0);
+        Policy { permissions: self.permissions & readers.fold(OWNER_ALONE, |all, class| all | class), ..self }
+    }
+
+    /// For what is made of these files, and of the files in these folders. What cannot be looked at changes nothing.
+    pub fn made_of_paths<'a>(self, paths: impl IntoIterator<Item = &'a Path>) -> Policy {
+        paths.into_iter().fold(self, |policy, path| match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {
+                let files = list(path).unwrap_or_default();
+                let files = files.iter().filter_map(|name| fs::metadata(path.join(name)).ok());
+                // Who may search a folder reaches the files in it.
+                let policy = policy.made_of(meta.mode() | meta.mode() << 2);
+                files.filter(|meta| meta.is_file()).fold(policy, |policy, meta| policy.made_of(meta.mode()))
+            }
+            Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+            _ => policy,
+        })
+    }
 }
 
 /// Whether `path` is there and is a device, FIFO or socket: such outputs are written from front to back.
@@ -81,10 +113,6 @@ impl Turn {
     }
 }
 
-/// Permissions of an output, less those that the process withholds; and of a secret.
-const ANYBODY: u32 = 0o666;
-const OWNER_ALONE: u32 = 0o600;
-
 /// A regular file that appears under its name only when it is whole.
 #[derive(Debug)]
 pub struct FileOut {
@@ -98,17 +126,17 @@ pub struct FileOut {
 impl FileOut {
     /// Starts a file that will be `target`.
     pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
-        FileOut::create_for(target, policy, ANYBODY)
-    }
-
-    /// The same with these permissions, less those that the process withholds, from the first moment on.
-    fn create_for(target: &Path, policy: Policy, permissions: u32) -> Result<FileOut> {
         check_absent(target, policy)?;
-        let open = |path: &Path| {
-            OpenOptions::new().read(true).write(true).create_new(true).mode(permissions).open(path)
-        };
-        let (temporary, file) =
-            Temporary::beside(target, open).map_err(|e| Error::io("create", target, e))?;
+        let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_file());
+        // Nobody else may open it before it has the permissions of the old one.
+        let mode = if old.is_some() { OWNER_ALONE } else { policy.permissions };
+        let open =
+            |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
+        let fail = |e| Error::io("create", target, e);
+        let (temporary, file) = Temporary::beside(target, open).map_err(fail)?;
+        if let Some(old) = old {
+            file.set_permissions(Permissions::from_mode(old.mode() & 0o777)).map_err(fail)?;
+        }
         // So that others see that somebody is at it; a file system may be without locks.
         let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
@@ -146,7 +174,7 @@ impl FileOut {
             io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
             _ => fail(e),
         })?;
-        sync_folder(parent(&target), policy)
+        sync_named(&target, policy, &file)
     }
 }
 
@@ -171,12 +199,26 @@ fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
     }
 }
 
-fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
+/// Puts the new name of an output on the disk; `of` is open on the same file system. When that fails the output stays.
+fn sync_named(target: &Path, policy: Policy, of: &File) -> Result<()> {
+    sync_folder(parent(target), policy, Some(of)).map_err(|error| match error.kind {
+        ErrorKind::Io(cause) => Error::at("write", target, ErrorKind::NotSynced(cause)),
+        _ => error,
+    })
+}
+
+fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
     if !policy.sync {
         return Ok(());
     }
     let _stage = stages::enter(Stage::Sync, 0);
-    let synced = File::open(folder).and_then(|f| f.sync_all());
+    let synced = match (File::open(folder), of) {
+        // Whoever may write to a folder but not list it syncs all of the file system.
+        (Err(e), Some(of)) if e.kind() == io::ErrorKind::PermissionDenied => {
+            rustix::fs::syncfs(of).map_err(io::Error::from)
+        }
+        (folder, _) => folder.and_then(|folder| folder.sync_all()),
+    };
     match synced {
         // Some file systems cannot sync a folder; the files in it are safe. On one that is only for reading all is.
         Err(e)
@@ -196,7 +238,7 @@ fn sync_folder(folder: &Path, policy: Policy) -> Result<()> {
 /// # Errors
 /// Those of the system.
 pub fn sync(path: &Path) -> Result<()> {
-    sync_folder(path, Policy { force: false, sync: true })
+    sync_folder(path, Policy { force: false, sync: true, permissions: ANYBODY }, None)
 }
 
 /// A folder of files that appears under its name only when all of them are whole.
@@ -207,15 +249,19 @@ pub struct FolderOut {
     temporary: Temporary,
     files: Vec<File>,
     /// The folder itself, locked: others see that somebody is at it.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 impl FolderOut {
     /// Starts a folder that will be `target`, with files of these names.
-    pub fn create(target: &Path, names: &[std::ffi::OsString], policy: Policy) -> Result<FolderOut> {
+    pub fn create(target: &Path, names: &[OsString], policy: Policy) -> Result<FolderOut> {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io("create", target, e);
-        let (temporary, ()) = Temporary::beside(target, |path| fs::create_dir(path)).map_err(fail)?;
+        let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
+        // Who may read the files may look for them.
+        let mode = policy.permissions | policy.permissions >> 2 & 0o111;
+        let create = |path: &Path| DirBuilder::new().mode(mode).create(path);
+        let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
         // A file system may be without locks.
         let lock = File::open(temporary.path()).ok();
         if let Some(folder) = &lock {
@@ -223,11 +269,15 @@ impl FolderOut {
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {
-            let open =
-                OpenOptions::new().read(true).write(true).create_new(true).open(temporary.path().join(name));
-            files.push(open.map_err(fail)?);
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).mode(policy.permissions);
+            files.push(options.open(temporary.path().join(name)).map_err(fail)?);
         }
-        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, _lock: lock })
+        if let Some(old) = old {
+            fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777))
+                .map_err(fail)?;
+        }
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
     }
 
     /// Fails when `target` exists and may not be replaced: without `force` anything but an empty folder; with it
@@ -237,9 +287,8 @@ impl FolderOut {
         if !meta.is_dir() {
             return Err(Error::at("write", target, ErrorKind::NotAFolder));
         }
-        let fail = |e| Error::io("read", target, e);
-        for entry in fs::read_dir(target).map_err(fail)? {
-            let path = entry.map_err(fail)?.path();
+        for name in list(target).map_err(|e| Error::io("read", target, e))? {
+            let path = target.join(name);
             if !policy.force {
                 return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
             }
@@ -252,7 +301,7 @@ impl FolderOut {
 
     /// Puts all files on the disk and gives the folder its name.
     fn commit(self) -> Result<()> {
-        let FolderOut { target, policy, temporary, files, _lock } = self;
+        let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
@@ -268,10 +317,13 @@ impl FolderOut {
             }
         }
         drop(files);
-        sync_folder(temporary.path(), policy)?;
+        sync_folder(temporary.path(), policy, lock_file.as_ref())?;
         FolderOut::check(&target, policy)?;
         temporary.commit(|from| replace_folder(from, &target, policy)).map_err(fail)?;
-        sync_folder(parent(&target), policy)
+        match &lock_file {
+            Some(of) => sync_named(&target, policy, of),
+            None => sync_folder(parent(&target), policy, None),
+        }
     }
 }
 
@@ -391,7 +443,7 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
 /// # Errors
 /// Those of the file, and that it exists.
 pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
-    let out = FileOut::create_for(path, Policy { force: false, sync: true }, OWNER_ALONE)?;
+    let out = FileOut::create(path, Policy { force: false, sync: true, permissions: OWNER_ALONE })?;
     out.put(0, secret)?;
     out.commit(secret.len() as u64)
 }
@@ -411,7 +463,7 @@ mod tests {
             }
             fs::write(to.join("precious"), b"precious").unwrap();
             fs::write(from.join("new"), b"new").unwrap();
-            let done = replace_folder(&from, &to, Policy { force, sync: false });
+            let done = replace_folder(&from, &to, Policy { force, sync: false, permissions: ANYBODY });
             assert_eq!(done.unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
             assert_eq!(fs::read(to.join("precious")).unwrap(), b"precious");
             assert!(from.join("new").exists());

@@ -15,6 +15,7 @@ pub struct SourceFile {
     file: File,
     map: Option<FencedMap>,
     stamp: Stamp,
+    mode: u32,
     writers: Writers,
 }
 
@@ -48,13 +49,14 @@ impl SourceFile {
         if let Writers::Some = writers {
             note_open_elsewhere(path);
         }
-        let stamp = Stamp::of(&file.metadata().map_err(fail)?);
+        let meta = file.metadata().map_err(fail)?;
+        let stamp = Stamp::of(&meta);
         let map = if mapped && stamp.len > 0 {
             FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
         } else {
             None
         };
-        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp, writers })
+        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp, mode: meta.mode(), writers })
     }
 
     /// Its path.
@@ -65,6 +67,11 @@ impl SourceFile {
     /// Bytes of the file when it was opened.
     pub fn size(&self) -> u64 {
         self.stamp.len
+    }
+
+    /// Its type and permissions, as `stat` gives them.
+    pub fn mode(&self) -> u32 {
+        self.mode
     }
 
     /// Whether somebody else had it open for writing when it was opened here, as far as the system tells.

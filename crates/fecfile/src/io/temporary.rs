@@ -2,6 +2,7 @@
 //! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
+use super::list;
 use crate::names::show;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
@@ -190,29 +191,39 @@ impl Drop for Appended {
 /// Removes the temporary files of processes that were killed from a folder: those that nobody has locked, and whose process is
 /// gone. What cannot be removed stays, and hurts nobody.
 pub fn remove_stale(folder: &Path) {
-    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
-    remove_unlocked(folder, |entry| is_of_the_dead(entry.file_name().as_bytes()) && is_file(entry));
+    remove_unlocked(folder, |name, path| is_of_the_dead(name) && is_file(path));
 }
 
 /// [`remove_stale`], and folders of shard files that were not finished; also what processes of other machines and containers
 /// left, of which nobody here can tell whether they are alive, when nothing of it was written to for a day.
 pub fn remove_stale_outputs(folder: &Path) {
     const LONG: Duration = Duration::from_secs(24 * 60 * 60);
-    let is_output = |entry: &fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => is_shards_only(&entry.path()),
-        kind => kind.is_ok_and(|kind| kind.is_file()),
-    };
-    let is_stale = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        is_of_the_dead(name.as_bytes()) || is_temporary(name.as_bytes()) && is_untouched(&entry.path(), LONG)
-    };
-    remove_unlocked(folder, |entry| is_stale(entry) && is_output(entry));
+    let is_output = |path: &Path| is_file(path) || is_folder(path) && is_shards_only(path);
+    let is_stale =
+        |name: &[u8], path: &Path| is_of_the_dead(name) || is_temporary(name) && is_untouched(path, LONG);
+    remove_unlocked(folder, |name, path| is_stale(name, path) && is_output(path));
 }
 
-fn remove_unlocked(folder: &Path, is_meant: impl Fn(&fs::DirEntry) -> bool) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(is_meant) {
-        let path = entry.path();
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
+}
+
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// What is in a folder, by path; nothing if it is none.
+fn inside(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = if is_folder(folder) { list(folder).unwrap_or_default() } else { Vec::new() };
+    names.into_iter().map(|name| folder.join(name))
+}
+
+fn remove_unlocked(folder: &Path, is_meant: impl Fn(&[u8], &Path) -> bool) {
+    for name in list(folder).unwrap_or_default() {
+        let path = folder.join(&name);
+        if !is_meant(name.as_bytes(), &path) {
+            continue;
+        }
         if File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
         {
             let bytes = bytes_of(&path);
@@ -229,17 +240,12 @@ fn bytes_of(path: &Path) -> u64 {
     let len = |path: &Path| {
         fs::symlink_metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
     };
-    let files = fs::read_dir(path).into_iter().flatten().flatten();
-    len(path) + files.map(|entry| len(&entry.path())).sum::<u64>()
+    len(path) + inside(path).map(|path| len(&path)).sum::<u64>()
 }
 
 /// Whether there is nothing in a folder but files with the names of shard files.
 fn is_shards_only(folder: &Path) -> bool {
-    let is_shard = |entry: fs::DirEntry| {
-        entry.file_name().as_bytes().ends_with(b".shard")
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-    };
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_shard)))
+    inside(folder).all(|path| path.as_os_str().as_bytes().ends_with(b".shard") && is_file(&path))
 }
 
 /// Whether a file, or a folder with all that is in it, was not written to for so long.
@@ -248,8 +254,7 @@ fn is_untouched(path: &Path, time: Duration) -> bool {
         let written = fs::symlink_metadata(path).and_then(|meta| meta.modified());
         written.is_ok_and(|written| written.elapsed().is_ok_and(|elapsed| elapsed > time))
     };
-    let files = fs::read_dir(path).into_iter().flatten();
-    is_old(path) && files.flatten().all(|entry| is_old(&entry.path()))
+    is_old(path) && inside(path).all(|path| is_old(&path))
 }
 
 /// Whether a name is that of a temporary file or folder.

@@ -1,7 +1,7 @@
 //! Both directions together, over bytes.
 
 use super::LiveError;
-use super::output::Output;
+use super::output::{ANYBODY, Output};
 use super::receive::{GapPolicy, PacketSource, ReceiveOptions, receive};
 use super::received::Received;
 use super::send::{PacketDestination, SendOptions, Sent, send};
@@ -58,7 +58,7 @@ fn gaps_are_named_filled_or_the_end() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
-    let file = FileOut::create(&path, Policy { force: false, sync: false }).unwrap();
+    let file = FileOut::create(&path, Policy { force: false, sync: false, permissions: ANYBODY }).unwrap();
     let error = received(&stream, Output::file(file), GapPolicy::Fail).unwrap_err();
     assert!(matches!(&error.kind, ErrorKind::Live(LiveError::LostForGood(lost)) if lost.first == gap.first));
     assert_eq!(error.class(), Class::Lost);

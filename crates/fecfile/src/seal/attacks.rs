@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Place;
 use crate::forms::container::writer;
 use crate::input::{Input, Object};
-use crate::io::output::Policy;
+use crate::io::output::{ANYBODY, Policy};
 use crate::leftovers::Beginning;
 use crate::payload::{Payload, Source};
 use crate::pipe::{self, Pipe};
@@ -81,7 +81,7 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
         Ok::<_, crate::Error>((archive, opener))
     };
     let path = folder.join("out");
-    let policy = Policy { force: true, sync: false };
+    let policy = Policy { force: true, sync: false, permissions: ANYBODY };
     for (name, partial) in [("file", false), ("file, partial", true)] {
         let done = open().and_then(|(archive, opener)| {
             let wish = Wish { partial, opener: Some(&opener), ..Wish::default() };

@@ -5,7 +5,7 @@ use super::Sidecar;
 use super::error::SidecarError;
 use crate::error::{Error, Result};
 use crate::io::base::{Base, file_type};
-use crate::io::output::{Policy, write_text};
+use crate::io::output::{ANYBODY, Policy, write_text};
 use crate::names::hex;
 use rustix::fs::{FileType, Stat};
 use std::cell::Cell;
@@ -205,7 +205,11 @@ impl Journal {
         let mended = self.begun.iter().copied().map(|entry| format!("{entry}\n"));
         let made = made.chain(self.made.iter().copied()).map(|entry| format!("+{entry}\n"));
         let lines: String = mended.chain(made).collect();
-        write_text(&self.path, &format!("{}\n{lines}", self.head), Policy { force: true, sync: true })
+        write_text(
+            &self.path,
+            &format!("{}\n{lines}", self.head),
+            Policy { force: true, sync: true, permissions: ANYBODY },
+        )
     }
 
     /// Adds a file that is mended where it is, before it is written to. If the machine fails it may be missing from the list;

@@ -4,7 +4,7 @@ use super::metadata::Sidecar;
 use crate::context::Context;
 use crate::encode;
 use crate::error::{Error, Place, Result};
-use crate::io::output::{FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy};
 use crate::io::temporary::{Appended, parent};
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
@@ -174,7 +174,7 @@ impl<'a> UpdatedSidecar<'a> {
                 Ok(None)
             }
             UpdatedSidecar::Sealed(spool, sealing) => {
-                let policy = Policy { force: true, sync: context.settings.sync };
+                let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
                 write((&spool, len), path, policy, sealing, context).map(Some)
             }
         }

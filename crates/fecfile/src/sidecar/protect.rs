@@ -27,7 +27,7 @@ use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::piece::Layout;
-use fec_core::format::sidecar::stat::Stats;
+use fec_core::format::sidecar::stat::{Stat, Stats};
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -218,7 +218,10 @@ pub(super) fn anew(
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
-    let out = NewSidecar::new(job.output, job.policy, job.sealing)?;
+    // Recovery shards tell of what is in the files, to whoever has the others.
+    let files = entries_of_files(&catalog, &found.tree.stats);
+    let policy = files.fold(job.policy, |policy, stat| policy.made_of(stat.mode.into()));
+    let out = NewSidecar::new(job.output, policy, job.sealing)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
@@ -247,10 +250,16 @@ pub(super) fn anew(
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
     metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
     drop(stage);
-    let sealed = out.finish(sidecar_len, job.output, job.policy, context)?;
+    let sealed = out.finish(sidecar_len, job.output, policy, context)?;
     let nothing = Bits::new(catalog.positions());
     let margin = margin(&catalog, &Positions::of(&catalog), &nothing, None);
     Ok(found.report(&catalog, root, margin.one_piece).sealed(sealed))
+}
+
+/// The times and permissions of the regular files.
+fn entries_of_files<'a>(catalog: &'a Catalog, stats: &'a [Stat]) -> impl Iterator<Item = &'a Stat> {
+    let is_file = |entry: &Entry| matches!(entry.kind, EntryKind::File(_));
+    catalog.entries.iter().zip(stats).filter(move |(entry, _)| is_file(entry)).map(|(_, stat)| stat)
 }
 
 /// Fails when a set does not fit into the memory that is allowed.

@@ -17,7 +17,8 @@ use super::undo;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
-use crate::io::output::{FileOut, Policy, check_absent, write_text};
+use crate::io::list;
+use crate::io::output::{ANYBODY, FileOut, Policy, check_absent, write_text};
 use crate::io::temporary::{parent, remove_stale};
 use crate::names::hex;
 use crate::seal::error::SealError;
@@ -85,7 +86,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         remove_stale(parent(sidecar.path()));
     }
     if let Some(undo) = how.undo {
-        let policy = Policy { force: false, sync: false };
+        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
         check_absent(undo, policy).map_err(|e| Error { action: "keep", ..e })?;
     }
     let found = examine(sidecar, base, Scope::All, context)?;
@@ -265,7 +266,7 @@ impl<'a> Copy<'a> {
         let mark = out.join(Copy::MARK);
         let text = format!("fec repair of {}\n", hex(&sidecar.root()));
         let is_begun = std::fs::read(&mark).is_ok_and(|found| found == text.as_bytes());
-        if !is_begun && std::fs::read_dir(out).is_ok_and(|mut inside| inside.next().is_some()) {
+        if !is_begun && list(out).is_ok_and(|inside| !inside.is_empty()) {
             return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
         }
         Ok(Copy { out, mark, text, is_begun })
@@ -273,7 +274,7 @@ impl<'a> Copy<'a> {
 
     fn begin(&self) -> Result<Base> {
         std::fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
-        write_text(&self.mark, &self.text, Policy { force: true, sync: false })?;
+        write_text(&self.mark, &self.text, Policy { force: true, sync: false, permissions: ANYBODY })?;
         remove_stale(self.out);
         let base = Base::open(self.out).map_err(|e| Error::io("write", self.out, e))?;
         remove_old_rooms(&base);
@@ -439,7 +440,7 @@ impl OwnShards {
         }
         let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
         if moved || sidecar.expected_len() != Some(sidecar.len) {
-            let policy = Policy { force: true, sync: context.settings.sync };
+            let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
             let out = FileOut::create(sidecar.path(), policy)?;
             let old = std::fs::metadata(sidecar.path()).map(|meta| meta.permissions());
             old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;

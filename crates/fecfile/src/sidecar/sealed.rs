@@ -13,7 +13,7 @@ use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::Input;
 use crate::io::ReadAt;
-use crate::io::output::Policy;
+use crate::io::output::{ANYBODY, Policy};
 use crate::range::part;
 use crate::seal::open::Opener;
 use crate::sign::{Signed, Trust};
@@ -155,7 +155,11 @@ impl SealedBytes {
     /// # Errors
     /// As [`Archive::repair`].
     pub(super) fn mend(&self, sync: bool, dry_run: bool, context: &Context<'_>) -> Result<bool> {
-        let how = crate::repair::Repair { out: None, policy: Policy { force: true, sync }, dry_run };
+        let how = crate::repair::Repair {
+            out: None,
+            policy: Policy { force: true, sync, permissions: ANYBODY },
+            dry_run,
+        };
         Ok(!self.archive.repair(how, &context.silent())?.files.is_empty())
     }
 

@@ -2,6 +2,7 @@
 
 use super::error::SidecarError;
 use crate::error::{Error, Result};
+use crate::io::list;
 use crate::io::temporary::parent;
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
@@ -192,8 +193,8 @@ impl Walk<'_> {
             }
             if meta.is_dir() && !(self.selection.one_file_system && meta.dev() != device) {
                 let fail = |e| Error::io("read", place.as_path(), e);
-                for entry in fs::read_dir(&place).map_err(fail)? {
-                    let inner = entry.map_err(fail)?.path();
+                for name in list(&place).map_err(fail)? {
+                    let inner = place.join(name);
                     let meta =
                         fs::symlink_metadata(&inner).map_err(|e| Error::io("read", inner.as_path(), e))?;
                     left.push((inner, meta));

@@ -6,7 +6,7 @@ use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
-use crate::io::output::{FileOut, Policy, check_room};
+use crate::io::output::{ANYBODY, FileOut, Policy, check_room};
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -38,7 +38,8 @@ pub(super) fn keep(
     if kept.is_empty() {
         return Ok(());
     }
-    let out = FileOut::create(path, Policy { force: false, sync: context.settings.sync })?;
+    let out =
+        FileOut::create(path, Policy { force: false, sync: context.settings.sync, permissions: ANYBODY })?;
     let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
     let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
     check_room(path, total)?;

@@ -9,6 +9,7 @@ use super::places::Places;
 use super::room::Room;
 use crate::context::Meter;
 use crate::error::{Error, Place, Result};
+use crate::threads::spawn_or_do;
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -162,7 +163,7 @@ impl<'a> Fetch<'a> {
                 for place in 0..self.places.len() {
                     let (telling, places, all) = (telling.clone(), self.places, &all);
                     let (root, n) = (self.encoding.root, self.encoding.geometry.shape().code.n() as u32);
-                    scope.spawn(move || {
+                    spawn_or_do(scope, move || {
                         let _ = telling.send(Told::Located(locate(places, place, &root, n, all)));
                     });
                 }
@@ -180,7 +181,7 @@ impl<'a> Fetch<'a> {
                 let tries = fetch.tries.get(&(candidate.index, candidate.place)).copied().unwrap_or(0);
                 let Fetch { places, encoding, meter, .. } = *fetch;
                 let source = Source { places, encoding, path, meter };
-                scope.spawn(move || {
+                spawn_or_do(scope, move || {
                     let came = fetch_one(&source, candidate, tries, (&cancel, &bytes));
                     let _ = telling.send(Told::Came(candidate, came));
                 });

@@ -5,15 +5,15 @@ use super::error::{StoreError, StoresError};
 use super::keys;
 use super::places::Places;
 use crate::error::{Error, Result};
+use crate::threads::{Threads, spawn_or_do};
 use fec_core::digest::Digest;
-use fec_core::executor::{into_value, lock};
+use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_MANIFEST, Manifest};
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -52,28 +52,23 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     let found: Mutex<Option<FoundManifest>> = Mutex::default();
     let causes: Mutex<Vec<(usize, StoreError)>> = Mutex::default();
     let untrue: Mutex<Option<StoresError>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for place in 0..places.len() {
-            let (found, causes, untrue, cancel) = (&found, &causes, &untrue, &cancel);
-            scope.spawn(move || match manifest_at(places, place, root, cancel) {
-                Ok(Some(Ok(manifest))) => {
-                    let mut found = lock(found);
-                    let time = start.elapsed();
-                    let new = || FoundManifest { manifest, is_bare: false, places: Vec::new(), time };
-                    found.get_or_insert_with(new).places.push(place);
-                    if !all {
-                        cancel.cancel();
-                    }
-                }
-                Ok(Some(Err(error))) => {
-                    // Whoever made the root made this.
-                    lock(untrue).get_or_insert(error);
-                    cancel.cancel();
-                }
-                Ok(None) | Err(StoreError::NotFound) => {}
-                Err(error) => lock(causes).push((place, error)),
-            });
+    Threads(places.len()).run(places.len(), &|place| match manifest_at(places, place, root, &cancel) {
+        Ok(Some(Ok(manifest))) => {
+            let mut found = lock(&found);
+            let time = start.elapsed();
+            let new = || FoundManifest { manifest, is_bare: false, places: Vec::new(), time };
+            found.get_or_insert_with(new).places.push(place);
+            if !all {
+                cancel.cancel();
+            }
         }
+        Ok(Some(Err(error))) => {
+            // Whoever made the root made this.
+            lock(&untrue).get_or_insert(error);
+            cancel.cancel();
+        }
+        Ok(None) | Err(StoreError::NotFound) => {}
+        Err(error) => lock(&causes).push((place, error)),
     });
     if places.cancel.is_cancelled() {
         return Err(Error::new("read", StoresError::Stopped));
@@ -228,28 +223,20 @@ fn heads(
     n: u32,
     cancel: &Cancel,
 ) -> (Vec<Candidate>, Option<StoreError>) {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let found = Mutex::new(Vec::new());
     let failed: Mutex<Option<StoreError>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for _ in 0..HEADS {
-            scope.spawn(|| {
-                while let index @ 0.. = next.fetch_add(1, Ordering::Relaxed)
-                    && index < n as usize
-                {
-                    let index = index as u32;
-                    let key = keys::shard(root, index);
-                    match places.retry(place, cancel, |store, call| store.head(&key, call)) {
-                        Ok(info) => lock(&found).push(Candidate { index, place, size: info.size }),
-                        Err(StoreError::NotFound) => {}
-                        Err(error) => {
-                            let mut failed = lock(&failed);
-                            if failed.as_ref().is_none_or(|first| *first == StoreError::GivenUp) {
-                                *failed = Some(error);
-                            }
-                        }
-                    }
+    Threads(HEADS).run(n as usize, &|index| {
+        let index = index as u32;
+        let key = keys::shard(root, index);
+        match places.retry(place, cancel, |store, call| store.head(&key, call)) {
+            Ok(info) => lock(&found).push(Candidate { index, place, size: info.size }),
+            Err(StoreError::NotFound) => {}
+            Err(error) => {
+                let mut failed = lock(&failed);
+                if failed.as_ref().is_none_or(|first| *first == StoreError::GivenUp) {
+                    *failed = Some(error);
                 }
-            });
+            }
         }
     });
     let mut found = into_value(found);
@@ -273,7 +260,7 @@ pub(super) fn locate_all(
         let (told, telling): (Sender<Located>, Receiver<Located>) = channel();
         for place in 0..places.len() {
             let (told, cancel) = (told.clone(), &cancel);
-            scope.spawn(move || {
+            spawn_or_do(scope, move || {
                 // Nobody waits for it any more if it cannot be told.
                 let _ = told.send(locate(places, place, root, n, cancel));
             });

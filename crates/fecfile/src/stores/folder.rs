@@ -6,7 +6,7 @@ use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use crate::error::{Error, ErrorKind};
 use crate::io::ReadAt;
 use crate::io::folder::open_file;
-use crate::io::output::{FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy};
 use crate::io::temporary::remove_stale;
 use fec_core::executor::lock;
 use std::fs;
@@ -161,7 +161,8 @@ impl ObjectStore for FolderStore {
     fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError> {
         let path = self.path.join(key);
         self.make_folders(&path).map_err(failed)?;
-        let out = match FileOut::create(&path, Policy { force: false, sync: self.sync }) {
+        let out = match FileOut::create(&path, Policy { force: false, sync: self.sync, permissions: ANYBODY })
+        {
             Err(Error { kind: ErrorKind::Exists, .. }) => return Ok(Put::Existed),
             other => other.map_err(as_store)?,
         };

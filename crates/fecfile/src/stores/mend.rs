@@ -13,8 +13,8 @@ use super::verify::SegmentState;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
-use crate::io::ReadAt;
-use crate::io::output::Policy;
+use crate::io::output::{ANYBODY, Policy};
+use crate::io::{ReadAt, list};
 use crate::repair::Repair;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,7 +225,7 @@ impl Stored<'_> {
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter)?;
         fetch.until(code.k()).map_err(|error| failure(&error))?;
         let mut made = |archive: &Archive| {
-            let policy = Policy { force: true, sync: false };
+            let policy = Policy { force: true, sync: false, permissions: ANYBODY };
             match archive.repair(Repair { out: None, policy, dry_run: false }, &context.silent()) {
                 Ok(_) => Ok(true),
                 Err(Error { kind: ErrorKind::Lost(_) | ErrorKind::MetaLost, .. }) => Ok(false),
@@ -320,8 +320,8 @@ impl Spread {
 fn shard_files(folder: &Path, encoding: &Encoding) -> Result<BTreeMap<u32, PathBuf>> {
     let fail = |e| Error::io("read", Place::Temporary, e);
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
+    for name in list(folder).map_err(fail)? {
+        let path = folder.join(name);
         let file = File::open(&path).map_err(fail)?;
         let mut bytes = [0; HEADER_LEN];
         let is_whole = file.size().map_err(fail)? == encoding.layout().file_len;

@@ -19,7 +19,8 @@ use crate::io::output::{FileOut, Policy};
 use crate::io::spool::Spool;
 use crate::range::{PayloadRange, Wanted, part};
 use crate::seal::open::Opener;
-use fec_core::executor::lock;
+use crate::threads::{Threads, spawn_or_do};
+use fec_core::executor::{Executor, lock};
 use fec_core::format::shard_file::{Encoding, Layout};
 use fec_core::set::{PlanCache, Reading, Run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -363,7 +364,7 @@ impl<'a> StoreRecords<'a> {
             let (telling, told): (Sender<std::result::Result<Record, StoreError>>, _) = channel();
             let ask = |came| {
                 let (telling, cancel) = (telling.clone(), &cancel);
-                scope.spawn(move || {
+                spawn_or_do(scope, move || {
                     // Nobody waits for it any more if it cannot be told.
                     let _ = telling.send(self.get(place, set, index, cancel, came));
                 });
@@ -428,9 +429,13 @@ impl<'a> StoreRecords<'a> {
         };
         let proof_at = self.layout.proofs(set)[0];
         std::thread::scope(|scope| {
-            let proof = scope.spawn(|| fetch(proof_at, self.layout.proof_len));
+            let (telling, told) = channel();
+            spawn_or_do(scope, move || {
+                // Nobody waits for it if the record is not to be had.
+                let _ = telling.send(fetch(proof_at, self.layout.proof_len));
+            });
             let record = fetch(self.layout.shard(set), self.layout.shard_len)?;
-            let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let proof = told.recv().map_err(|_| StoreError::GivenUp)??;
             Ok((record, proof))
         })
     }
@@ -439,11 +444,8 @@ impl<'a> StoreRecords<'a> {
 impl Records for &StoreRecords<'_> {
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
         let records: Vec<Mutex<Option<Record>>> = wanted.iter().map(|_| Mutex::default()).collect();
-        std::thread::scope(|scope| {
-            for (index, slot) in wanted.iter().zip(&records) {
-                scope.spawn(move || *lock(slot) = self.one(set, *index));
-            }
-        });
+        let one = |nth: usize| *lock(&records[nth]) = self.one(set, wanted[nth]);
+        Threads(wanted.len()).run(wanted.len(), &one);
         let load = |(index, slot): (&u32, Mutex<Option<Record>>)| {
             let Some((record, proof)) = fec_core::executor::into_value(slot) else { return Load::Missing };
             reading.slot(*index).copy_from_slice(&record);

@@ -3,8 +3,10 @@
 
 use crate::error::{Error, Place, Result};
 use crate::forms::shards::writer::file_name;
+use crate::io::list;
 use crate::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use rustix::fs::{FlockOperation, flock};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -70,21 +72,18 @@ impl Room {
 /// Removes the rooms of processes that were killed: whose process is gone, whose lock nobody holds, and in which there is nothing
 /// but what belongs there, all of it or what another such process left of it. What cannot be removed stays, and hurts nobody.
 fn remove_stale(folder: &Path) {
-    let belongs = |entry: fs::DirEntry| {
-        let name = entry.file_name();
-        name == PAYLOAD || name == SHARDS || is_temporary(name.as_bytes())
-    };
+    let belongs = |name: &OsString| name == PAYLOAD || name == SHARDS || is_temporary(name.as_bytes());
     // In a folder that all may write to anything may have taken its place meanwhile: a pipe would be waited for.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let is_free = |path: &Path| -> io::Result<bool> {
         let lock = File::options().read(true).custom_flags(flags).open(path)?;
-        let is_room = fs::read_dir(path)?.all(|entry| entry.is_ok_and(belongs));
+        let is_room = list(path)?.iter().all(belongs);
         Ok(is_room && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
     };
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(|entry| is_of_the_dead(entry.file_name().as_bytes())) {
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_free(&path).unwrap_or(false) {
+    let names = list(folder).unwrap_or_default();
+    for name in names.into_iter().filter(|name| is_of_the_dead(name.as_bytes())) {
+        let path = folder.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) && is_free(&path).unwrap_or(false) {
             let _ = fs::remove_dir_all(&path);
         }
     }

@@ -16,11 +16,12 @@ use crate::forms::encode_job::SpareRooms;
 use crate::forms::shards::writer::{Label, write_in};
 use crate::io::ReadAt;
 use crate::io::folder::Folder;
-use crate::io::output::{Policy, check_room};
+use crate::io::output::{ANYBODY, Policy, check_room};
 use crate::payload::{Options, Payload, Source};
 use crate::seal::sealed as seal;
+use crate::threads::{Threads, no_thread};
 use fec_core::digest::Digest;
-use fec_core::executor::{into_value, lock};
+use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::SealedKind;
@@ -30,7 +31,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Payload bytes of a segment, unless another size is asked for.
@@ -143,7 +144,9 @@ pub fn send(
     };
     let (coded, to_send) = sync_channel(0);
     let (segments, weakest) = std::thread::scope(|scope| {
-        let sender = scope.spawn(|| sending.segments(to_send));
+        let sender = std::thread::Builder::new()
+            .spawn_scoped(scope, || sending.segments(to_send))
+            .map_err(no_thread)?;
         let coding = code(source, (name, most), options, &coded, context);
         drop(coded);
         let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -363,7 +366,7 @@ fn code_segment(
     let code = options.encode.code;
     let bytes = segment.size() / code.k() as u64 * code.n() as u64;
     check_room(room.path(), bytes).map_err(Room::failure)?;
-    let store = Folder::new(room.shards(), Policy { force: false, sync: false });
+    let store = Folder::new(room.shards(), Policy { force: false, sync: false, permissions: ANYBODY });
     let label = match name {
         Some(name) => Label::named(&segment_name(name, number, is_last))?,
         None => Label::part_of_sealed(),
@@ -416,26 +419,19 @@ impl Sending<'_> {
         let n = self.options.encode.code.n();
         let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
         let there = self.there(&used, &segment.encoding.root);
-        let (next, landed) = (AtomicUsize::new(0), AtomicU32::new(0));
+        let landed = AtomicU32::new(0);
         let stopped: Mutex<Option<Error>> = Mutex::default();
-        std::thread::scope(|scope| {
-            for _ in 0..self.options.uploads.clamp(1, n) {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        if index >= n || self.cancel.is_cancelled() {
-                            break;
-                        }
-                        match self.shard(segment, index as u32, &there) {
-                            Ok(true) => drop(landed.fetch_add(1, Ordering::Relaxed)),
-                            Ok(false) => {}
-                            Err(error) => {
-                                lock(&stopped).get_or_insert(error);
-                                self.cancel.cancel();
-                            }
-                        }
-                    }
-                });
+        Threads(self.options.uploads.max(1)).run(n, &|index| {
+            if self.cancel.is_cancelled() {
+                return;
+            }
+            match self.shard(segment, index as u32, &there) {
+                Ok(true) => drop(landed.fetch_add(1, Ordering::Relaxed)),
+                Ok(false) => {}
+                Err(error) => {
+                    lock(&stopped).get_or_insert(error);
+                    self.cancel.cancel();
+                }
             }
         });
         match into_value(stopped) {
@@ -448,19 +444,16 @@ impl Sending<'_> {
     /// What is under a root already, by place and shard; where a place does not say, putting tells.
     fn there(&self, places: &BTreeSet<usize>, root: &Digest) -> BTreeMap<(usize, u32), u64> {
         let found = Mutex::new(BTreeMap::new());
-        std::thread::scope(|scope| {
-            for place in places {
-                let found = &found;
-                scope.spawn(move || {
-                    let list = self.places.retry(*place, &self.cancel, |store, call| {
-                        store.list_wanted(&keys::prefix(root), keys::is_ours, call)
-                    });
-                    for object in list.unwrap_or_default() {
-                        if let Some(index) = keys::shard_index(root, &object.key) {
-                            lock(found).insert((*place, index), object.size);
-                        }
-                    }
-                });
+        let places: Vec<usize> = places.iter().copied().collect();
+        Threads(places.len()).run(places.len(), &|nth| {
+            let place = places[nth];
+            let list = self.places.retry(place, &self.cancel, |store, call| {
+                store.list_wanted(&keys::prefix(root), keys::is_ours, call)
+            });
+            for object in list.unwrap_or_default() {
+                if let Some(index) = keys::shard_index(root, &object.key) {
+                    lock(&found).insert((place, index), object.size);
+                }
             }
         });
         into_value(found)
@@ -530,20 +523,20 @@ impl Sending<'_> {
         Manifest::open(&root, &bytes).map_err(|e| Error::new("encode", StoresError::Manifest(e)))?;
         let key = keys::manifest(&root);
         let landed = AtomicU32::new(0);
-        std::thread::scope(|scope| {
-            for place in 0..self.places.len() {
-                let (bytes, key, landed) = (&bytes[..], key.as_str(), &landed);
-                scope.spawn(move || {
-                    match put(self.places, place, &bytes, (key, bytes.len() as u64, bytes), &self.cancel) {
-                        Ok(put) => {
-                            let counter = if put == Put::Created { &self.created } else { &self.kept };
-                            counter.fetch_add(1, Ordering::Relaxed);
-                            landed.fetch_add(1, Ordering::Relaxed);
-                        }
-                        Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
-                    }
-                });
+        let bytes = &bytes[..];
+        Threads(self.places.len()).run(self.places.len(), &|place| match put(
+            self.places,
+            place,
+            &bytes,
+            (&key, bytes.len() as u64, bytes),
+            &self.cancel,
+        ) {
+            Ok(put) => {
+                let counter = if put == Put::Created { &self.created } else { &self.kept };
+                counter.fetch_add(1, Ordering::Relaxed);
+                landed.fetch_add(1, Ordering::Relaxed);
             }
+            Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
         });
         if landed.into_inner() == 0 {
             let causes = self.causes(|missing| missing.shard.is_none());

@@ -16,6 +16,7 @@ use crate::io::temporary::{parent, remove_stale};
 use crate::range::{PayloadRange, Wanted};
 use crate::report::{Restored, ShardState};
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed, opener};
+use crate::threads::no_thread;
 use fec_core::digest::Digest;
 use fec_core::format::manifest::Manifest;
 use fec_core::format::seal::SealedKind;
@@ -213,7 +214,7 @@ impl<'a> Stored<'a> {
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
             let meter: &dyn Meter = meter.as_ref();
-            scope.spawn(move || {
+            let fetching = std::thread::Builder::new().spawn_scoped(scope, move || {
                 for encoding in &self.manifest.segments {
                     let fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter);
                     let fetch = fetch.and_then(|mut fetch| {
@@ -227,6 +228,7 @@ impl<'a> Stored<'a> {
                     }
                 }
             });
+            fetching.map_err(no_thread)?;
             let restored = (0..).zip(to_restore).try_for_each(|(segment, fetch)| {
                 let mut fetch = fetch?;
                 let start = self.manifest.segment_start(segment);

@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::report::ShardState;
-use fec_core::executor::lock;
+use crate::threads::Threads;
+use fec_core::executor::{Executor, lock};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Objects that are looked at at the same time.
 const TOGETHER: usize = 16;
@@ -183,37 +183,27 @@ impl<'a> Stored<'a> {
         trouble: &mut BTreeMap<usize, StoreError>,
     ) -> Vec<(Candidate, bool)> {
         let len = encoding.layout().file_len;
-        let (next, checked) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let checked = Mutex::new(Vec::new());
         let troubled = Mutex::new(trouble);
-        std::thread::scope(|scope| {
-            for _ in 0..TOGETHER.min(located.len()) {
-                scope.spawn(|| {
-                    while let Some(candidate) = located.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let key = keys::shard(&encoding.root, candidate.index);
-                        let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
-                        let mut read = Vec::with_capacity(HEADER_LEN);
-                        let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
-                            read.clear();
-                            if candidate.size != len {
-                                return Ok(());
-                            }
-                            store.get(
-                                &key,
-                                0..HEADER_LEN as u64,
-                                &mut |bytes| {
-                                    read.extend_from_slice(bytes);
-                                    Ok(())
-                                },
-                                call,
-                            )
-                        });
-                        if let Err(error) = got {
-                            note(&mut lock(&troubled), candidate.place, error);
-                            continue;
-                        }
-                        lock(&checked).push((*candidate, read == header));
-                    }
-                });
+        Threads(TOGETHER).run(located.len(), &|nth| {
+            let candidate = located[nth];
+            let key = keys::shard(&encoding.root, candidate.index);
+            let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
+            let mut read = Vec::with_capacity(HEADER_LEN);
+            let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
+                read.clear();
+                if candidate.size != len {
+                    return Ok(());
+                }
+                let sink = &mut |bytes: &[u8]| {
+                    read.extend_from_slice(bytes);
+                    Ok(())
+                };
+                store.get(&key, 0..HEADER_LEN as u64, sink, call)
+            });
+            match got {
+                Ok(()) => lock(&checked).push((candidate, read == header)),
+                Err(error) => note(&mut lock(&troubled), candidate.place, error),
             }
         });
         let mut checked = fec_core::executor::into_value(checked);

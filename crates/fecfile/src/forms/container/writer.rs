@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
 use crate::report::Written;
 use crate::stages::{self, Observed, Stage};
-use crate::threads::Threads;
+use crate::threads::{Threads, no_thread};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, MetaFrame, RecordHeader};
@@ -58,13 +58,18 @@ pub(crate) fn write(
     let counter = meter.as_ref();
     let (read, written) = std::thread::scope(|scope| {
         // Buffers come back from the writer; the second is made only when there is a second group.
-        let reader = scope.spawn(move || {
+        let thread = || std::thread::Builder::new();
+        let reader = thread().spawn_scoped(scope, move || {
             let _thread = stages::thread(Stage::Other);
             let result = read_groups(layout, &mut source, &free_rx, full_tx);
             result.and_then(|()| source.check_unchanged())
         });
-        let writer =
-            scope.spawn(|| write_groups(layout, meta, coded_rx, free_tx, out, write_failure, counter));
+        let reader = reader.map_err(no_thread)?;
+        let writer = thread().spawn_scoped(scope, || {
+            write_groups(layout, meta, coded_rx, free_tx, out, write_failure, counter)
+        });
+        // The reader ends too: nobody takes what it has read.
+        let writer = writer.map_err(no_thread)?;
         for mut group in waited_for(&full_rx) {
             encode_group(&encoder, &mut group, threads);
             if coded_tx.send(group).is_err() {
@@ -73,8 +78,8 @@ pub(crate) fn write(
         }
         drop(coded_tx);
         let _stage = stages::enter(Stage::Wait, 0);
-        (join(reader), join(writer))
-    });
+        Ok((join(reader), join(writer)))
+    })?;
     // A writer that failed stops the reader too, which then has nothing to report.
     let ((geometry, trees), records_bytes) = match (read, written) {
         (Ok(()), Ok(written)) => written,

@@ -14,7 +14,7 @@
 use super::super::Sidecar;
 use super::super::error::SidecarError;
 use crate::error::{Error, Result};
-use crate::io::output::{FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy};
 use crate::names::hex;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::EntryKind;
@@ -148,7 +148,7 @@ impl State {
 
     /// Writes the state; what was there is replaced when all is written.
     pub(super) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
-        let out = FileOut::create(path, Policy { force: true, sync })?;
+        let out = FileOut::create(path, Policy { force: true, sync, permissions: ANYBODY })?;
         let mut writer = io::BufWriter::new(out.file());
         let mut len = 0;
         let mut put = |line: &[u8]| -> io::Result<()> {
