@@ -2,7 +2,7 @@
 
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
-use fecfile::names::show;
+use fecfile::names::show_input;
 use fecfile::sidecar::SidecarError;
 use fecfile::sign::SignError;
 use fecfile::{Error, ErrorKind};
@@ -267,5 +267,5 @@ pub(crate) fn say(text: &str) {
 
 /// Wrong use of a place: `write x: it is the input`.
 pub(crate) fn misuse(action: &str, path: &Path, why: &str) -> Failure {
-    Failure::usage(format!("{action} {}: {why}", show(path)))
+    Failure::usage(format!("{action} {}: {why}", show_input(path)))
 }

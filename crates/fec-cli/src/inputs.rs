@@ -28,7 +28,7 @@ pub(crate) enum Inputs {
 pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs> {
     let [path] = paths else {
         if paths.iter().any(|path| is_dash(path)) {
-            return Err(Failure::usage("read -: standard input stands alone"));
+            return Err(Failure::usage("read standard input: it stands alone"));
         }
         return Ok(Inputs::Objects(Input::of_paths(paths)?));
     };
@@ -42,7 +42,7 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     let fail = |e| Failure::io("read", path, e);
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
-        return Err(Failure::usage("read -: it is a folder"));
+        return Err(Failure::usage("read standard input: it is a folder"));
     }
     // What was read of standard input before is not ours: the rest is a pipe.
     let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);

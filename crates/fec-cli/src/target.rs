@@ -114,6 +114,16 @@ pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// What to call an input in a report for people.
+pub(crate) fn input_name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// What to call an output in a report for people.
+pub(crate) fn output_name(output: &str) -> &str {
+    if output == "-" { "standard output" } else { output }
+}
+
 /// What standard output is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outlet {

@@ -17,7 +17,7 @@ use fec_core::params::Form;
 use fecfile::archive::{self, Archive};
 use fecfile::error::Place;
 use fecfile::live::detect;
-use fecfile::names::show;
+use fecfile::names::show_input;
 use fecfile::report::Verified;
 use fecfile::restore::Wish;
 use fecfile::survey::survey;
@@ -124,7 +124,7 @@ impl One<'_> {
         };
         let exit = exit(&verified, &asked);
         let report = Report::new(&verified, archive, &asked, started.elapsed());
-        let name = self.paths.iter().map(show).collect::<Vec<_>>().join(" ");
+        let name = self.paths.iter().map(show_input).collect::<Vec<_>>().join(" ");
         match (args.format, verified.is_restorable) {
             (VerifyFormat::Markdown, _) => {
                 settings.report_here(&report, &table::markdown(&[Row::new(name, &verified, exit)]))?;

@@ -196,7 +196,7 @@ fn one_shard_through_a_pipe() {
     let mut shard = fs::read(&path).unwrap();
     let piped = arena.pipe(["verify", "-", "--root", &root], &shard);
     expect(&piped, 0);
-    assert!(said(&piped).starts_with("-: intact: shard 1 of 3 + 2"));
+    assert!(said(&piped).starts_with("standard input: intact: shard 1 of 3 + 2"));
     let redirected =
         arena.fec(["verify", "--root", &root]).stdin(File::open(&path).unwrap()).output().unwrap();
     expect(&redirected, 0);

@@ -3,7 +3,7 @@
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
-use crate::target::Target;
+use crate::target::{Target, output_name};
 use fec_core::block::Code;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::Restored;
@@ -117,6 +117,7 @@ impl Report {
         let Restored { outcome, leftovers, .. } = restored;
         /// Lines of one kind before the rest is only counted.
         const LINES: usize = 20;
+        let output = output_name(&self.output);
         let mut out = String::new();
         if self.whole {
             let all = self.payload_bytes.unwrap_or(outcome.restored);
@@ -125,9 +126,9 @@ impl Report {
                 (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
                 (None, opened) => counted(opened.unwrap_or(all), "byte"),
             };
-            out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
+            out.push_str(&format!("{output}: {what} restored, {:.2} s\n", self.seconds));
         } else {
-            out.push_str(&format!("fec: decode {}: the payload cannot be restored whole\n", self.output));
+            out.push_str(&format!("fec: decode {output}: the payload cannot be restored whole\n"));
             if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
                 out.push_str(&format!("  {given} of {} shards found; {} are needed\n", code.n(), code.k()));
             }

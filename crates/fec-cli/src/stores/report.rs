@@ -2,7 +2,7 @@
 
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
-use crate::target::Target;
+use crate::target::{Target, input_name, output_name};
 use fecfile::names::{counted, hex, show};
 use fecfile::stores::mend::StoredRepaired;
 use fecfile::stores::places::Places;
@@ -126,7 +126,7 @@ impl SendReport {
         let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
         let mut out = format!(
             "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
-            self.input,
+            input_name(&self.input),
             counted(self.payload_bytes, "byte"),
             counted(self.segments, "segment"),
             self.k,
@@ -200,7 +200,7 @@ impl DecodeReport {
     }
 
     pub(super) fn describe(&self) -> String {
-        let output = if self.output == "-" { "standard output" } else { &self.output };
+        let output = output_name(&self.output);
         let mut out = format!(
             "{} -> {output}, proved by root {}\n{} fetched from {}, {:.2} s",
             counted(self.payload_bytes, "byte"),
