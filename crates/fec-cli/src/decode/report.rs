@@ -152,11 +152,11 @@ impl Report {
             });
         }
         if self.mended_sets > 0 {
-            out.push_str(&format!(
-                "mended: {} of {} had lost original shards\n",
-                self.mended_sets,
-                counted(self.sets, "set")
-            ));
+            let which = match self.sets {
+                1 => String::new(),
+                sets => format!(" in {} of {sets} sets", self.mended_sets),
+            };
+            out.push_str(&format!("mended: some original shards were lost{which}, and were rebuilt\n"));
         }
         if self.meta_lost {
             out.push_str("the recorded name, and what else was recorded, is lost\n");
