@@ -153,19 +153,19 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "give each sidecar a list of its own with --state; if this one is of no use any more, remove it"
         }
         SidecarError::NewerLost { .. } => {
-            "a copy of the sidecar may have more of them; to go on without: fec protect --update -f keeps what was edited since, \
-             fec repair --revert undoes it"
+            "a copy of the sidecar may have more of them; to go on without, and keep what was edited since:\n  \
+             fec protect --update -f PATH\nto go on without, and undo it:\n  fec repair --revert SIDECAR"
         }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
-            "is the disk mounted, and are these the folders that it was made for? fec repair brings them back; if they \
-             were deleted on purpose, go on with -f"
+            "is the disk mounted, and are these the folders that it was made for?\n\
+             fec repair brings them back; if they were deleted on purpose, go on with -f"
         }
         SidecarError::Emptied(_) => {
-            "fec repair --revert brings back what it was; if it should be empty, go on with -f"
+            "fec repair --revert brings back what it was;\nif it should be empty, go on with -f"
         }
         SidecarError::RottenOrNew { .. } => {
-            "put it back where it was and run fec repair; if it really is another file, go on with -f"
+            "put it back where it was and run fec repair;\nif it really is another file, go on with -f"
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {

@@ -1,12 +1,12 @@
 //! What the paths of a command line that restores or verifies are.
 
 use crate::failure::{Failure, Result, misuse};
-use crate::target::{check_stdin, is_dash, open_input};
+use crate::target::{check_stdin, is_dash, open_input, quoted};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::input::Content;
-use fecfile::names::{hex, show};
+use fecfile::names::hex;
 use fecfile::roots::{self, Line};
 use fecfile::{Error, ErrorKind, Input};
 use std::ffi::OsString;
@@ -79,7 +79,7 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
 }
 
 /// What to do about an input that is nothing of ours.
-pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made; a live stream whose beginning is damaged needs fec decode --stream";
+pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made; a live stream whose beginning is damaged needs\n  fec decode --stream PATH";
 
 /// What an input starts with: it tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
@@ -124,8 +124,8 @@ impl<'a> Clue<'a> {
     pub(crate) fn explain(&self, mut error: Error) -> Failure {
         let ErrorKind::NothingFound(found) = &mut error.kind else { return error.into() };
         found.leftovers.beginning = self.beginning;
-        let (place, command) = (show(self.place), self.command);
-        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{place}") };
+        let command = self.command;
+        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
         let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
         match self.roots.as_deref() {
             None | Some([]) if is_bare => {
@@ -143,10 +143,10 @@ impl<'a> Clue<'a> {
                 &format!("it holds only a root: {}", hex(&line.root)),
             )
             .help(format!(
-                "name the shard files or the container that has this root: fec {command} PATH --root {given}"
+                "name the shard files or the container that has this root:\n  fec {command} PATH --root {given}"
             )),
             Some(_) => misuse(command, self.place, "it is a list of roots").help(match command {
-                "verify" => format!("to check what it lists: fec verify --roots {place}"),
+                "verify" => format!("to check what it lists:\n  fec verify --roots {}", quoted(self.place)),
                 _ => format!("name one of what it lists, with its root: fec {command} PATH --root HEX"),
             }),
         }

@@ -126,5 +126,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     run(&["verify", "noise"]);
     run(&["verify", "root"]);
     run(&["repir", "a"]);
+    // Nothing breaks a command that somebody may want to copy.
+    for line in said.lines().filter(|line| !line.starts_with("$ ") && line.contains(" fec ")) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
     assert_data_eq!(said, file("errors.txt").raw());
 }

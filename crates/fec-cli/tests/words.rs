@@ -28,3 +28,19 @@ fn standard_input_and_output_are_called_so() {
     let decoded = arena.pipe(["decode", "--json"], &container.stdout);
     assert!(text(&decoded.stderr).contains("\"output\":\"-\""));
 }
+
+/// Whoever copies a command from a terminal of 80 columns gets all of it.
+#[test]
+fn commands_stand_on_lines_of_their_own() {
+    let arena = arena();
+    arena.write("d/photo", b"a photo");
+    arena.expect(["protect", "d"], 0);
+    arena.write("d/photo", b"another photo");
+    arena.write("d/new", b"a new one");
+    let report = text(&arena.expect(["verify", "d.fecp"], 1).stdout);
+    for command in ["  fec protect --update PATH", "  fec repair --revert --undo FILE d.fecp"] {
+        assert!(report.lines().any(|line| line == command), "{command}: {report}");
+    }
+    let said = arena.refuses(["encode", "d"], 2);
+    assert!(said.lines().any(|line| line.trim() == "tar c d | fec encode - -o d.tar.fec"), "{said}");
+}

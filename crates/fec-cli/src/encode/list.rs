@@ -51,7 +51,7 @@ pub(super) fn run(
     let output = args.outputs.first();
     if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
         return Err(misuse("write", output, "several files need an output each").help(
-            "write {} for the path of each, or {/} for its last component: -o 'safe/{/}.fec', or -o '{}.shards/'",
+            "write {} for the path of each, or {/} for its last component:\n  -o 'safe/{/}.fec'\n  -o '{}.shards/'",
         ));
     }
     let mut outputs = Outputs::new(files);

@@ -2,6 +2,7 @@
 
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
+use crate::target::quoted;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
@@ -9,6 +10,7 @@ use fecfile::sidecar::examine::{Examined, Scope, State};
 use fecfile::sidecar::scrub::Scrubbed;
 use fecfile::sign::Signed;
 use serde::Serialize;
+use std::path::Path;
 use std::time::Instant;
 
 /// Entries that are listed before the rest is only counted.
@@ -218,7 +220,7 @@ impl Report {
         if self.unprotected > 0 {
             let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
             out.push_str(&format!(
-                "not protected, because new or left out: {count}, such as {first}; fec protect --update PATH adds what is new\n"
+                "not protected, because new or left out: {count}, such as {first}; to add what is new:\n  fec protect --update PATH\n"
             ));
         }
         if let Some(scrub) = &self.scrub {
@@ -247,21 +249,21 @@ impl Report {
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
-        let sidecar = &self.sidecar;
+        let sidecar = quoted(Path::new(&self.sidecar));
         if !self.mendable {
             out.push_str(&format!(
-                "{} bytes of the files cannot be mended; fec repair --partial {sidecar} mends what can be\n",
+                "{} bytes of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
                 self.lost_bytes
             ));
             return;
         }
         if examined.entries.len() as u64 > by_users || !examined.sidecar_is_intact() {
-            out.push_str(&format!("what is damaged can be mended: fec repair {sidecar}\n"));
+            out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
         }
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so: fec protect --update PATH protects it as it is now; fec repair --revert --undo \
-                 FILE {sidecar} makes it what it was, and keeps what it writes over\n"
+                "what was edited or moved stays so; to protect it as it is now:\n  fec protect --update PATH\n\
+                 to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {sidecar}\n"
             ));
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;

@@ -324,7 +324,7 @@ impl VerifyReport {
             let lost = match *margin {
                 0.. => "",
                 _ if (*intact + damaged.len()) < self.k => ": it cannot be restored from here",
-                _ => ": too few, unless what is intact of the damaged ones suffices; fec decode tries",
+                _ => ": fec decode may do with them",
             };
             format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
         });
@@ -348,7 +348,7 @@ impl VerifyReport {
         if !self.is_bare && self.manifests.len() < self.places {
             let _ = writeln!(
                 out,
-                "{} of {} places have the manifest, without which nobody finds the segments; fec repair sends it to the others",
+                "{} of {} places have the manifest, without which nobody finds the segments;\nfec repair sends it to the others",
                 self.manifests.len(),
                 self.places
             );
