@@ -668,7 +668,10 @@ fn root(text: &str) -> Result<Digest, String> {
             String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
         }
     };
-    parse_root(line.as_bytes()).ok_or_else(|| "a root is 64 hexadecimal digits, or @FILE with them".into())
+    parse_root(line.as_bytes()).ok_or_else(|| match text {
+        file if Path::new(file).is_file() => format!("a root in a file is written --root @{file}"),
+        _ => "a root is 64 hexadecimal digits, or @FILE with them".to_owned(),
+    })
 }
 
 /// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.

@@ -4,7 +4,7 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs};
+use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
 use crate::settings::Settings;
 use crate::sign;
 use crate::stores;
@@ -59,7 +59,11 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
-    match inputs(&args.inputs, "decode")? {
+    let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
+        None => output_meant(failure, &args.inputs, "decode"),
+        Some(_) => failure,
+    });
+    match opened? {
         Inputs::Pipe(path, file) => decoding.pipe(&path, file),
         Inputs::Objects(input) => decoding.objects(&input),
     }

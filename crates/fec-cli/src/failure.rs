@@ -2,7 +2,8 @@
 
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
-use fecfile::names::show_input;
+use fecfile::names::{show, show_input};
+use fecfile::roots::parse_root;
 use fecfile::sidecar::SidecarError;
 use fecfile::sign::SignError;
 use fecfile::{Error, ErrorKind};
@@ -107,11 +108,20 @@ impl From<Error> for Failure {
                 ErrorKind::Live(cause) => crate::stream::help::help(cause),
                 ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
                 ErrorKind::Sign(cause) => sign_help(cause).map(str::to_owned),
+                ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::NotFound => meant_by(&error.place),
                 _ => help(&error).map(str::to_owned),
             },
             broken_pipe,
         }
     }
+}
+
+/// What somebody may have meant by the name of a file that is not there.
+fn meant_by(place: &Place) -> Option<String> {
+    let Place::Path(path) = place else { return None };
+    let name = path.as_os_str().as_encoded_bytes();
+    parse_root(name)?;
+    Some(format!("that is a root, which decode, verify and repair take as\n  --root {}", show(path)))
 }
 
 /// What to do about an error of a key or a signature.

@@ -53,6 +53,20 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     Ok(Inputs::Objects(Input::One(object)))
 }
 
+/// Tells how an output is named, if the last of several inputs is the one that is not there: other commands take it so.
+pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
+    let Some((last, [first, more @ ..])) = paths.split_last() else { return failure };
+    let is_it = failure.help.is_none() && !last.exists() && first.exists();
+    match more {
+        [] if is_it => {
+            let (first, last) = (quoted(first), quoted(last));
+            failure.help(format!("an output is named with -o:\n  fec {command} {first} -o {last}"))
+        }
+        [..] if is_it => failure.help("an output is named with -o"),
+        [..] => failure,
+    }
+}
+
 /// The most bytes of a path, as the system takes them.
 const LONGEST_PATH: usize = 4095;
 

@@ -44,3 +44,26 @@ fn commands_stand_on_lines_of_their_own() {
     let said = arena.refuses(["encode", "d"], 2);
     assert!(said.lines().any(|line| line.trim() == "tar c d | fec encode - -o d.tar.fec"), "{said}");
 }
+
+/// A root, or an output, where neither is looked for.
+#[test]
+fn what_stands_in_a_wrong_place_is_recognised() {
+    let arena = arena();
+    let root = text(&arena.expect(["encode", "a", "--root-file", "root.txt"], 0).stdout);
+    let root = root.trim();
+    for command in ["decode", "verify", "repair"] {
+        let said = arena.refuses([command, "a.shards", root], 4);
+        assert!(said.lines().any(|line| line.trim() == format!("--root {root}")), "{said}");
+        let said = arena.refuses([command, "a.shards", "--root", "root.txt"], 2);
+        assert!(said.contains("--root @root.txt"), "{said}");
+    }
+    assert!(arena.refuses(["verify", "a.shards", "--root", "none.txt"], 2).contains("64 hexadecimal digits"));
+    let said = arena.refuses(["decode", "a.shards", "out"], 4);
+    assert!(said.lines().any(|line| line.trim() == "fec decode a.shards -o out"), "{said}");
+    let said = text(&arena.expect(["encode", "b", "my output.fec"], 4).stderr);
+    assert!(said.lines().any(|line| line.trim() == "fec encode b -o 'my output.fec'"), "{said}");
+    // What is not there is not an output if one is named, or stands in a list.
+    assert!(!arena.refuses(["decode", "a.shards", "none", "-o", "out"], 4).contains("-o"));
+    arena.write("list", b"b\nnone\n");
+    assert!(!text(&arena.expect(["encode", "--files-from", "list", "-f"], 4).stderr).contains("-o"));
+}
