@@ -6,6 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
 use crate::settings::Settings;
+use crate::sidecar;
 use crate::sign;
 use crate::stores;
 use crate::stream;
@@ -110,7 +111,9 @@ impl Decoding<'_> {
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }
-        let archive = self.open(input, &context).map_err(|e| clue.explain(e))?;
+        let archive = self
+            .open(input, &context)
+            .map_err(|e| sidecar::meant(clue.explain(e), &self.args.inputs, "repair"))?;
         check_not_piped_shard(path, &archive)?;
         let opener = self.opener(&archive)?;
         let target = match early {

@@ -67,3 +67,39 @@ fn what_stands_in_a_wrong_place_is_recognised() {
     arena.write("list", b"b\nnone\n");
     assert!(!text(&arena.expect(["encode", "--files-from", "list", "-f"], 4).stderr).contains("-o"));
 }
+
+/// Where containers or a sidecar are, and shard files are looked for.
+#[test]
+fn containers_and_sidecars_are_named_with_the_command_for_them() {
+    let arena = arena();
+    for name in ["safe/a.fec", "safe/b.fec", "safe/c.fec", "safe/d.fec"] {
+        std::fs::create_dir_all(arena.path("safe")).unwrap();
+        arena.expect(["encode", "a", "-o", name], 0);
+    }
+    for command in ["decode", "repair"] {
+        let said = arena.refuses([command, "safe"], 3);
+        assert!(
+            said.contains(
+                "4 containers are here, and no shard files: safe/a.fec, safe/b.fec, safe/c.fec and 1 more"
+            ),
+            "{said}"
+        );
+        assert!(said.lines().any(|line| line.trim() == format!("fec {command} safe/a.fec")), "{said}");
+    }
+    let said = arena.refuses(["decode", "safe/a.fec", "safe/b.fec"], 3);
+    assert!(said.contains("2 containers are here"), "{said}");
+    arena.write("photos/one", b"a photo");
+    arena.expect(["protect", "photos"], 0);
+    arena.expect(["protect", "a", "b", "-o", "two.fecp"], 0);
+    let said = arena.refuses(["decode", "photos.fecp"], 3);
+    assert!(said.contains("it is a sidecar") && said.contains("\n       fec repair photos.fecp"), "{said}");
+    let said = arena.refuses(["decode", "photos"], 3);
+    assert!(said.contains("\n       fec repair photos.fecp"), "{said}");
+    for (sidecar, command) in
+        [("photos.fecp", "fec protect --update photos"), ("two.fecp", "fec protect --update a b -o two.fecp")]
+    {
+        let said = arena.refuses(["protect", "--update", sidecar], 2);
+        assert!(said.lines().any(|line| line.trim() == command), "{said}");
+        arena.expect(command.split(' ').skip(1), 0);
+    }
+}
