@@ -262,6 +262,7 @@ impl Decoding<'_> {
             root_was_given: self.args.root.is_some(),
             signed: archive.and_then(Archive::signed),
             shards: archive.and_then(|archive| Some((archive.given()?, archive.encoded().shape().code))),
+            archive,
         };
         let report = Report::new(target, restored, asked, self.settings, self.started);
         let text = report.describe(restored);

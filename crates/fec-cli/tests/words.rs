@@ -103,3 +103,19 @@ fn containers_and_sidecars_are_named_with_the_command_for_them() {
         arena.expect(command.split(' ').skip(1), 0);
     }
 }
+
+/// Files of another encoding in a folder: which?
+#[test]
+fn strays_are_named() {
+    let arena = arena();
+    arena.expect(["encode", "a"], 0);
+    arena.expect(["encode", "b"], 0);
+    for nth in 10..15 {
+        let name = format!("b.0{nth}.shard");
+        std::fs::copy(arena.path(format!("b.shards/{name}")), arena.path(format!("a.shards/{name}")))
+            .unwrap();
+    }
+    let named = ": a.shards/b.010.shard, a.shards/b.011.shard, a.shards/b.012.shard and 2 more";
+    assert!(text(&arena.expect(["verify", "a.shards"], 0).stdout).contains(named));
+    assert!(text(&arena.expect(["decode", "a.shards", "-o", "out"], 0).stderr).contains(named));
+}

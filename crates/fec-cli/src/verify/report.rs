@@ -1,6 +1,6 @@
 //! What `verify` says, as text and JSON from one struct.
 
-use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
+use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
 use fec_core::format::seal::SealedKind;
@@ -153,6 +153,9 @@ pub(super) struct Report {
     rejected: Vec<Rejected>,
     unreadable: Vec<String>,
     seconds: f64,
+    /// The files of each foreign root, in words.
+    #[serde(skip)]
+    strays: Vec<String>,
 }
 
 impl Report {
@@ -198,6 +201,7 @@ impl Report {
             rejected: rejected(leftovers),
             unreadable: leftovers.unreadable.clone(),
             seconds: time.as_secs_f64(),
+            strays: verified.others.iter().map(|root| strays(Some(archive), root)).collect(),
         }
     }
 
@@ -219,8 +223,8 @@ impl Report {
         let mut gaps = Ranges::default();
         self.gaps.iter().for_each(|g| gaps.add(g.start, g.end));
         gaps.describe("damaged", LINES, &mut out);
-        for root in &self.foreign_roots {
-            out.push_str(&format!("foreign: shards of root {root}\n"));
+        for (root, strays) in self.foreign_roots.iter().zip(&self.strays) {
+            out.push_str(&format!("foreign: shards of root {root}{strays}\n"));
         }
         for file in self.foreign_files.iter().take(LINES) {
             out.push_str(&format!("foreign: {file} is no shard file\n"));
