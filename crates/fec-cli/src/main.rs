@@ -9,6 +9,7 @@
 mod args;
 mod bench;
 mod decode;
+mod details;
 mod encode;
 mod examples;
 mod failure;

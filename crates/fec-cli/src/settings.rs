@@ -15,6 +15,8 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) quiet: bool,
+    /// -v: reports list all that was found.
+    pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) progress: Mode,
     /// Whether the backend was asked for by name.
@@ -51,6 +53,7 @@ impl Settings {
         tracing::info!("backend {} set for {tuning}, {threads} threads", backend.name());
         Ok(Settings {
             quiet: common.quiet,
+            verbose: common.verbose > 0,
             json: common.json,
             progress: common.progress,
             backend_asked: common.backend.is_some(),

@@ -129,9 +129,11 @@ impl One<'_> {
             (VerifyFormat::Markdown, _) => {
                 settings.report_here(&report, &table::markdown(&[Row::new(name, &verified, exit)]))?;
             }
-            (VerifyFormat::Text, None) => settings.report_here(&report, &report.describe_one(&name))?,
+            (VerifyFormat::Text, None) => {
+                settings.report_here(&report, &report.describe_one(&name, settings.verbose))?
+            }
             (VerifyFormat::Text, Some(_)) => {
-                settings.report_here(&report, &report.describe(&verified.leftovers))?;
+                settings.report_here(&report, &report.describe(&verified.leftovers, settings.verbose))?;
             }
         }
         Ok(exit)

@@ -119,3 +119,34 @@ fn strays_are_named() {
     assert!(text(&arena.expect(["verify", "a.shards"], 0).stdout).contains(named));
     assert!(text(&arena.expect(["decode", "a.shards", "-o", "out"], 0).stderr).contains(named));
 }
+
+/// However much is damaged: the first line is the verdict, and few follow; -v lists all.
+#[test]
+fn the_verdict_stands_first_and_what_follows_is_short() {
+    let arena = arena();
+    arena.expect(["encode", "a", "-o", "a.fec"], 0);
+    arena.expect(["encode", "a"], 0);
+    let len = arena.read("a.fec").len();
+    (0..50).for_each(|nth| common::flip(&arena.path("a.fec"), nth * len / 100 * 2 + 1000));
+    (0..50).for_each(|nth| common::flip(&arena.path(format!("a.shards/a.0{nth:02}.shard")), 2000));
+    for nth in 0..100 {
+        arena.write(format!("d/{nth}"), format!("number {nth}").as_bytes());
+    }
+    arena.expect(["protect", "d", "-r", "100%"], 0);
+    (10..60).for_each(|nth| std::fs::remove_file(arena.path(format!("d/{nth}"))).unwrap());
+    for (name, verdict, damage) in [
+        ("a.fec", "50 of 100 shards intact, 0 damaged, 50 missing", "  rejected: "),
+        ("a.shards", "50 of 100 shards intact, 50 damaged, 0 missing", "  damaged: shard "),
+        ("d.fecp", "101 entries: 50 missing", "  missing    d/"),
+    ] {
+        let report = |args: &[&str]| text(&arena.expect([&["verify", name], args].concat(), 1).stdout);
+        let told = |report: &str| report.lines().filter(|line| line.starts_with(damage)).count();
+        let short = report(&[]);
+        assert_eq!(short.lines().next(), Some(verdict));
+        assert!(short.lines().count() <= 20 && short.ends_with(" more; -v lists all\n"), "{short}");
+        assert!((1..=10).contains(&told(&short)), "{short}");
+        let all = report(&["-v"]);
+        assert!(all.starts_with(verdict) && !all.contains("lists all"), "{all}");
+        assert_eq!(told(&all), 50, "{all}");
+    }
+}

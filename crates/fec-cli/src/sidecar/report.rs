@@ -1,5 +1,6 @@
 //! What is told of files and their sidecar.
 
+use crate::details::Details;
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
 use crate::target::quoted;
@@ -13,8 +14,6 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 
-/// Entries that are listed before the rest is only counted.
-const LINES: usize = 50;
 /// Ranges of a file that are listed as text.
 const RANGES: usize = 4;
 
@@ -171,19 +170,9 @@ impl Report {
         }
     }
 
-    pub(super) fn describe(&self, examined: &Examined) -> String {
+    /// The verdict and what to do, and below them the entries: a few, or all.
+    pub(super) fn describe(&self, examined: &Examined, is_all: bool) -> String {
         let mut out = String::new();
-        for (entry, report) in self.files.iter().zip(&examined.entries).take(LINES) {
-            let place = match (&entry.cause, &entry.moved_to) {
-                (Some(cause), _) => format!(": {cause}"),
-                (None, Some(to)) => format!(": it is {to}"),
-                (None, None) => ranges(&report.damage, entry.state),
-            };
-            out.push_str(&format!("  {:10} {}{place}\n", entry.state, entry.path));
-        }
-        if self.files.len() > LINES {
-            out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
-        }
         let all = count(self.entries, "entry", "entries");
         out.push_str(&match self.files.len() {
             0 if self.scope == "sidecar" => String::new(),
@@ -239,11 +228,25 @@ impl Report {
             };
             out.push_str(&format!("the sidecar's {blocks}: {damage}\n"));
         }
-        self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
         self.describe_what_to_do(examined, &mut out);
         out.push_str(&format!("root {}\n", self.root));
         self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
+        out.push_str(&self.details(examined).describe(is_all));
         out
+    }
+
+    fn details(&self, examined: &Examined) -> Details {
+        let mut details = Details::default();
+        details.add(self.files.iter().zip(&examined.entries).map(|(entry, report)| {
+            let place = match (&entry.cause, &entry.moved_to) {
+                (Some(cause), _) => format!(": {cause}"),
+                (None, Some(to)) => format!(": it is {to}"),
+                (None, None) => ranges(&report.damage, entry.state),
+            };
+            format!("{:10} {}{place}", entry.state, entry.path)
+        }));
+        details.add(self.sidecar_damage.iter().map(|damage| format!("the sidecar: {damage}")));
+        details
     }
 
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
