@@ -37,7 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Common {
-    /// Print errors only
+    /// Print errors only; verify tells of damage in one line
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Tell what is being done; twice: in detail

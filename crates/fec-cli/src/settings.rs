@@ -1,7 +1,7 @@
 //! Checked settings that every command works with.
 
 use crate::args::Common;
-use crate::failure::{Failure, Result, say};
+use crate::failure::{Exit, Failure, Result, say};
 use crate::progress::{Bars, Mode};
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fecfile::io::output::Policy;
@@ -93,12 +93,19 @@ impl Settings {
         }
     }
 
+    /// With -q tells of damage in one line, on standard error.
+    pub(crate) fn report_damage(&self, exit: Exit, what: impl FnOnce() -> String) {
+        if self.quiet && !self.json && exit != Exit::Done {
+            say(&format!("fec: verify {}", what()));
+        }
+    }
+
     /// Prints the final word of a command: JSON on standard output (or standard error when that
     /// carries the payload), or `text` on standard error.
     pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
         if self.json {
             let line = serde_json::to_string(report)
-                .map_err(|e| Failure::new(crate::failure::Exit::Io, format!("write the report: {e}")))?;
+                .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
             if !stdout_is_data {
                 return print_line(&line);
             }

@@ -125,6 +125,10 @@ impl One<'_> {
         let exit = exit(&verified, &asked);
         let report = Report::new(&verified, archive, &asked, started.elapsed());
         let name = self.paths.iter().map(show_input).collect::<Vec<_>>().join(" ");
+        settings.report_damage(exit, || match report.verdict() {
+            Some(verdict) => format!("{name}: {verdict}"),
+            None => Row::new(name.clone(), &verified, exit).describe(),
+        });
         match (args.format, verified.is_restorable) {
             (VerifyFormat::Markdown, _) => {
                 settings.report_here(&report, &table::markdown(&[Row::new(name, &verified, exit)]))?;

@@ -150,3 +150,33 @@ fn the_verdict_stands_first_and_what_follows_is_short() {
         assert_eq!(told(&all), 50, "{all}");
     }
 }
+
+/// -q is quiet while all is well, and says in a line what is not; standard output gets nothing.
+#[test]
+fn damage_is_told_in_a_line_where_quiet_was_asked_for() {
+    let arena = arena();
+    arena.expect(["encode", "a", "-o", "a.fec"], 0);
+    arena.expect(["encode", "b", "-o", "b.fec"], 0);
+    arena.write("d/one", b"one");
+    arena.expect(["protect", "d"], 0);
+    let quiet = |args: &[&str], exit: i32| {
+        let output = arena.expect([&["verify", "-q"], args].concat(), exit);
+        assert!(output.stdout.is_empty(), "{output:?}");
+        text(&output.stderr)
+    };
+    for args in [&["a.fec"][..], &["a.fec", "b.fec"], &["d.fecp"], &["a.fec", "--need", "100"]] {
+        assert_eq!(quiet(args, 0), "", "{args:?}");
+    }
+    common::flip(&arena.path("a.fec"), 2000);
+    std::fs::remove_file(arena.path("d/one")).unwrap();
+    let damaged = "fec: verify a.fec: damaged: 99 of 100 shards intact, 1 missing; any 66 more may be lost\n";
+    assert_eq!(quiet(&["a.fec"], 1), damaged);
+    assert_eq!(quiet(&["a.fec", "b.fec"], 1), damaged);
+    assert_eq!(quiet(&["d.fecp"], 1), "fec: verify d.fecp: 2 entries: 1 missing\n");
+    assert_eq!(quiet(&["a.fec", "--need", "99"], 0), "");
+    assert!(
+        quiet(&["a.fec", "--need", "100"], 3).starts_with("fec: verify a.fec: not enough: 100 of each set")
+    );
+    let json = arena.expect(["verify", "-q", "--json", "a.fec"], 1);
+    assert!(json.stderr.is_empty() && json.stdout.starts_with(b"{"));
+}

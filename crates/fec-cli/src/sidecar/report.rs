@@ -173,34 +173,7 @@ impl Report {
     /// The verdict and what to do, and below them the entries: a few, or all.
     pub(super) fn describe(&self, examined: &Examined, is_all: bool) -> String {
         let mut out = String::new();
-        let all = count(self.entries, "entry", "entries");
-        out.push_str(&match self.files.len() {
-            0 if self.scope == "sidecar" => String::new(),
-            0 if self.scope == "quick" => {
-                format!("{all}: all there, with their sizes and times; their contents were not read\n")
-            }
-            0 if self.scope == "part" => {
-                format!("{all}: all there, with their sizes and times; what was read is intact\n")
-            }
-            0 => format!("{all}: all intact\n"),
-            _ => {
-                let states = [
-                    State::Rotten,
-                    State::Edited,
-                    State::Shifted,
-                    State::Moved,
-                    State::Missing,
-                    State::Unreadable,
-                ];
-                let counts = states.map(|state| (examined.count(state), word(state)));
-                let counts: Vec<String> = counts
-                    .iter()
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(n, word)| format!("{n} {word}"))
-                    .collect();
-                format!("{all}: {}\n", counts.join(", "))
-            }
-        });
+        out.push_str(&self.counts(examined));
         if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
             out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
         } else if examined.count(State::Missing) * 10 > self.entries {
@@ -233,6 +206,50 @@ impl Report {
         self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
         out.push_str(&self.details(examined).describe(is_all));
         out
+    }
+
+    /// The verdict in a line.
+    pub(super) fn verdict(&self, examined: &Examined) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend((!self.files.is_empty()).then(|| self.counts(examined).trim_end().to_owned()));
+        parts.extend((!examined.sidecar_is_intact()).then(|| "the sidecar is damaged".to_owned()));
+        let before =
+            self.scrub.as_ref().is_some_and(|scrub| scrub.damaged_before > 0 || scrub.sidecar_was_damaged);
+        parts.extend(before.then(|| "damaged at the last check".to_owned()));
+        parts.extend((!self.mendable).then(|| "not all of it can be mended".to_owned()));
+        format!("{}: {}", self.sidecar, parts.join("; "))
+    }
+
+    /// How many entries are what they were, and what the others are.
+    fn counts(&self, examined: &Examined) -> String {
+        let all = count(self.entries, "entry", "entries");
+        match self.files.len() {
+            0 if self.scope == "sidecar" => String::new(),
+            0 if self.scope == "quick" => {
+                format!("{all}: all there, with their sizes and times; their contents were not read\n")
+            }
+            0 if self.scope == "part" => {
+                format!("{all}: all there, with their sizes and times; what was read is intact\n")
+            }
+            0 => format!("{all}: all intact\n"),
+            _ => {
+                let states = [
+                    State::Rotten,
+                    State::Edited,
+                    State::Shifted,
+                    State::Moved,
+                    State::Missing,
+                    State::Unreadable,
+                ];
+                let counts = states.map(|state| (examined.count(state), word(state)));
+                let counts: Vec<String> = counts
+                    .iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(n, word)| format!("{n} {word}"))
+                    .collect();
+                format!("{all}: {}\n", counts.join(", "))
+            }
+        }
     }
 
     fn details(&self, examined: &Examined) -> Details {

@@ -45,9 +45,11 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
-    Ok(match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
+    let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,
-    })
+    };
+    settings.report_damage(exit, || report.verdict(&examined));
+    Ok(exit)
 }

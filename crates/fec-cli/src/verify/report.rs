@@ -241,6 +241,17 @@ impl Report {
         details
     }
 
+    /// The verdict in a line, where it is about something else than the whole encoding.
+    pub(super) fn verdict(&self) -> Option<String> {
+        let mut out = String::new();
+        match (self.need, self.files) {
+            (Some(_), _) => self.describe_need(&mut out),
+            (None, true) => self.describe_given(&mut out),
+            (None, false) => return None,
+        }
+        Some(out.trim_end().to_owned())
+    }
+
     fn describe_all(&self, out: &mut String) {
         out.push_str(&format!(
             "{} of {} shards intact, {} damaged, {} missing\n",
