@@ -13,6 +13,8 @@ impl BenchReport {
     /// The report for people, in lines of at most `width` columns; as wide as it takes if there is none. What cannot be cut,
     /// such as a path, may still be longer.
     pub fn text(&self, width: Option<usize>) -> String {
+        /// With more lines, what stands above has left the screen when the run ends.
+        const SCREEN: usize = 20;
         let mut out = wrap_all(&header(self), width);
         out.push('\n');
         for table in tables(self) {
@@ -20,7 +22,14 @@ impl BenchReport {
             out.push_str(&table_text(table, width));
         }
         out.push_str(&format!("\n{}", wrap_all(&footer(self), width)));
-        out.trim_end().to_owned()
+        let mut out = out.trim_end().to_owned();
+        if out.lines().count() > SCREEN && !self.headline.is_empty() {
+            out.push_str(&format!(
+                "\n\n{}",
+                wrap_all(std::slice::from_ref(&self.headline), width).trim_end()
+            ));
+        }
+        out
     }
 
     /// The report in one of the formats; a table is as wide as it takes ([`text`](Self::text) fits a terminal).

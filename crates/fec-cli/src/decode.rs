@@ -4,8 +4,9 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs};
+use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
 use crate::settings::Settings;
+use crate::sidecar;
 use crate::sign;
 use crate::stores;
 use crate::stream;
@@ -59,7 +60,11 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
         return decoding.told_stream();
     }
-    match inputs(&args.inputs, "decode")? {
+    let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
+        None => output_meant(failure, &args.inputs, "decode"),
+        Some(_) => failure,
+    });
+    match opened? {
         Inputs::Pipe(path, file) => {
             decoding.policy = made_of_file(decoding.policy, &file);
             decoding.pipe(&path, file)
@@ -109,7 +114,9 @@ impl Decoding<'_> {
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }
-        let archive = self.open(input, &context).map_err(|e| clue.explain(e))?;
+        let archive = self
+            .open(input, &context)
+            .map_err(|e| sidecar::meant(clue.explain(e), &self.args.inputs, "repair"))?;
         check_not_piped_shard(path, &archive)?;
         let opener = self.opener(&archive)?;
         let target = match early {
@@ -258,6 +265,7 @@ impl Decoding<'_> {
             root_was_given: self.args.root.is_some(),
             signed: archive.and_then(Archive::signed),
             shards: archive.and_then(|archive| Some((archive.given()?, archive.encoded().shape().code))),
+            archive,
         };
         let report = Report::new(target, restored, asked, self.settings, self.started);
         let text = report.describe(restored);

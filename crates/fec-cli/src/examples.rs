@@ -1,6 +1,26 @@
 //! What stands below the help of each command, and in its manual page: examples, and the exit codes. Lines have 80 columns at
 //! most, so that no terminal wraps them.
 
+/// What `fec` says when nothing is asked of it.
+pub(crate) const SHORT: &str = "\
+fec protects files and pipes against loss, corruption and tampering.
+
+A file as 100 shard files, any 33 of which restore it; keep the root:
+  fec encode FILE
+A file or a pipe as one container, which mends damage on the way:
+  tar c photos | fec encode > photos.fec
+A folder that must not rot, with a sidecar beside it:
+  fec protect photos
+How fast this machine is, and what holds it back:
+  fec bench --quick
+
+To check, mend and restore what was made:
+  fec verify PATH      fec repair PATH      fec decode PATH
+
+All commands and options:
+  fec help
+  fec COMMAND --help";
+
 pub(crate) const FEC: &str = "\
 Examples:
   fec encode FILE                        100 shard files, and the root
@@ -101,6 +121,7 @@ mod tests {
     #[test]
     fn no_terminal_of_80_columns_wraps_them() {
         let all = [
+            super::SHORT,
             super::FEC,
             super::ENCODE,
             super::DECODE,

@@ -2,7 +2,8 @@
 
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
-use fecfile::names::show;
+use fecfile::names::{show, show_input};
+use fecfile::roots::parse_root;
 use fecfile::sidecar::SidecarError;
 use fecfile::sign::SignError;
 use fecfile::{Error, ErrorKind};
@@ -107,11 +108,20 @@ impl From<Error> for Failure {
                 ErrorKind::Live(cause) => crate::stream::help::help(cause),
                 ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
                 ErrorKind::Sign(cause) => sign_help(cause).map(str::to_owned),
+                ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::NotFound => meant_by(&error.place),
                 _ => help(&error).map(str::to_owned),
             },
             broken_pipe,
         }
     }
+}
+
+/// What somebody may have meant by the name of a file that is not there.
+fn meant_by(place: &Place) -> Option<String> {
+    let Place::Path(path) = place else { return None };
+    let name = path.as_os_str().as_encoded_bytes();
+    parse_root(name)?;
+    Some(format!("that is a root, which decode, verify and repair take as\n  --root {}", show(path)))
 }
 
 /// What to do about an error of a key or a signature.
@@ -153,19 +163,19 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "give each sidecar a list of its own with --state; if this one is of no use any more, remove it"
         }
         SidecarError::NewerLost { .. } => {
-            "a copy of the sidecar may have more of them; to go on without: fec protect --update -f keeps what was edited since, \
-             fec repair --revert undoes it"
+            "a copy of the sidecar may have more of them; to go on without, and keep what was edited since:\n  \
+             fec protect --update -f PATH\nto go on without, and undo it:\n  fec repair --revert SIDECAR"
         }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
-            "is the disk mounted, and are these the folders that it was made for? fec repair brings them back; if they \
-             were deleted on purpose, go on with -f"
+            "is the disk mounted, and are these the folders that it was made for?\n\
+             fec repair brings them back; if they were deleted on purpose, go on with -f"
         }
         SidecarError::Emptied(_) => {
-            "fec repair --revert brings back what it was; if it should be empty, go on with -f"
+            "fec repair --revert brings back what it was;\nif it should be empty, go on with -f"
         }
         SidecarError::RottenOrNew { .. } => {
-            "put it back where it was and run fec repair; if it really is another file, go on with -f"
+            "put it back where it was and run fec repair;\nif it really is another file, go on with -f"
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {
@@ -267,5 +277,5 @@ pub(crate) fn say(text: &str) {
 
 /// Wrong use of a place: `write x: it is the input`.
 pub(crate) fn misuse(action: &str, path: &Path, why: &str) -> Failure {
-    Failure::usage(format!("{action} {}: {why}", show(path)))
+    Failure::usage(format!("{action} {}: {why}", show_input(path)))
 }

@@ -1,13 +1,15 @@
 //! What the paths of a command line that restores or verifies are.
 
-use crate::failure::{Failure, Result, misuse};
-use crate::target::{check_stdin, is_dash, open_input};
+use crate::failure::{Exit, Failure, Result, misuse};
+use crate::target::{check_stdin, is_dash, open_input, quoted};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::input::Content;
-use fecfile::names::{hex, show};
+use fecfile::names::{counted, hex, show};
 use fecfile::roots::{self, Line};
+use fecfile::sidecar::Sidecar;
+use fecfile::survey::survey;
 use fecfile::{Error, ErrorKind, Input};
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,7 +30,7 @@ pub(crate) enum Inputs {
 pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs> {
     let [path] = paths else {
         if paths.iter().any(|path| is_dash(path)) {
-            return Err(Failure::usage("read -: standard input stands alone"));
+            return Err(Failure::usage("read standard input: it stands alone"));
         }
         return Ok(Inputs::Objects(Input::of_paths(paths)?));
     };
@@ -42,7 +44,7 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     let fail = |e| Failure::io("read", path, e);
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
-        return Err(Failure::usage("read -: it is a folder"));
+        return Err(Failure::usage("read standard input: it is a folder"));
     }
     // What was read of standard input before is not ours: the rest is a pipe.
     let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);
@@ -51,6 +53,20 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     }
     let object = fecfile::input::Object::new(path, Arc::new(file)).map_err(fail)?;
     Ok(Inputs::Objects(Input::One(object)))
+}
+
+/// Tells how an output is named, if the last of several inputs is the one that is not there: other commands take it so.
+pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
+    let Some((last, [first, more @ ..])) = paths.split_last() else { return failure };
+    let is_it = failure.help.is_none() && !last.exists() && first.exists();
+    match more {
+        [] if is_it => {
+            let (first, last) = (quoted(first), quoted(last));
+            failure.help(format!("an output is named with -o:\n  fec {command} {first} -o {last}"))
+        }
+        [..] if is_it => failure.help("an output is named with -o"),
+        [..] => failure,
+    }
 }
 
 /// The most bytes of a path, as the system takes them.
@@ -79,16 +95,35 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
 }
 
 /// What to do about an input that is nothing of ours.
-pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made; a live stream whose beginning is damaged needs fec decode --stream";
+pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made;\nof a live stream whose beginning is damaged:\n  fec decode --stream PATH";
 
 /// What an input starts with: it tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
     place: &'a Path,
+    /// The files in which shards were looked for.
+    files: Vec<PathBuf>,
     beginning: Beginning,
     /// It is a text that holds roots, and nothing else.
     roots: Option<Vec<Line>>,
     command: &'static str,
     is_one: bool,
+}
+
+/// The files of an input.
+fn files_of(input: &Input) -> Vec<PathBuf> {
+    let Input::Several(objects) = input else { return Vec::new() };
+    let files = objects.iter().filter(|object| matches!(object.content, Content::Bytes(..)));
+    files.map(|file| file.place.clone()).collect()
+}
+
+/// The first three, and how many more there are.
+pub(crate) fn few(paths: &[PathBuf]) -> String {
+    const NAMED: usize = 3;
+    let named = paths.iter().take(NAMED).map(show).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 impl<'a> Clue<'a> {
@@ -97,7 +132,8 @@ impl<'a> Clue<'a> {
         /// Of a longer text the beginning is enough.
         const MOST: u64 = 64 << 10;
         let Input::One(object) = input else {
-            return Clue { place: Path::new("-"), beginning, roots: None, command, is_one: false };
+            let place = Path::new("-");
+            return Clue { place, files: files_of(input), beginning, roots: None, command, is_one: false };
         };
         let roots = match &object.content {
             Content::Bytes(bytes, len) => {
@@ -107,7 +143,8 @@ impl<'a> Clue<'a> {
             }
             Content::NoFile | Content::Unreadable(_) => None,
         };
-        Clue { place: &object.place, beginning, roots, command, is_one: true }
+        let files = Vec::new();
+        Clue { place: &object.place, files, beginning, roots, command, is_one: true }
     }
 
     /// Of a pipe that starts like this.
@@ -117,19 +154,54 @@ impl<'a> Clue<'a> {
         beginning: Beginning,
         command: &'static str,
     ) -> Clue<'a> {
-        Clue { place, beginning, roots: roots::parse(head, false), command, is_one: true }
+        let roots = roots::parse(head, false);
+        Clue { place, files: Vec::new(), beginning, roots, command, is_one: true }
+    }
+
+    /// The error where no shard was found, and what is there are containers, or sidecars.
+    fn other_kind(&self, exit: Exit) -> Option<Failure> {
+        let command = self.command;
+        if self.is_one {
+            let is_file = !is_dash(self.place) && self.place.is_file();
+            return (is_file && Sidecar::starts(self.place).unwrap_or(false)).then(|| {
+                let why = misuse(command, self.place, "it is a sidecar, which holds no payload");
+                Failure { exit, ..why }
+                    .help(format!("to mend the files that it protects:\n  fec repair {}", quoted(self.place)))
+            });
+        }
+        let survey = survey(&self.files).ok()?;
+        let containers = survey.encodings.into_iter().filter(|place| place.form == Form::Container);
+        let containers: Vec<PathBuf> = containers.flat_map(|place| place.paths).collect();
+        let (what, found, command) = match (&containers[..], &survey.sidecars[..]) {
+            ([], []) => return None,
+            ([], sidecars) => ("sidecar", sidecars, if command == "verify" { command } else { "repair" }),
+            (containers, _) => ("container", containers, command),
+        };
+        let is_or_are = if found.len() == 1 { "is" } else { "are" };
+        let (count, names) = (counted(found.len(), what), few(found));
+        let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
+        Some(
+            Failure::new(exit, why)
+                .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),
+        )
     }
 
     /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
     pub(crate) fn explain(&self, mut error: Error) -> Failure {
+        let class = error.class();
         let ErrorKind::NothingFound(found) = &mut error.kind else { return error.into() };
         found.leftovers.beginning = self.beginning;
-        let (place, command) = (show(self.place), self.command);
-        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{place}") };
+        let command = self.command;
+        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
         let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
+        if found.others.is_empty()
+            && let Some(meant) = self.other_kind(class.into())
+        {
+            return meant;
+        }
         match self.roots.as_deref() {
             None | Some([]) if is_bare => {
-                let exit = error.class().into();
+                let exit = class.into();
                 Failure {
                     exit,
                     ..misuse(command, self.place, "it holds no shard and no record of a container")
@@ -143,10 +215,10 @@ impl<'a> Clue<'a> {
                 &format!("it holds only a root: {}", hex(&line.root)),
             )
             .help(format!(
-                "name the shard files or the container that has this root: fec {command} PATH --root {given}"
+                "name the shard files or the container that has this root:\n  fec {command} PATH --root {given}"
             )),
             Some(_) => misuse(command, self.place, "it is a list of roots").help(match command {
-                "verify" => format!("to check what it lists: fec verify --roots {place}"),
+                "verify" => format!("to check what it lists:\n  fec verify --roots {}", quoted(self.place)),
                 _ => format!("name one of what it lists, with its root: fec {command} PATH --root HEX"),
             }),
         }

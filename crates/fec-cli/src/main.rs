@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod closed;
 mod decode;
+mod details;
 mod encode;
 mod examples;
 mod failure;

@@ -1,5 +1,8 @@
 //! What the reports of several commands share: values of the library as JSON.
 
+use crate::inputs::few;
+use fec_core::digest::Digest;
+use fecfile::Archive;
 use fecfile::forms::Leftovers;
 use fecfile::ranges;
 use serde::Serialize;
@@ -25,4 +28,12 @@ pub(crate) struct Rejected {
 pub(crate) fn rejected(leftovers: &Leftovers) -> Vec<Rejected> {
     let rejected = leftovers.rejected.iter();
     rejected.map(|(place, e)| Rejected { place: place.clone(), cause: e.to_string() }).collect()
+}
+
+/// The files of an encoding that was not asked for, behind its root: `: a, b, c and 2 more`.
+pub(crate) fn strays(archive: Option<&Archive>, root: &Digest) -> String {
+    match archive.map(|archive| archive.files_of(root)).unwrap_or_default() {
+        files if files.is_empty() => String::new(),
+        files => format!(": {}", few(&files)),
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Common;
 use crate::closed::check_stdout;
-use crate::failure::{Failure, Result, say};
+use crate::failure::{Exit, Failure, Result, say};
 use crate::progress::{Bars, Mode};
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fecfile::io::output::{ANYBODY, Policy};
@@ -16,6 +16,8 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) quiet: bool,
+    /// -v: reports list all that was found.
+    pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) progress: Mode,
     /// Whether the backend was asked for by name.
@@ -52,6 +54,7 @@ impl Settings {
         tracing::info!("backend {} set for {tuning}, {threads} threads", backend.name());
         Ok(Settings {
             quiet: common.quiet,
+            verbose: common.verbose > 0,
             json: common.json,
             progress: common.progress,
             backend_asked: common.backend.is_some(),
@@ -91,12 +94,19 @@ impl Settings {
         }
     }
 
+    /// With -q tells of damage in one line, on standard error.
+    pub(crate) fn report_damage(&self, exit: Exit, what: impl FnOnce() -> String) {
+        if self.quiet && !self.json && exit != Exit::Done {
+            say(&format!("fec: verify {}", what()));
+        }
+    }
+
     /// Prints the final word of a command: JSON on standard output (or standard error when that
     /// carries the payload), or `text` on standard error.
     pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
         if self.json {
             let line = serde_json::to_string(report)
-                .map_err(|e| Failure::new(crate::failure::Exit::Io, format!("write the report: {e}")))?;
+                .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
             if !stdout_is_data {
                 return print_line(&line);
             }

@@ -110,9 +110,26 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let shown = show(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
+}
+
 /// Whether a path stands for standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// What to call an input in a report for people.
+pub(crate) fn input_name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// What to call an output in a report for people.
+pub(crate) fn output_name(output: &str) -> &str {
+    if output == "-" { "standard output" } else { output }
 }
 
 /// What standard output is.

@@ -1,6 +1,7 @@
 //! Wrong use of the command line, told as every other error is.
 
 use crate::args::Cli;
+use crate::examples::SHORT;
 use crate::failure::{Exit, Failure, say};
 use crate::settings::report_failure;
 use clap::CommandFactory;
@@ -14,6 +15,10 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && command() == "fec" {
+        say(SHORT);
+        return Exit::Usage.code();
+    }
     if is_help {
         // Nobody may be reading it.
         let _ = error.print();

@@ -17,7 +17,7 @@ use fec_core::params::Form;
 use fecfile::archive::{self, Archive};
 use fecfile::error::Place;
 use fecfile::live::detect;
-use fecfile::names::show;
+use fecfile::names::show_input;
 use fecfile::report::Verified;
 use fecfile::restore::Wish;
 use fecfile::survey::survey;
@@ -124,14 +124,20 @@ impl One<'_> {
         };
         let exit = exit(&verified, &asked);
         let report = Report::new(&verified, archive, &asked, started.elapsed());
-        let name = self.paths.iter().map(show).collect::<Vec<_>>().join(" ");
+        let name = self.paths.iter().map(show_input).collect::<Vec<_>>().join(" ");
+        settings.report_damage(exit, || match report.verdict() {
+            Some(verdict) => format!("{name}: {verdict}"),
+            None => Row::new(name.clone(), &verified, exit).describe(),
+        });
         match (args.format, verified.is_restorable) {
             (VerifyFormat::Markdown, _) => {
                 settings.report_here(&report, &table::markdown(&[Row::new(name, &verified, exit)]))?;
             }
-            (VerifyFormat::Text, None) => settings.report_here(&report, &report.describe_one(&name))?,
+            (VerifyFormat::Text, None) => {
+                settings.report_here(&report, &report.describe_one(&name, settings.verbose))?
+            }
             (VerifyFormat::Text, Some(_)) => {
-                settings.report_here(&report, &report.describe(&verified.leftovers))?;
+                settings.report_here(&report, &report.describe(&verified.leftovers, settings.verbose))?;
             }
         }
         Ok(exit)

@@ -170,6 +170,8 @@ fn the_first_line_says_what_came_of_it() {
     let printed = text(&output.stdout);
     assert!(printed.starts_with("encodes "), "{printed}");
     assert!(printed.lines().nth(1).is_some_and(|line| line.starts_with("backend ")), "{printed}");
+    // And the last, where the first has left the screen.
+    assert!(printed.lines().count() > 20 && printed.lines().last() == printed.lines().next(), "{printed}");
 }
 
 /// The tables of a report of the model, with a 9 for each number and at most two blanks in a row.

@@ -70,6 +70,17 @@ fn help_fits_80_columns_and_is_as_it_was_read() {
     }
 }
 
+/// Whoever types the name alone sees what it is for, without scrolling.
+#[test]
+fn the_name_alone_says_what_it_is_for_on_one_screen() {
+    let arena = Arena::new();
+    let output = arena.expect(&[] as &[&str], 2);
+    let said = text(&output.stderr);
+    assert!(output.stdout.is_empty() && said.lines().count() <= 20, "{said}");
+    assert!(said.contains("\n  fec help\n  fec COMMAND --help\n"), "{said}");
+    assert_data_eq!(said, file("alone.txt").raw());
+}
+
 /// The root of `a` as 100 shard files.
 const ROOT: &str = "@root";
 
@@ -126,5 +137,9 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     run(&["verify", "noise"]);
     run(&["verify", "root"]);
     run(&["repir", "a"]);
+    // Nothing breaks a command that somebody may want to copy.
+    for line in said.lines().filter(|line| !line.starts_with("$ ") && line.contains(" fec ")) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
     assert_data_eq!(said, file("errors.txt").raw());
 }

@@ -255,6 +255,15 @@ impl Archive {
         &self.others
     }
 
+    /// The files that claim to be shards of the encoding with this root, in order, where shards are files.
+    pub fn files_of(&self, root: &Digest) -> Vec<PathBuf> {
+        let numbered = |found: &dyn Found| {
+            found.candidates().iter().position(|candidate| candidate.root.as_ref() == Some(root))
+        };
+        let files = self.found.iter().filter_map(|found| Some(found.files(numbered(found.as_ref())?)));
+        files.flatten().collect()
+    }
+
     /// The signatures that were found, of whatever they are; none of them is checked.
     pub fn signatures(&self) -> &Signatures {
         &self.signatures

@@ -3,7 +3,7 @@
 
 use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live::LiveError;
-use crate::names::{bytes, show};
+use crate::names::{bytes, show, show_input};
 use crate::ranges::RangeList;
 use crate::report::Restored;
 use crate::seal::error::SealError;
@@ -61,7 +61,7 @@ impl From<&Path> for Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Path(path) => f.write_str(&show(path)),
+            Place::Path(path) => f.write_str(&show_input(path)),
             Place::Output => f.write_str("standard output"),
             Place::Temporary => f.write_str("the temporary file"),
             Place::Address(address) => f.write_str(address),

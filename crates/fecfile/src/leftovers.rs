@@ -120,12 +120,22 @@ impl Leftovers {
         self.describe(out);
     }
 
-    /// Lines for people: what was rejected for another reason than plain damage comes first.
-    pub fn describe(&self, out: &mut String) {
+    /// A line for each object that was rejected, where what is not plain damage comes first; and one for those that are only
+    /// counted.
+    pub fn rejections(&self) -> Vec<String> {
         let mut listed: Vec<&(String, FormatError)> = self.rejected.iter().collect();
         listed.sort_by_key(|(_, e)| std::cmp::Reverse(e.class()));
-        for (place, error) in listed.iter().take(LINES) {
-            out.push_str(&format!("  rejected: {place}: {error}\n"));
+        let unlisted = self.count - listed.len() as u64;
+        let mut lines: Vec<String> =
+            listed.iter().map(|(place, error)| format!("rejected: {place}: {error}")).collect();
+        lines.extend((unlisted > 0).then(|| format!("rejected: {unlisted} more")));
+        lines
+    }
+
+    /// Lines for people: what was rejected for another reason than plain damage comes first.
+    pub fn describe(&self, out: &mut String) {
+        for line in self.rejections().iter().take(LINES) {
+            out.push_str(&format!("  {line}\n"));
         }
         if self.count > LINES as u64 {
             out.push_str(&format!("  and {} more rejected\n", self.count - LINES as u64));

@@ -8,6 +8,12 @@ pub fn show(path: impl AsRef<Path>) -> String {
     show_bytes(path.as_ref().as_os_str().as_encoded_bytes())
 }
 
+/// [`show`] for what is read: `-` is standard input.
+pub fn show_input(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { show(path) }
+}
+
 /// [`show`] for a name that is raw bytes.
 pub fn show_bytes(name: &[u8]) -> String {
     let mut out = String::new();

@@ -1,10 +1,11 @@
 //! What `decode` says at the end, as text and JSON from one struct.
 
-use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
+use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
-use crate::target::Target;
+use crate::target::{Target, output_name};
 use fec_core::block::Code;
+use fecfile::Archive;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::Restored;
 use fecfile::sign::Signed;
@@ -55,6 +56,9 @@ pub(super) struct Report {
     seconds: f64,
     #[serde(skip)]
     shards: Option<(usize, Code)>,
+    /// The files of each foreign root, in words.
+    #[serde(skip)]
+    strays: Vec<String>,
 }
 
 /// By what the encoding was chosen.
@@ -64,6 +68,8 @@ pub(super) struct Asked<'a> {
     pub(super) signed: Option<&'a Signed>,
     /// Of how many shards there is a file, and of which code.
     pub(super) shards: Option<(usize, Code)>,
+    /// Where it was found.
+    pub(super) archive: Option<&'a Archive>,
 }
 
 impl Report {
@@ -110,6 +116,7 @@ impl Report {
             threads: settings.library.threads,
             seconds: started.elapsed().as_secs_f64(),
             shards: asked.shards,
+            strays: restored.others.iter().map(|root| strays(asked.archive, root)).collect(),
         }
     }
 
@@ -117,6 +124,7 @@ impl Report {
         let Restored { outcome, leftovers, .. } = restored;
         /// Lines of one kind before the rest is only counted.
         const LINES: usize = 20;
+        let output = output_name(&self.output);
         let mut out = String::new();
         if self.whole {
             let all = self.payload_bytes.unwrap_or(outcome.restored);
@@ -125,9 +133,9 @@ impl Report {
                 (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
                 (None, opened) => counted(opened.unwrap_or(all), "byte"),
             };
-            out.push_str(&format!("{}: {what} restored, {:.2} s\n", self.output, self.seconds));
+            out.push_str(&format!("{output}: {what} restored, {:.2} s\n", self.seconds));
         } else {
-            out.push_str(&format!("fec: decode {}: the payload cannot be restored whole\n", self.output));
+            out.push_str(&format!("fec: decode {output}: the payload cannot be restored whole\n"));
             if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
                 out.push_str(&format!("  {given} of {} shards found; {} are needed\n", code.n(), code.k()));
             }
@@ -151,11 +159,11 @@ impl Report {
             });
         }
         if self.mended_sets > 0 {
-            out.push_str(&format!(
-                "mended: {} of {} had lost original shards\n",
-                self.mended_sets,
-                counted(self.sets, "set")
-            ));
+            let which = match self.sets {
+                1 => String::new(),
+                sets => format!(" in {} of {sets} sets", self.mended_sets),
+            };
+            out.push_str(&format!("mended: some original shards were lost{which}, and were rebuilt\n"));
         }
         if self.meta_lost {
             out.push_str("the recorded name, and what else was recorded, is lost\n");
@@ -175,8 +183,8 @@ impl Report {
         if let Some(root) = &self.root {
             out.push_str(&format!("root {root}\n"));
         }
-        for root in &self.foreign_roots {
-            out.push_str(&format!("foreign: shards of root {root} are here too\n"));
+        for (root, strays) in self.foreign_roots.iter().zip(&self.strays) {
+            out.push_str(&format!("foreign: shards of root {root} are here too{strays}\n"));
         }
         match (self.root_was_given, &self.root, &self.signed_by) {
             (_, _, Some(signed_by)) => out.push_str(&signed_by.describe()),

@@ -4,6 +4,7 @@ use super::report::Report;
 use super::task::{Input, Task, options};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::inputs::output_meant;
 use crate::settings::{SCHEMA_VERSION, Settings, print_bytes, print_line};
 use crate::target::{Target, is_dash};
 use fec_core::executor::{Executor, into_value, lock};
@@ -51,7 +52,7 @@ pub(super) fn run(
     let output = args.outputs.first();
     if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
         return Err(misuse("write", output, "several files need an output each").help(
-            "write {} for the path of each, or {/} for its last component: -o 'safe/{/}.fec', or -o '{}.shards/'",
+            "write {} for the path of each, or {/} for its last component:\n  -o 'safe/{/}.fec'\n  -o '{}.shards/'",
         ));
     }
     let mut outputs = Outputs::new(files);
@@ -69,7 +70,7 @@ pub(super) fn run(
             begin(task, &mut outputs)
         });
         let begun: Vec<Result<Begun<'_>>> = begun.collect();
-        for (input, done) in inputs.iter().zip(at_the_same_time(begun, &options)) {
+        for ((input, file), done) in inputs.iter().zip(batch).zip(at_the_same_time(begun, &options)) {
             match done {
                 Ok((report, target)) => {
                     kept += usize::from(report.kept);
@@ -80,7 +81,10 @@ pub(super) fn run(
                         print_bytes(&line)?;
                     }
                 }
-                Err(failure) => {
+                Err(mut failure) => {
+                    if output.is_none() && args.files_from.is_none() && files.last() == Some(file) {
+                        failure = output_meant(failure, files, "encode");
+                    }
                     failed += 1;
                     worst = worst.max(failure.exit);
                     say(&failure.to_string());

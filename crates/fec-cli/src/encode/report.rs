@@ -2,7 +2,7 @@
 
 use super::task::Task;
 use crate::settings::SCHEMA_VERSION;
-use crate::target::Target;
+use crate::target::{Target, input_name};
 use fec_core::digest::Digest;
 use fecfile::keep::Fate;
 use fecfile::names::{bytes, counted, hex, show};
@@ -130,7 +130,7 @@ impl Report {
             self.signed_by.as_ref().map_or_else(String::new, |key| format!("signed with key {key}\n"));
         format!(
             "{}: {}{} -> {what} ({})\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; keep the root:",
-            self.input,
+            input_name(&self.input),
             counted(self.payload_bytes, "byte"),
             self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),
             counted(self.output_bytes, "byte"),

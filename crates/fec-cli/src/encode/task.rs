@@ -4,7 +4,7 @@ use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
 use crate::sign::Detached;
-use crate::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet};
+use crate::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet, quoted};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
 use fecfile::Context;
@@ -80,8 +80,11 @@ impl<'a> Task<'a> {
         if meta.is_dir() {
             let name = show(path);
             let name = name.trim_end_matches('/');
-            return Err(Failure::usage(format!("read {name}: it is a folder"))
-                .help(format!("pack it first: tar c {name} | fec encode - -o {name}.tar.fec")));
+            return Err(Failure::usage(format!("read {name}: it is a folder")).help(format!(
+                "pack it first:\n  tar c {} | fec encode - -o {}",
+                quoted(Path::new(name)),
+                quoted(Path::new(&format!("{name}.tar.fec")))
+            )));
         }
         // Files of the system (/proc) say they are empty and are not: their length is not known.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);

@@ -7,7 +7,7 @@ use fecfile::seal::SealError;
 pub(crate) fn help(error: &SealError) -> Option<&'static str> {
     Some(match error {
         SealError::NoKey => {
-            "give the file with your key: -i FILE, or --passphrase; fec verify and fec repair need none"
+            "give the file with your key: -i FILE, or --passphrase;\nfec verify and fec repair need none"
         }
         SealError::NotSealed => {
             "if that is right, leave -i or --passphrase out; if not, somebody put something else in its place"

@@ -11,7 +11,7 @@ use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign;
 use crate::sign::args::Trusted;
-use crate::target::is_dash;
+use crate::target::{is_dash, quoted};
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
 use fecfile::names::show;
@@ -88,10 +88,9 @@ pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failu
     let [path] = paths else { return failure };
     match beside(path) {
         Some(sidecar) if matches!(failure.exit, Exit::Lost | Exit::Io) && sidecar.is_file() => {
+            let (name, command_of) = (show(path), quoted(&sidecar));
             let sidecar = show(&sidecar);
-            let name = show(path);
-            failure
-                .help(format!("{name} is protected by {sidecar}: name that, as in fec {command} {sidecar}"))
+            failure.help(format!("{name} is protected by {sidecar}: name that\n  fec {command} {command_of}"))
         }
         _ => failure,
     }

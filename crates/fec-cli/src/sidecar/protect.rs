@@ -9,17 +9,21 @@ use crate::seal::args::Open;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
+use crate::target::quoted;
 use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::age::Keys;
 use fecfile::io::output::{ANYBODY, Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::seal::SealedTo;
+use fecfile::sidecar::examine::base_of;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
 use fecfile::sidecar::{Sidecar, signature_path};
 use fecfile::sign::{SecretKey, Signature};
 use serde::Serialize;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,8 +39,11 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         && path.is_file()
         && Sidecar::starts(path)?
     {
-        return Err(Failure::usage(format!("protect: {} is a sidecar", show(path)))
-            .help("name the files or folders that it protects; it is PATH.fecp, or the one named with -o"));
+        return Err(misuse("protect", path, "it is a sidecar").help(match update_command(path, settings) {
+            Some(command) => format!("to bring it up to date, name what it protects:\n  {command}"),
+            None => "name the files or folders that it protects; it is PATH.fecp, or the one named with -o"
+                .to_owned(),
+        }));
     }
     let output = output(args, &paths)?;
     let sealing = args.seal.sealing()?.map(Arc::new);
@@ -77,6 +84,32 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         print_line(&report.root)?;
     }
     Ok(Exit::Done)
+}
+
+/// The command that brings a sidecar up to date, if it tells what it protects, and that is little enough to be named.
+fn update_command(sidecar: &Path, settings: &Settings) -> Option<String> {
+    /// Paths of a command that somebody would type.
+    const MOST: usize = 3;
+    let opened = Sidecar::open(sidecar, None, &settings.library).ok()?;
+    let base = base_of(&opened, None).ok()?;
+    let mut tops: Vec<&[u8]> = Vec::new();
+    for entry in &opened.catalog().entries {
+        let is_below = |top: &&[u8]| entry.path.strip_prefix(*top).is_some_and(|rest| rest.starts_with(b"/"));
+        // They are in the order of their bytes, and a name with a dot may stand between a folder and what is in it.
+        if !tops.iter().any(is_below) {
+            tops.push(&entry.path);
+        }
+        if tops.len() > MOST {
+            return None;
+        }
+    }
+    let home = if base.path() == Path::new(".") { Path::new("") } else { base.path() };
+    let paths: Vec<PathBuf> = tops.iter().map(|top| home.join(OsStr::from_bytes(top))).collect();
+    let named: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
+    let is_beside =
+        matches!(&paths[..], [path] if beside(path).is_some_and(|beside| is_same(&beside, sidecar)));
+    let output = if is_beside { String::new() } else { format!(" -o {}", quoted(sidecar)) };
+    Some(format!("fec protect --update {}{output}", named.join(" ")))
 }
 
 /// The signature of a sidecar, which stands in a file of its own.

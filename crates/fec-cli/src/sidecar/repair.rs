@@ -6,7 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
-use crate::target::is_dash;
+use crate::target::{is_dash, quoted};
 use fecfile::Context;
 use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
@@ -186,18 +186,11 @@ impl Report {
         }
         if let Some((undo, base)) = &self.undo_with {
             out.push_str(&format!(
-                "what was written over is in {undo}; tar -xpf {undo} -C {base} puts it back\n"
+                "what was written over is in {undo}; to put it back:\n  tar -xpf {undo} -C {base}\n"
             ));
         }
         out.push_str(&format!("root {}\n", self.root));
         self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
         out
     }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let shown = show(path);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }

@@ -1,7 +1,9 @@
 //! What is told of files and their sidecar.
 
+use crate::details::Details;
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
+use crate::target::quoted;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
@@ -9,10 +11,9 @@ use fecfile::sidecar::examine::{Examined, Scope, State};
 use fecfile::sidecar::scrub::Scrubbed;
 use fecfile::sign::Signed;
 use serde::Serialize;
+use std::path::Path;
 use std::time::Instant;
 
-/// Entries that are listed before the rest is only counted.
-const LINES: usize = 50;
 /// Ranges of a file that are listed as text.
 const RANGES: usize = 4;
 
@@ -169,21 +170,60 @@ impl Report {
         }
     }
 
-    pub(super) fn describe(&self, examined: &Examined) -> String {
+    /// The verdict and what to do, and below them the entries: a few, or all.
+    pub(super) fn describe(&self, examined: &Examined, is_all: bool) -> String {
         let mut out = String::new();
-        for (entry, report) in self.files.iter().zip(&examined.entries).take(LINES) {
-            let place = match (&entry.cause, &entry.moved_to) {
-                (Some(cause), _) => format!(": {cause}"),
-                (None, Some(to)) => format!(": it is {to}"),
-                (None, None) => ranges(&report.damage, entry.state),
+        out.push_str(&self.counts(examined));
+        if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
+            out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
+        } else if examined.count(State::Missing) * 10 > self.entries {
+            out.push_str("many files are missing: is the disk mounted?\n");
+        }
+        if self.unprotected > 0 {
+            let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
+            out.push_str(&format!(
+                "not protected, because new or left out: {count}, such as {first}; to add what is new:\n  fec protect --update PATH\n"
+            ));
+        }
+        if let Some(scrub) = &self.scrub {
+            out.push_str(&scrub.describe());
+        }
+        if self.scope == "all"
+            || self.scope == "sidecar"
+            || self.recovery_damaged + self.recovery_displaced > 0
+        {
+            let blocks = count(self.recovery, "recovery block", "recovery blocks");
+            let damage = match (self.recovery_damaged, self.recovery_displaced) {
+                (0, 0) => "all intact".to_owned(),
+                (damaged, 0) => format!("{damaged} damaged"),
+                (0, moved) => format!("{moved} not where they should be"),
+                (damaged, moved) => format!("{damaged} damaged, {moved} not where they should be"),
             };
-            out.push_str(&format!("  {:10} {}{place}\n", entry.state, entry.path));
+            out.push_str(&format!("the sidecar's {blocks}: {damage}\n"));
         }
-        if self.files.len() > LINES {
-            out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
-        }
+        self.describe_what_to_do(examined, &mut out);
+        out.push_str(&format!("root {}\n", self.root));
+        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
+        out.push_str(&self.details(examined).describe(is_all));
+        out
+    }
+
+    /// The verdict in a line.
+    pub(super) fn verdict(&self, examined: &Examined) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend((!self.files.is_empty()).then(|| self.counts(examined).trim_end().to_owned()));
+        parts.extend((!examined.sidecar_is_intact()).then(|| "the sidecar is damaged".to_owned()));
+        let before =
+            self.scrub.as_ref().is_some_and(|scrub| scrub.damaged_before > 0 || scrub.sidecar_was_damaged);
+        parts.extend(before.then(|| "damaged at the last check".to_owned()));
+        parts.extend((!self.mendable).then(|| "not all of it can be mended".to_owned()));
+        format!("{}: {}", self.sidecar, parts.join("; "))
+    }
+
+    /// How many entries are what they were, and what the others are.
+    fn counts(&self, examined: &Examined) -> String {
         let all = count(self.entries, "entry", "entries");
-        out.push_str(&match self.files.len() {
+        match self.files.len() {
             0 if self.scope == "sidecar" => String::new(),
             0 if self.scope == "quick" => {
                 format!("{all}: all there, with their sizes and times; their contents were not read\n")
@@ -209,59 +249,41 @@ impl Report {
                     .collect();
                 format!("{all}: {}\n", counts.join(", "))
             }
-        });
-        if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
-            out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
-        } else if examined.count(State::Missing) * 10 > self.entries {
-            out.push_str("many files are missing: is the disk mounted?\n");
         }
-        if self.unprotected > 0 {
-            let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
-            out.push_str(&format!(
-                "not protected, because new or left out: {count}, such as {first}; fec protect --update PATH adds what is new\n"
-            ));
-        }
-        if let Some(scrub) = &self.scrub {
-            out.push_str(&scrub.describe());
-        }
-        if self.scope == "all"
-            || self.scope == "sidecar"
-            || self.recovery_damaged + self.recovery_displaced > 0
-        {
-            let blocks = count(self.recovery, "recovery block", "recovery blocks");
-            let damage = match (self.recovery_damaged, self.recovery_displaced) {
-                (0, 0) => "all intact".to_owned(),
-                (damaged, 0) => format!("{damaged} damaged"),
-                (0, moved) => format!("{moved} not where they should be"),
-                (damaged, moved) => format!("{damaged} damaged, {moved} not where they should be"),
+    }
+
+    fn details(&self, examined: &Examined) -> Details {
+        let mut details = Details::default();
+        details.add(self.files.iter().zip(&examined.entries).map(|(entry, report)| {
+            let place = match (&entry.cause, &entry.moved_to) {
+                (Some(cause), _) => format!(": {cause}"),
+                (None, Some(to)) => format!(": it is {to}"),
+                (None, None) => ranges(&report.damage, entry.state),
             };
-            out.push_str(&format!("the sidecar's {blocks}: {damage}\n"));
-        }
-        self.sidecar_damage.iter().for_each(|damage| out.push_str(&format!("the sidecar: {damage}\n")));
-        self.describe_what_to_do(examined, &mut out);
-        out.push_str(&format!("root {}\n", self.root));
-        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
-        out
+            format!("{:10} {}{place}", entry.state, entry.path)
+        }));
+        details.add(self.sidecar_damage.iter().map(|damage| format!("the sidecar: {damage}")));
+        details
     }
 
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
-        let sidecar = &self.sidecar;
+        let sidecar = quoted(Path::new(&self.sidecar));
         if !self.mendable {
             out.push_str(&format!(
-                "{} bytes of the files cannot be mended; fec repair --partial {sidecar} mends what can be\n",
+                "{} bytes of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
                 self.lost_bytes
             ));
             return;
         }
         if examined.entries.len() as u64 > by_users || !examined.sidecar_is_intact() {
-            out.push_str(&format!("what is damaged can be mended: fec repair {sidecar}\n"));
+            out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
         }
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so: fec protect --update PATH protects it as it is now; fec repair --revert --undo \
-                 FILE {sidecar} makes it what it was, and keeps what it writes over\n"
+                "what was edited or moved stays so; to protect it as it is now:\n  fec protect --update PATH\n\
+                 to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {sidecar}\n"
             ));
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;

@@ -42,12 +42,14 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
     let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
-    settings.report_here(&report, &report.describe(&examined))?;
+    settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
-    Ok(match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
+    let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,
-    })
+    };
+    settings.report_damage(exit, || report.verdict(&examined));
+    Ok(exit)
 }

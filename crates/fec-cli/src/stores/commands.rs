@@ -128,7 +128,12 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
     settings.report_here(&report, &report.describe())?;
-    Ok(verified.class().map_or(Exit::Done, Exit::from))
+    let exit = verified.class().map_or(Exit::Done, Exit::from);
+    settings.report_damage(exit, || {
+        let can = if verified.margin() < 0 { "cannot" } else { "can" };
+        format!("{}: shards are missing or damaged; the payload {can} be restored", hex(&stored.root()))
+    });
+    Ok(exit)
 }
 
 /// Makes anew what is lost.

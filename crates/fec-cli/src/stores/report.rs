@@ -2,7 +2,7 @@
 
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
-use crate::target::Target;
+use crate::target::{Target, input_name, output_name};
 use fecfile::names::{counted, hex, show};
 use fecfile::stores::mend::StoredRepaired;
 use fecfile::stores::places::Places;
@@ -126,7 +126,7 @@ impl SendReport {
         let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
         let mut out = format!(
             "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
-            self.input,
+            input_name(&self.input),
             counted(self.payload_bytes, "byte"),
             counted(self.segments, "segment"),
             self.k,
@@ -200,7 +200,7 @@ impl DecodeReport {
     }
 
     pub(super) fn describe(&self) -> String {
-        let output = if self.output == "-" { "standard output" } else { &self.output };
+        let output = output_name(&self.output);
         let mut out = format!(
             "{} -> {output}, proved by root {}\n{} fetched from {}, {:.2} s",
             counted(self.payload_bytes, "byte"),
@@ -324,7 +324,7 @@ impl VerifyReport {
             let lost = match *margin {
                 0.. => "",
                 _ if (*intact + damaged.len()) < self.k => ": it cannot be restored from here",
-                _ => ": too few, unless what is intact of the damaged ones suffices; fec decode tries",
+                _ => ": fec decode may do with them",
             };
             format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
         });
@@ -348,7 +348,7 @@ impl VerifyReport {
         if !self.is_bare && self.manifests.len() < self.places {
             let _ = writeln!(
                 out,
-                "{} of {} places have the manifest, without which nobody finds the segments; fec repair sends it to the others",
+                "{} of {} places have the manifest, without which nobody finds the segments;\nfec repair sends it to the others",
                 self.manifests.len(),
                 self.places
             );

@@ -13,7 +13,7 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
             "write udp://HOST:PORT, udp://[::1]:PORT or, to receive on all interfaces, udp://:PORT"
         }
         LiveError::OtherScheme(_) => {
-            "send to udp://HOST:PORT; through anything else, pipe it: fec encode --stream -o - | ..."
+            "send to udp://HOST:PORT; through anything else, pipe it:\n  fec encode --stream -o - | ..."
         }
         LiveError::IncompleteAddress => "name both: -o udp://HOST:PORT",
         LiveError::Unresolved(_) | LiveError::NoAddress => "give a name that resolves, or an IP address",

@@ -8,7 +8,7 @@ mod report;
 use crate::args::{Decode, Encode};
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::Settings;
-use crate::target::{Target, is_dash, open_input};
+use crate::target::{Target, is_dash, open_input, quoted};
 use args::Stats;
 use fecfile::cipher::Cipher;
 use fecfile::error::Place;
@@ -118,7 +118,7 @@ fn as_option(error: Error) -> Error {
 fn open(path: &Path) -> Result<File> {
     if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?.is_dir() {
         return Err(misuse("read", path, "it is a folder")
-            .help(format!("pack it first: tar c {} | fec encode --stream -", show(path))));
+            .help(format!("pack it first:\n  tar c {} | fec encode --stream -", quoted(path))));
     }
     open_input(path)
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
-use crate::target::Target;
+use crate::target::{Target, input_name, output_name};
 use fecfile::cipher::Cipher;
 use fecfile::live::LostPackets;
 use fecfile::live::quality::{Advice, Quality};
@@ -91,10 +91,14 @@ impl SentReport {
     }
 
     pub(super) fn describe(&self) -> String {
-        let output = if self.is_on_stdout() { "standard output" } else { &self.output };
+        let output = output_name(&self.output);
         let mut out = format!(
             "{}: {} bytes in {} packets, and {} repair packets -> {output} ({} bytes)\n",
-            self.input, self.payload_bytes, self.source_packets, self.repair_packets, self.sent_bytes
+            input_name(&self.input),
+            self.payload_bytes,
+            self.source_packets,
+            self.repair_packets,
+            self.sent_bytes
         );
         out.push_str(&format!(
             "stream {}: {}, {} repair packets for source packets over a window of {}{}; {:.2} s, {} kernel\n",
@@ -440,7 +444,11 @@ impl ReceivedReport {
         if self.whole {
             out.push_str(&format!(
                 "{}: {} bytes in {} packets, {} of them rebuilt, {:.2} s\n",
-                self.output, self.payload_bytes, self.packets, self.rebuilt, self.seconds
+                output_name(&self.output),
+                self.payload_bytes,
+                self.packets,
+                self.rebuilt,
+                self.seconds
             ));
         } else {
             self.describe_loss(received, &mut out);
@@ -494,7 +502,7 @@ impl ReceivedReport {
 
     /// What is missing of a stream that is not whole.
     fn describe_loss(&self, received: &Received, out: &mut String) {
-        out.push_str(&format!("fec: decode {}: the stream is not whole\n", self.input));
+        out.push_str(&format!("fec: decode {}: the stream is not whole\n", input_name(&self.input)));
         if self.conflicts + self.mismatched > 0 {
             out.push_str(
                 "  packets contradict each other: two senders use one number, or somebody forges packets\n",
@@ -520,7 +528,12 @@ impl ReceivedReport {
         }
         out.push_str(&format!(
             "{}: {} bytes in {} packets, {} of them rebuilt, {} lost, {:.2} s\n",
-            self.output, self.payload_bytes, self.packets, self.rebuilt, self.lost, self.seconds
+            output_name(&self.output),
+            self.payload_bytes,
+            self.packets,
+            self.rebuilt,
+            self.lost,
+            self.seconds
         ));
     }
 }

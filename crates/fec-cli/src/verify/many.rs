@@ -137,6 +137,7 @@ impl Checks<'_> {
         if !self.settings.quiet && !self.settings.json && self.args.format == VerifyFormat::Text {
             print_line(&row.describe())?;
         }
+        self.settings.report_damage(row.exit, || row.describe());
         self.rows.push(row);
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! What `verify` says, as text and JSON from one struct.
 
-use crate::report::{ByteRange, Rejected, byte_ranges, rejected};
+use crate::details::Details;
+use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
 use fec_core::format::seal::SealedKind;
 use fecfile::Archive;
 use fecfile::forms::{Leftovers, show_root};
 use fecfile::names::{counted, hex, show, show_bytes};
-use fecfile::ranges::Ranges;
 use fecfile::report::{self, Verified};
 use fecfile::sign::KeyId;
 use serde::Serialize;
@@ -153,6 +153,9 @@ pub(super) struct Report {
     rejected: Vec<Rejected>,
     unreadable: Vec<String>,
     seconds: f64,
+    /// The files of each foreign root, in words.
+    #[serde(skip)]
+    strays: Vec<String>,
 }
 
 impl Report {
@@ -198,37 +201,13 @@ impl Report {
             rejected: rejected(leftovers),
             unreadable: leftovers.unreadable.clone(),
             seconds: time.as_secs_f64(),
+            strays: verified.others.iter().map(|root| strays(Some(archive), root)).collect(),
         }
     }
 
-    pub(super) fn describe(&self, leftovers: &Leftovers) -> String {
-        /// Lines of one kind before the rest is only counted.
-        const LINES: usize = 20;
+    /// The verdict, and below it what was found: a few lines, or all.
+    pub(super) fn describe(&self, leftovers: &Leftovers, is_all: bool) -> String {
         let mut out = String::new();
-        let missing: Vec<u32> =
-            self.shards.iter().filter(|s| s.state == State::Missing).map(|s| s.index).collect();
-        for shard in self.shards.iter().filter(|s| s.state == State::Damaged) {
-            shard.describe(&mut out);
-        }
-        if !missing.is_empty() && !self.files {
-            out.push_str(&format!("missing: shards {}\n", spans(&missing)));
-        }
-        for line in &self.damage {
-            out.push_str(&format!("damaged: {line}\n"));
-        }
-        let mut gaps = Ranges::default();
-        self.gaps.iter().for_each(|g| gaps.add(g.start, g.end));
-        gaps.describe("damaged", LINES, &mut out);
-        for root in &self.foreign_roots {
-            out.push_str(&format!("foreign: shards of root {root}\n"));
-        }
-        for file in self.foreign_files.iter().take(LINES) {
-            out.push_str(&format!("foreign: {file} is no shard file\n"));
-        }
-        if self.foreign_files.len() > LINES {
-            out.push_str(&format!("foreign: {}\n", counted(self.foreign_files.len() - LINES, "more file")));
-        }
-        leftovers.describe(&mut out);
         match self.files {
             true => self.describe_given(&mut out),
             false => self.describe_all(&mut out),
@@ -239,7 +218,38 @@ impl Report {
             Deep::Failed => out.push_str("not every set could be decoded\n"),
         }
         self.describe_root(&mut out);
+        out.push_str(&self.details(leftovers, is_all).describe(is_all));
         out
+    }
+
+    fn details(&self, leftovers: &Leftovers, is_all: bool) -> Details {
+        let mut details = Details::default();
+        let missing: Vec<u32> =
+            self.shards.iter().filter(|s| s.state == State::Missing).map(|s| s.index).collect();
+        details.add(self.shards.iter().filter(|s| s.state == State::Damaged).flat_map(Shard::describe));
+        let is_missing = !missing.is_empty() && !self.files;
+        details.add(is_missing.then(|| format!("missing: shards {}", spans(&missing, is_all))));
+        details.add(self.damage.iter().map(|line| format!("damaged: {line}")));
+        details.add(self.gaps.iter().map(|gap| {
+            format!("damaged: bytes {} to {} ({} bytes)", gap.start, gap.end - 1, gap.end - gap.start)
+        }));
+        let foreign = self.foreign_roots.iter().zip(&self.strays);
+        details.add(foreign.map(|(root, strays)| format!("foreign: shards of root {root}{strays}")));
+        details.add(self.foreign_files.iter().map(|file| format!("foreign: {file} is no shard file")));
+        details.add(leftovers.rejections());
+        details.add(self.unreadable.iter().map(|line| format!("cannot be read: {line}")));
+        details
+    }
+
+    /// The verdict in a line, where it is about something else than the whole encoding.
+    pub(super) fn verdict(&self) -> Option<String> {
+        let mut out = String::new();
+        match (self.need, self.files) {
+            (Some(_), _) => self.describe_need(&mut out),
+            (None, true) => self.describe_given(&mut out),
+            (None, false) => return None,
+        }
+        Some(out.trim_end().to_owned())
     }
 
     fn describe_all(&self, out: &mut String) {
@@ -293,10 +303,9 @@ impl Report {
     }
 
     /// For one shard file against a root.
-    pub(super) fn describe_one(&self, path: &str) -> String {
+    pub(super) fn describe_one(&self, path: &str, is_all: bool) -> String {
         let mut out = String::new();
         let Some(shard) = self.shards.first() else { return out };
-        shard.describe(&mut out);
         match shard.state {
             State::Intact => out.push_str(&format!(
                 "{path}: intact: shard {} of {} + {}, {}\n",
@@ -310,6 +319,9 @@ impl Report {
             }
         }
         self.describe_root(&mut out);
+        let mut details = Details::default();
+        details.add(shard.describe());
+        out.push_str(&details.describe(is_all));
         out
     }
 
@@ -352,16 +364,15 @@ impl Report {
 }
 
 impl Shard {
-    fn describe(&self, out: &mut String) {
+    /// What is damaged of it, in each of its files.
+    fn describe(&self) -> Vec<String> {
         /// Ranges of one damage before the rest is only counted.
         const RANGES: usize = 5;
         if self.state == State::Damaged && self.damage.is_empty() {
-            out.push_str(&format!(
-                "damaged: shard {}: {} of {} records are intact\n",
-                self.index, self.intact_sets, self.sets
-            ));
+            let (index, intact, sets) = (self.index, self.intact_sets, self.sets);
+            return vec![format!("damaged: shard {index}: {intact} of {sets} records are intact")];
         }
-        for damage in &self.damage {
+        let in_file = |damage: &FileDamage| {
             let mut places: Vec<String> =
                 damage.bytes.iter().take(RANGES).map(|r| format!("{} to {}", r.start, r.end - 1)).collect();
             if damage.bytes.len() > RANGES {
@@ -369,16 +380,16 @@ impl Shard {
             }
             let places =
                 if places.is_empty() { String::new() } else { format!(" at bytes {}", places.join(", ")) };
-            out.push_str(&format!(
-                "damaged: shard {}: {}: {}{places}\n",
-                self.index, damage.file, damage.what
-            ));
-        }
+            format!("damaged: shard {}: {}: {}{places}", self.index, damage.file, damage.what)
+        };
+        self.damage.iter().map(in_file).collect()
     }
 }
 
-/// 0-3, 7, 9-12.
-fn spans(numbers: &[u32]) -> String {
+/// 0-3, 7, 9-12: all, or the first few.
+fn spans(numbers: &[u32], is_all: bool) -> String {
+    /// Spans that fit a line.
+    const FEW: usize = 12;
     let mut out: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match out.last_mut() {
@@ -389,14 +400,17 @@ fn spans(numbers: &[u32]) -> String {
     let show = |(first, last): &(u32, u32)| {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
-    out.iter().map(show).collect::<Vec<_>>().join(", ")
+    let most = if is_all { out.len() } else { FEW };
+    let rest = out.iter().skip(most).map(|(first, last)| last - first + 1).sum::<u32>();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    out.iter().take(most).map(show).collect::<Vec<_>>().join(", ") + &more
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn numbers_become_spans() {
-        assert_eq!(super::spans(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
-        assert_eq!(super::spans(&[]), "");
+        assert_eq!(super::spans(&[0, 1, 2, 5, 7, 8], false), "0-2, 5, 7-8");
+        assert_eq!(super::spans(&[], false), "");
     }
 }

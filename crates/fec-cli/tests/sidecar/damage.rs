@@ -36,6 +36,34 @@ fn rot_is_mended_where_it_is() {
     }
 }
 
+/// The ends of two files stand in one block. When one is gone nobody knows of the other's end, which is not called damaged.
+#[test]
+fn the_end_of_a_file_is_not_blamed_for_what_shares_its_block() {
+    let arena = Arena::new();
+    arena.write("d/one", &payload(1, 100 * 1024 + 300));
+    arena.write("d/two", &payload(2, 80 * 1024 + 400));
+    protect(&arena, &["d", "-r", "200%"]);
+    let damage = |path: &str| {
+        let report = json(&arena.expect(["verify", "d.fecp", "--json"], 1));
+        let files = report["files"].as_array().unwrap();
+        files.iter().find(|file| file["path"] == path).map(|file| file["damage"].clone())
+    };
+    flip(&arena.path("d/one"), 20);
+    fs::remove_file(arena.path("d/two")).unwrap();
+    assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024]])));
+    arena.expect(["repair", "d.fecp"], 0);
+    // With the other intact it is known.
+    flip(&arena.path("d/one"), 20);
+    flip(&arena.path("d/one"), 100 * 1024 + 5);
+    assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024], [102_400, 102_700]])));
+    // And if both ends are damaged, of the one that has no other damage.
+    flip(&arena.path("d/two"), 80 * 1024);
+    assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024]])));
+    assert_eq!(damage("d/two"), Some(serde_json::json!([[81_920, 82_320]])));
+    arena.expect(["repair", "d.fecp"], 0);
+    is_intact(&arena, "d.fecp");
+}
+
 /// What is gone comes back: bytes, kinds, permissions and times; the names of folders that hold nothing too.
 #[test]
 fn what_was_deleted_comes_back() {

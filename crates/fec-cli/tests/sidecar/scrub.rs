@@ -37,6 +37,31 @@ fn long_ago(arena: &Arena, seconds: &[(&str, u64)]) {
     fs::write(arena.path("state"), state).unwrap();
 }
 
+/// The end of a large file was looked at, and a small one rots whose end stands in the same block.
+#[test]
+fn the_small_file_is_named_and_not_the_large_one_beside_it() {
+    let arena = Arena::new();
+    arena.write("d/large", &payload(1, (9 << 20) + 300));
+    arena.write("d/small", &payload(2, 82_320));
+    protect(&arena, &["d"]);
+    flip(&arena.path("d/small"), 82_319);
+    let mut found = 0;
+    for _ in 0..20 {
+        let output = arena.run(["verify", "d.fecp", "--json", "--sample", "40%"]);
+        let files = json(&output)["files"].clone();
+        match files.as_array().unwrap().as_slice() {
+            [] => expect(&output, 0),
+            [file] => {
+                assert_eq!((&file["path"], &file["damage"][0][0]), (&"d/small".into(), &81_920.into()));
+                expect(&output, 1);
+                found += 1;
+            }
+            more => panic!("{more:?}"),
+        }
+    }
+    assert!(found > 0);
+}
+
 #[test]
 fn what_was_looked_at_is_left_out() {
     let arena = furnished();

@@ -71,4 +71,9 @@ pub(crate) trait Found: Send + Sync {
     fn given(&self, _nth: usize) -> Option<usize> {
         None
     }
+
+    /// The files that claim to be shards of number `nth`, where shards are files.
+    fn files(&self, _nth: usize) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }

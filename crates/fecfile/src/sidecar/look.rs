@@ -8,7 +8,7 @@ use super::hashing::{is_whole, plain_digests};
 use super::journal;
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
-use super::positions::{Any, Blocks, PositionReader, Positions};
+use super::positions::{Any, Blocks, PositionReader, Positions, Span};
 use super::search::{FoundElsewhere, Search, Wanted};
 use super::signature::signature_path;
 use crate::context::{Context, Meter};
@@ -181,6 +181,7 @@ impl Files<'_> {
             }
             later == first
         });
+        self.look_at_neighbours(&states, &mut reports);
         let mut erased = Bits::new(catalog.positions());
         self.erase_lost(&mut erased);
         let wanted = |(nth, report): &(usize, FileReport)| Wanted {
@@ -310,7 +311,7 @@ impl Files<'_> {
         let workers = context.settings.threads.min(jobs.len()).max(1);
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         Threads(workers).run(workers, &|_| {
-            let mut looker = Looker { files: self, buffer: Vec::new(), open: None, unread: Vec::new() };
+            let mut looker = Looker::new(self);
             while !is_over()
                 && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
             {
@@ -385,7 +386,7 @@ impl Files<'_> {
     }
 
     /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
-    /// tells whether the tail is.
+    /// tells whether the tail is, as far as the other files in it are not to blame.
     fn settle(
         &self,
         reports: &mut [(usize, FileReport)],
@@ -399,6 +400,12 @@ impl Files<'_> {
         let mut position = vec![0; block as usize];
         // Many tails may stand in one position.
         let mut looked: HashMap<u64, bool> = HashMap::new();
+        // Files that are not known to be what they were.
+        let suspects: HashSet<u32> = reports
+            .iter()
+            .filter(|(_, report)| !(report.is_part && report.is_clean()))
+            .map(|(nth, _)| *nth as u32)
+            .collect();
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
             let blocks = Blocks::of(file);
@@ -415,21 +422,70 @@ impl Files<'_> {
                 continue;
             }
             let at = file.tail / block;
-            let is_intact = *looked.entry(at).or_insert_with(|| {
-                let read = reader.fill(at, &mut position, |_, e| Err(e));
-                read.is_ok() && plain_digests(&position, block as usize)[0] == self.digest_of(at)
-            });
+            let is_intact =
+                *looked.entry(at).or_insert_with(|| self.is_intact(at, &mut reader, &mut position));
             if !is_intact {
                 erased.set(at);
             }
-            // Of a file that was looked at in part, and is right so far, this tells only if nobody has changed what shares
-            // the position: it is looked at whole another time.
-            let is_alone = || {
-                let mut others = self.positions.within(at..at + 1);
-                others.all(|span| states[span.entry as usize] == State::Intact)
+            // Others may be what is wrong with a position that they share.
+            report.is_tail_unknown = !is_intact && {
+                let is_right = |span: Span| {
+                    let is_as_it_was = || states[span.entry as usize] == State::Intact;
+                    !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
+                };
+                let is_gone = report.is_whole.is_none() && !report.is_part;
+                let is_explained = !report.bad.is_empty() || report.has_other_len;
+                // Of a file that is there this tells if nothing else explains why its own digest is wrong; or if all
+                // that shares the position is right. A part that is right so far is looked at whole another time.
+                is_gone
+                    || (report.is_whole == Some(false) && !is_explained)
+                    || self.sharing(at, *nth).all(is_right)
             };
-            report.is_tail_unknown = !is_intact && (!(report.is_part && report.is_clean()) || is_alone());
         }
+    }
+
+    /// What other files have in a position.
+    fn sharing(&self, position: u64, nth: usize) -> impl Iterator<Item = Span> {
+        self.positions.within(position..position + 1).filter(move |span| span.entry as usize != nth)
+    }
+
+    /// Looks at small files that were left out, where they may be what is wrong with a position that the end of another
+    /// stands in. Adds those that are not what they were.
+    fn look_at_neighbours(&self, states: &[State], reports: &mut Vec<(usize, FileReport)>) {
+        let block = self.block();
+        let nothing = Moved::default();
+        let mut reader =
+            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(&nothing);
+        let mut position = vec![0; block as usize];
+        let mut looked: HashSet<u32> = reports.iter().map(|(nth, _)| *nth as u32).collect();
+        let mut found = Vec::new();
+        for (nth, _) in reports.iter().filter(|(_, report)| report.is_part && report.is_clean()) {
+            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            let at = file.tail / block;
+            if file.tail_len(block) == 0 || self.is_intact(at, &mut reader, &mut position) {
+                continue;
+            }
+            for span in self.sharing(at, *nth).filter(|span| states[span.entry as usize] == State::Intact) {
+                let EntryKind::File(file) = &self.sidecar.catalog.entries[span.entry as usize].kind else {
+                    continue;
+                };
+                if self.chunks(file) > 1 || !looked.insert(span.entry) {
+                    continue;
+                }
+                let (_, report) = Looker::new(self).look(&Job { entry: span.entry, chunk: 0 }, file, true);
+                if report.is_whole != Some(true) {
+                    found.push((span.entry as usize, report));
+                }
+            }
+        }
+        reports.append(&mut found);
+        reports.sort_by_key(|(nth, _)| *nth);
+    }
+
+    /// Whether the bytes at a position are what they were.
+    fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
+        let read = reader.fill(at, position, |_, e| Err(e));
+        read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)
     }
 
     fn digest_of(&self, position: u64) -> [u8; 16] {
@@ -581,7 +637,11 @@ struct Looker<'a> {
     unread: Vec<Range<usize>>,
 }
 
-impl Looker<'_> {
+impl<'a> Looker<'a> {
+    fn new(files: &'a Files<'a>) -> Looker<'a> {
+        Looker { files, buffer: Vec::new(), open: None, unread: Vec::new() }
+    }
+
     /// Looks at a chunk; returns its value in the file's tree, unless it is all of the file.
     fn look(&mut self, job: &Job, file: &FileEntry, is_all: bool) -> (Option<Digest>, FileReport) {
         let block = self.files.block();

@@ -17,6 +17,7 @@ use crate::sign::Signatures;
 use fec_core::digest::Digest;
 use fec_core::params;
 use gather::{Gathered, ShardSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The form.
@@ -131,5 +132,11 @@ impl Found for FoundShards {
 
     fn given(&self, nth: usize) -> Option<usize> {
         Some(self.sets[nth].members.iter().filter(|members| !members.is_empty()).count())
+    }
+
+    fn files(&self, nth: usize) -> Vec<PathBuf> {
+        let members = self.sets[nth].members.iter().flatten();
+        let files: BTreeSet<&PathBuf> = members.map(|member| &member.file.place).collect();
+        files.into_iter().cloned().collect()
     }
 }

@@ -1,0 +1,150 @@
+//! Values that arguments of several commands have, and what is written for them.
+
+use crate::units::size;
+
+use clap::ValueEnum;
+use fec_core::digest::{Digest, HashKind};
+use fecfile::range::PayloadRange;
+use fecfile::roots::parse_root;
+use fecfile::sidecar::protect::Redundancy;
+use std::path::Path;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hash {
+    /// BLAKE3: the fastest
+    Blake3,
+    /// SHA-256: what the rest of the world has
+    Sha256,
+}
+
+impl From<Hash> for HashKind {
+    fn from(hash: Hash) -> HashKind {
+        match hash {
+            Hash::Blake3 => HashKind::Blake3,
+            Hash::Sha256 => HashKind::Sha256,
+        }
+    }
+}
+
+/// `5%` is 0.05.
+pub(super) fn per_cent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').ok_or("write per cent, as in 5%")?;
+    match number.parse::<f64>() {
+        Ok(number) if (0.0..=1000.0).contains(&number) => Ok(number / 100.0),
+        _ => Err("per cent is a number like 5% or 2.5%, from 0 to 1000".into()),
+    }
+}
+
+/// n = 100 and k = floor(100 / (1 + P)): at least P, in exact arithmetic.
+pub(super) fn redundancy(text: &str) -> Result<(u16, u16), String> {
+    let number = text.strip_suffix('%').ok_or("write per cent, as in 17%")?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all_digits = whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !all_digits || whole.len() > 6 || fraction.len() > 6 {
+        return Err("per cent is a number like 17% or 12.5%".into());
+    }
+    // P = numerator / denominator.
+    let digits: u64 = format!("{whole}{fraction}").parse().map_err(|_| "not a number".to_owned())?;
+    let denominator = 100 * 10u64.pow(fraction.len() as u32);
+    let k = 100 * denominator / (denominator + digits);
+    if k == 0 {
+        return Err("more than 9900% leaves no original shard among 100; use -k and -m".into());
+    }
+    Ok((k as u16, (100 - k) as u16))
+}
+
+/// Per cent as in `16%` or `12.5%`, of what a sidecar protects.
+pub(super) fn sidecar_redundancy(text: &str) -> Result<Redundancy, String> {
+    let wrong = "write per cent between 0.01% and 12700%, as in 16%";
+    hundredths(text, wrong).and_then(|parts| Redundancy::new(parts).ok_or_else(|| wrong.to_owned()))
+}
+
+/// Per cent of all bytes, in parts of 10,000.
+pub(super) fn sample(text: &str) -> Result<u32, String> {
+    let wrong = "write per cent between 0.01% and 100%, as in 5%";
+    let parts = hundredths(text, wrong)?;
+    if (1..=10_000).contains(&parts) { Ok(parts) } else { Err(wrong.to_owned()) }
+}
+
+/// Hundredths of a per cent.
+fn hundredths(text: &str, wrong: &str) -> Result<u32, String> {
+    let wrong = || wrong.to_owned();
+    let number = text.strip_suffix('%').ok_or_else(|| format!("write it with %, as in {text}%"))?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if fraction.is_empty() || fraction.len() > 2 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let whole: u32 = whole.parse().map_err(|_| wrong())?;
+    let fraction: u32 = format!("{fraction:0<2}").parse().map_err(|_| wrong())?;
+    whole.checked_mul(100).map(|parts| parts + fraction).ok_or_else(wrong)
+}
+
+/// 64 hexadecimal digits, or the first line of a file.
+pub(super) fn root(text: &str) -> Result<Digest, String> {
+    let line = match text.strip_prefix('@') {
+        None => text.to_owned(),
+        Some(path) => {
+            use std::io::Read;
+            let mut content = Vec::new();
+            let file = std::fs::File::open(path).map_err(|e| format!("read {path}: {e}"))?;
+            file.take(4096).read_to_end(&mut content).map_err(|e| format!("read {path}: {e}"))?;
+            String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
+        }
+    };
+    parse_root(line.as_bytes()).ok_or_else(|| match text {
+        file if Path::new(file).is_file() => format!("a root in a file is written --root @{file}"),
+        _ => "a root is 64 hexadecimal digits, or @FILE with them".to_owned(),
+    })
+}
+
+/// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.
+pub(super) fn payload_range(text: &str) -> Result<PayloadRange, String> {
+    let wrong = || "write A..B, A..+N, A.. or ..B, as in 4K..8K".to_owned();
+    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| if text == "0" { Ok(0) } else { size(text) };
+    let start = if start.is_empty() { 0 } else { number(start)? };
+    let end = match (end.strip_prefix('+'), end) {
+        (_, "") => None,
+        (Some(count), _) => Some(start.checked_add(number(count)?).ok_or_else(wrong)?),
+        (None, end) => Some(number(end)?),
+    };
+    if end.is_some_and(|end| end < start) {
+        return Err("it ends before it begins".to_owned());
+    }
+    Ok(PayloadRange { start, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redundancy_is_at_least_what_was_asked_for() {
+        let expected = [("17%", 85), ("200%", 33), ("0%", 100), ("12.5%", 88), ("100%", 50), ("9900%", 1)];
+        for (text, k) in expected {
+            assert_eq!(redundancy(text), Ok((k, 100 - k)), "{text}");
+        }
+        for bad in ["17", "%", "-1%", "1e3%", "9901%", "nan%", "1.2.3%"] {
+            assert!(redundancy(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_binary_and_decimal_units() {
+        assert_eq!(size("4M"), Ok(4 << 20));
+        assert_eq!(size("64KiB"), Ok(64 << 10));
+        assert_eq!((size("3MiB"), size("3MB"), size("3 kB")), (Ok(3 << 20), Ok(3_000_000), Ok(3000)));
+        assert_eq!(size("1"), Ok(1));
+        for bad in ["", "M", "4X", "0", "-1", "99999999999G", "1.5M"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn roots_have_64_digits() {
+        assert!(root(&"ab".repeat(32)).is_ok());
+        for bad in ["", "ab", &"ab".repeat(33), &"xy".repeat(32), "@/does/not/exist"] {
+            assert!(root(bad).is_err(), "{bad}");
+        }
+    }
+}
