@@ -10,7 +10,7 @@ use crate::sidecar;
 use crate::sign;
 use crate::stores;
 use crate::stream;
-use crate::target::{Target, is_dash, made_of_file, open_input, payload_output};
+use crate::target::{Target, is_dash, made_of_inputs, open_input, payload_output};
 use fec_core::params::Form;
 use fecfile::age::Keys;
 use fecfile::archive::{self, Archive, check_only_stream};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     }
     let started = Instant::now();
     let trust = sign::trust(&args.trusted)?;
-    let policy = settings.policy(args.force).made_of_paths(args.inputs.iter().map(PathBuf::as_path));
+    let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let output = payload_output(args.output.as_deref(), settings.json);
     let mut decoding = Decoding { args, output, settings, trust, policy, keys: None, started };
     if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
@@ -65,10 +65,7 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
         Some(_) => failure,
     });
     match opened? {
-        Inputs::Pipe(path, file) => {
-            decoding.policy = made_of_file(decoding.policy, &file);
-            decoding.pipe(&path, file)
-        }
+        Inputs::Pipe(path, file) => decoding.pipe(&path, file),
         Inputs::Objects(input) => decoding.objects(&input),
     }
 }

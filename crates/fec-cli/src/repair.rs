@@ -7,7 +7,7 @@ use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
 use crate::sign::SignedBy;
 use crate::stores;
-use crate::target::is_dash;
+use crate::target::{is_dash, made_of_inputs};
 use fecfile::Context;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
@@ -53,8 +53,7 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     };
     let clue = Clue::of(&input, Beginning::Other, "repair");
     let archive = found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair"))?;
-    let policy =
-        settings.policy(args.force).made_of_paths(args.inputs.iter().map(std::path::PathBuf::as_path));
+    let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;
     let report = Report::new(&repaired, archive.signed(), started);

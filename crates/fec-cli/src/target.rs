@@ -199,6 +199,16 @@ pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
     }
 }
 
+/// How to make what is made of these inputs, of which `-` is standard input.
+pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
+    let is_stdin_read = inputs.is_empty() || inputs.iter().any(|path| is_dash(path));
+    let policy = match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(stdin) if is_stdin_read => made_of_file(policy, &File::from(stdin)),
+        _ => policy,
+    };
+    policy.made_of_paths(inputs.iter().map(PathBuf::as_path).filter(|path| !is_dash(path)))
+}
+
 /// Whether data went to standard output, or is about to.
 static STDOUT_TOOK_DATA: AtomicBool = AtomicBool::new(false);
 

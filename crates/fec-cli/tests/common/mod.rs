@@ -34,7 +34,18 @@ pub(crate) fn signals() -> Vec<rustix::process::Signal> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
-    let mut signals = vec![Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+    let mut signals = vec![
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::ALARM,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::VTALARM,
+        Signal::XCPU,
+    ];
     signals.retain(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
     assert!(!signals.is_empty(), "every signal is ignored here: nothing to test");
     signals
