@@ -16,7 +16,8 @@ pub struct Line {
 }
 
 /// A line with a digest, two spaces, and a path as raw bytes. A path with a line feed, a carriage return or a backslash is
-/// escaped, and its line begins with a backslash, as `sha256sum` and `b3sum` do it.
+/// escaped, and its line begins with a backslash, as `sha256sum` and `b3sum` do it. So does that of a path of nothing but blanks, which
+/// would look like a root alone.
 pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
     let path = path.as_os_str().as_bytes();
     let escape = |byte: &u8| match byte {
@@ -25,7 +26,7 @@ pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
         b'\\' => Some(b'\\'),
         _ => None,
     };
-    if path.iter().any(|byte| escape(byte).is_some()) {
+    if path.trim_ascii().is_empty() || path.iter().any(|byte| escape(byte).is_some()) {
         out.push(b'\\');
     }
     out.extend_from_slice(hex(digest).as_bytes());
@@ -61,12 +62,15 @@ pub fn parse_line(line: &[u8]) -> Option<Line> {
     };
     let (digits, rest) = line.split_at_checked(64)?;
     let root = parse_root(digits)?;
-    if rest.trim_ascii().is_empty() {
-        return (!is_escaped).then_some(Line { root, path: None });
+    if !is_escaped && rest.trim_ascii().is_empty() {
+        return Some(Line { root, path: None });
     }
     // In place of the second space `sha256sum` may have a star.
     let path = rest.strip_prefix(b"  ").or_else(|| rest.strip_prefix(b" *"))?;
     let path = if is_escaped { unescaped(path)? } else { path.to_vec() };
+    if path.is_empty() {
+        return None;
+    }
     Some(Line { root, path: Some(OsString::from_vec(path).into()) })
 }
 
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_written() {
-        for path in ["a.fec", "with  spaces ", "a\\b", "two\nlines\r", "*"] {
+        for path in ["a.fec", "with  spaces ", "a\\b", "two\nlines\r", "*", " ", "  \t"] {
             let mut text = Vec::new();
             put_line(&mut text, &[0xab; 32], Path::new(path));
             let expected = Line { root: [0xab; 32], path: Some(path.into()) };

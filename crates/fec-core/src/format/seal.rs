@@ -123,8 +123,9 @@ pub fn unpadded(private: &[u8]) -> Result<&[u8], FormatError> {
     let wrong = FormatError::Meta("the private part of the seal is not padded as it has to be");
     let Some(([low, high], rest)) = private.split_first_chunk::<2>() else { return Err(wrong) };
     let len = usize::from(u16::from_le_bytes([*low, *high]));
+    let is_whole = private.len().is_multiple_of(PRIVATE_UNIT);
     match rest.split_at_checked(len) {
-        Some((meta, zeros)) if is_zero(zeros) && zeros.len() < PRIVATE_UNIT => Ok(meta),
+        Some((meta, zeros)) if is_whole && is_zero(zeros) && zeros.len() < PRIVATE_UNIT => Ok(meta),
         _ => Err(wrong),
     }
 }
@@ -210,5 +211,7 @@ mod tests {
         }
         assert!(unpadded(&[]).is_err());
         assert!(unpadded(&[5, 0, 1]).is_err());
+        // Found by fuzzing.
+        assert!(unpadded(&[2, 0, 0, 0]).is_err(), "not padded at all");
     }
 }

@@ -1,7 +1,8 @@
 //! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
 
-use super::reception::{PacketState, Prospect, Reception, RowFate};
+use super::reception::{Prospect, Reception, RowFate};
 use super::settings::WINDOW_LIMIT;
+use super::states::PacketState;
 use crate::format::packet::{self, Body, PacketError, Parameters, RowHeader};
 use crate::gf256::kernel::Backend;
 use std::collections::VecDeque;
@@ -151,7 +152,10 @@ pub struct Statistics {
 /// - A payload that is given out has the checksum its sender computed over stream, number and bytes. A CRC keeps
 ///   out accidents, not forgers.
 /// - Each number is given out at most once, or named in a gap once, not both; in order if so asked.
-/// - Memory and the work of one packet are bounded by [`Limits`].
+/// - Memory and the work of one packet are bounded by [`Limits`], with n for [`Limits::columns`]: a packet adds up at most n rows of
+///   1.5 n coefficients and a symbol (n² symbols when everything is rebuilt at once), n symbols more for a row that comes
+///   late, and for each packet that came since the last repair packet six times the sums of a row, of which there are 48. A byte
+///   for each number that is passed over is looked at, and nothing more: what a packet names costs nothing if it never came.
 pub struct Decoder {
     limits: Limits,
     backend: Backend,
@@ -471,9 +475,7 @@ impl Stream {
                 }
             } else if seq < self.low || self.jump.is_some() {
                 let until = if self.jump.is_some() { self.reception.end } else { self.low };
-                while self.next < until && !self.known(self.next) {
-                    self.next += 1;
-                }
+                self.next = self.reception.end_of_gap(seq, until);
                 return NextAction::Gap(seq, self.next - seq);
             } else {
                 return self.waiting_packet();

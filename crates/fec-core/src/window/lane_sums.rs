@@ -6,6 +6,9 @@
 //! A record takes no work while its block grows. When the block begins, the total is copied to it; when the block is
 //! complete, the total is added, and the difference is what the block added. This second step waits for the next
 //! column: by then another block may be about to leave, and one walk over the sums does both.
+//!
+//! Blocks to which nothing was added have no record, and take no work: a single packet may pass over a whole window of
+//! columns that were lost. So walks over the sums are at most a few for each column that was added.
 
 use super::operation::{Operation, Perform};
 use super::row::{RepairRow, SUMS, Sources, column_values, lane_of};
@@ -24,12 +27,16 @@ pub(super) struct LaneSums {
     /// The records of blocks, each in the place of its number modulo `places`. That of the block which begins at
     /// `begun` is the total at its beginning.
     records: AlignedBytes,
+    /// Which places hold the record of a block that is complete. Blocks without one have added nothing.
+    is_kept: Vec<bool>,
+    /// Whether the newest block has its record: with its first column, unless that was passed over.
+    keeps_newest: bool,
     places: u64,
-    /// The first column of the oldest record that is still there: `start`, or one block less.
+    /// The first column of the oldest block whose record is still there, if it has one: `start`, or one block less.
     oldest: u64,
     start: u64,
     end: u64,
-    /// The first column of the newest block that has a record: that which `end` lies in, or ends at.
+    /// The first column of the newest block: that which `end` lies in, or ends at.
     begun: u64,
 }
 
@@ -47,6 +54,9 @@ impl LaneSums {
             all,
             total: AlignedBytes::zeroed(all),
             records: AlignedBytes::zeroed(all * places as usize),
+            is_kept: vec![false; places as usize],
+            // Nothing but zeros.
+            keeps_newest: true,
             places,
             oldest: 0,
             start: 0,
@@ -88,29 +98,55 @@ impl LaneSums {
     /// Begins anew at column `start`, a multiple of the block.
     pub(super) fn reset(&mut self, start: u64, on: &mut impl Perform) {
         (self.oldest, self.start, self.end, self.begun) = (start, start, start, start);
+        self.keeps_newest = false;
         on.perform(Operation::Clear { dst: &mut self.total });
-        on.perform(Operation::Clear { dst: self.record(start / self.block) });
     }
 
-    /// Goes on to the next column, and adds its symbol if there is one.
+    /// Goes on to the next column and adds its symbol.
     ///
     /// The window must not be full: the caller moves its beginning first.
-    pub(super) fn push(&mut self, symbol: Option<&[u8]>, on: &mut impl Perform) {
+    pub(super) fn push(&mut self, symbol: &[u8], on: &mut impl Perform) {
         if self.is_full() {
             self.begin(on);
         }
-        if let Some(symbol) = symbol {
-            spread(on, &mut self.total, self.lanes, self.len, self.end, symbol);
-        }
+        self.keep_newest(on);
+        spread(on, &mut self.total, self.lanes, self.len, self.end, symbol);
         self.end += 1;
     }
 
-    /// Begins the record of the block at `end`, and completes the one before.
+    /// Goes on to column `end`, and adds nothing. The window must have room for that.
+    pub(super) fn pass_over(&mut self, end: u64, on: &mut impl Perform) {
+        while self.end < end {
+            if self.is_full() {
+                self.begin(on);
+            }
+            self.end = end.min(self.begun + self.block);
+        }
+    }
+
+    /// Completes the record of the newest block, and goes on to the one at `end`.
     fn begin(&mut self, on: &mut impl Perform) {
-        let [ended, begun] = [self.begun, self.end].map(|first| self.record_at(first / self.block));
-        on.perform(Operation::Add { dst: &mut self.records[ended..][..self.all], src: &self.total });
-        on.perform(Operation::Copy { dst: &mut self.records[begun..][..self.all], src: &self.total });
-        self.begun = self.end;
+        let ended = self.record_at(self.begun);
+        if self.keeps_newest {
+            on.perform(Operation::Add { dst: &mut self.records[ended..][..self.all], src: &self.total });
+        }
+        self.turn_to_next(false);
+    }
+
+    /// Begins the record of the newest block, if it has none: the total as it was at its beginning, for nothing was added since.
+    fn keep_newest(&mut self, on: &mut impl Perform) {
+        if !self.keeps_newest {
+            let begun = self.record_at(self.begun);
+            on.perform(Operation::Copy { dst: &mut self.records[begun..][..self.all], src: &self.total });
+            self.keeps_newest = true;
+        }
+    }
+
+    /// The block at `end` is the newest one from now on.
+    fn turn_to_next(&mut self, keeps_newest: bool) {
+        let ended = self.place_of(self.begun);
+        self.is_kept[ended] = self.keeps_newest;
+        (self.begun, self.keeps_newest) = (self.end, keeps_newest);
     }
 
     /// Adds a column that was passed over.
@@ -118,14 +154,20 @@ impl LaneSums {
         if !(self.start..self.end).contains(&column) {
             return;
         }
-        spread(on, &mut self.total, self.lanes, self.len, column, symbol);
-        if column < self.begun {
-            for block in [column / self.block, self.begun / self.block] {
-                let (at, all) = (self.record_at(block), self.all);
-                let record = &mut self.records[at..at + all];
+        if column >= self.begun {
+            self.keep_newest(on);
+        } else {
+            let (place, at) = (self.place_of(column), self.record_at(column));
+            if !std::mem::replace(&mut self.is_kept[place], true) {
+                on.perform(Operation::Clear { dst: &mut self.records[at..][..self.all] });
+            }
+            let newest = self.keeps_newest.then(|| self.record_at(self.begun));
+            for at in [Some(at), newest].into_iter().flatten() {
+                let record = &mut self.records[at..][..self.all];
                 spread(on, record, self.lanes, self.len, column, symbol);
             }
         }
+        spread(on, &mut self.total, self.lanes, self.len, column, symbol);
     }
 
     /// Moves the window's beginning to `start`, a multiple of the block and not before where it is.
@@ -134,13 +176,14 @@ impl LaneSums {
             return self.reset(start, on);
         }
         while self.start < start {
-            match (self.is_full(), self.start < self.begun) {
-                (true, true) => self.begin_and_leave(on),
-                (true, false) => {
+            let has_both = self.start < self.begun && self.keeps_newest && self.keeps(self.start);
+            if self.is_full() && has_both {
+                self.begin_and_leave(on);
+            } else {
+                if self.is_full() {
                     self.begin(on);
-                    self.leave_block(on);
                 }
-                (false, _) => self.leave_block(on),
+                self.leave_block(on);
             }
             self.oldest = self.start;
             self.start += self.block;
@@ -149,30 +192,36 @@ impl LaneSums {
 
     /// Takes the first block away.
     fn leave_block(&mut self, on: &mut impl Perform) {
+        if !self.keeps(self.start) {
+            return;
+        }
         let all = self.all;
-        let [left, begun] = [self.start, self.begun].map(|first| self.record_at(first / self.block));
+        let [left, begun] = [self.start, self.begun].map(|column| self.record_at(column));
         // What left is no part of the total at the beginning of the newest block either.
         let [left, begun] =
             self.records.get_disjoint_mut([left..left + all, begun..begun + all]).expect("two blocks");
         on.perform(Operation::Add { dst: &mut self.total, src: left });
-        on.perform(Operation::Add { dst: begun, src: left });
+        if self.keeps_newest {
+            on.perform(Operation::Add { dst: begun, src: left });
+        }
     }
 
-    /// [`begin`](Self::begin) and then [`leave_block`](Self::leave_block), in one walk.
+    /// [`begin`](Self::begin), [`leave_block`](Self::leave_block) and [`keep_newest`](Self::keep_newest), in one walk; for
+    /// blocks that have records.
     fn begin_and_leave(&mut self, on: &mut impl Perform) {
         let all = self.all;
-        let ranges = [self.begun, self.end, self.start]
-            .map(|first| self.record_at(first / self.block))
-            .map(|at| at..at + all);
+        let ranges =
+            [self.begun, self.end, self.start].map(|column| self.record_at(column)).map(|at| at..at + all);
         let [ended, begun, left] = self.records.get_disjoint_mut(ranges).expect("three blocks");
         on.perform(Operation::Turn { total: &mut self.total, ended, begun, left });
-        self.begun = self.end;
+        self.turn_to_next(true);
     }
 
     /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
     /// [`oldest`](Self::oldest).
     pub(super) fn select<'a>(&'a self, row: &RepairRow, classes: &mut Sources<'a>) {
-        let left = (row.first < self.start).then(|| &self.records[self.record_at(row.first / self.block)..]);
+        let has_left = row.first < self.start && self.keeps(row.first);
+        let left = has_left.then(|| &self.records[self.record_at(row.first)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
             for (lane, sums) in sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate() {
                 // All classes at once, a byte for each: most bits are not set.
@@ -186,13 +235,19 @@ impl LaneSums {
         }
     }
 
-    fn record_at(&self, block: u64) -> usize {
-        (block % self.places) as usize * self.all
+    /// The place of the block that a column lies in.
+    fn place_of(&self, column: u64) -> usize {
+        (column / self.block % self.places) as usize
     }
 
-    fn record(&mut self, block: u64) -> &mut [u8] {
-        let at = self.record_at(block);
-        &mut self.records[at..][..self.all]
+    /// Where the record of the block begins that a column lies in.
+    fn record_at(&self, column: u64) -> usize {
+        self.place_of(column) * self.all
+    }
+
+    /// Whether the complete block that a column lies in has a record.
+    fn keeps(&self, column: u64) -> bool {
+        self.is_kept[self.place_of(column)]
     }
 }
 
@@ -211,5 +266,114 @@ impl LaneSums {
     /// All sums.
     pub(super) fn memory(&self) -> [&[u8]; 2] {
         [&self.total, &self.records]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gf256::kernel::Backend;
+    use crate::random::SplitMix64;
+    use std::collections::BTreeMap;
+
+    const LANES: usize = 8;
+    const SYMBOL: usize = LINE;
+    const BLOCK: u64 = 5;
+    const WINDOW: u64 = 40;
+
+    /// Counts the bytes that are walked over.
+    struct Counter(Backend, usize);
+
+    impl Perform for Counter {
+        fn perform(&mut self, mut operation: Operation<'_>) {
+            self.1 += match &operation {
+                Operation::Clear { dst } | Operation::Copy { dst, .. } | Operation::Add { dst, .. } => {
+                    dst.len()
+                }
+                Operation::Spread { src, .. } => 3 * src.len(),
+                Operation::Turn { total, .. } => 3 * total.len(),
+                _ => unreachable!("lane sums do nothing else"),
+            };
+            operation.run(self.0);
+        }
+    }
+
+    /// The sums of what was added from `first` on, by their definition.
+    fn defined(added: &BTreeMap<u64, [u8; SYMBOL]>, first: u64) -> Vec<u8> {
+        let len = SYMBOL;
+        let mut sums = vec![0; LANES * SUMS * len];
+        for (&column, symbol) in added.range(first..) {
+            for (sum, value) in column_values(LANES, column).into_iter().enumerate() {
+                let at = (lane_of(LANES, column) * SUMS + sum) * len;
+                sums[at..at + len]
+                    .iter_mut()
+                    .zip(symbol)
+                    .for_each(|(s, b)| *s ^= crate::gf256::mul(*b, value));
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn they_are_what_was_added_and_has_not_left() {
+        for seed in 0..40 {
+            let mut random = SplitMix64::new(seed);
+            let mut on = Counter(Backend::best(), 0);
+            let mut sums = LaneSums::new(LANES, BLOCK as u16, WINDOW as u32, SYMBOL);
+            let mut added: BTreeMap<u64, [u8; SYMBOL]> = BTreeMap::new();
+            let density = random.below(100);
+            for _ in 0..400 {
+                let room = sums.start() + WINDOW - sums.end();
+                match random.below(4) {
+                    0 | 1 if room > 0 => {
+                        let column = sums.end() + u64::from(random.below(3)).min(room - 1);
+                        sums.pass_over(column, &mut on);
+                        if random.below(100) < density {
+                            let symbol = [random.next() as u8; SYMBOL];
+                            sums.push(&symbol, &mut on);
+                            added.insert(column, symbol);
+                        }
+                    }
+                    2 => {
+                        let column = sums.start() + u64::from(random.below(WINDOW as u32));
+                        if column < sums.end() && !added.contains_key(&column) {
+                            let symbol = [random.next() as u8; SYMBOL];
+                            sums.add_late(column, &symbol, &mut on);
+                            added.insert(column, symbol);
+                        }
+                    }
+                    _ => {
+                        let most = if random.below(8) == 0 { 20 } else { 3 };
+                        let blocks = u64::from(random.below(most));
+                        let start = sums.start() + blocks * BLOCK;
+                        sums.leave(start, &mut on);
+                        added = added.split_off(&sums.oldest());
+                    }
+                }
+                assert!(sums.total[..] == defined(&added, sums.start()), "seed {seed}");
+                if sums.oldest() < sums.start() {
+                    let mut wide = sums.total.to_vec();
+                    if sums.keeps(sums.oldest()) {
+                        let record = &sums.records[sums.record_at(sums.oldest())..][..sums.all];
+                        wide.iter_mut().zip(record).for_each(|(sum, left)| *sum ^= left);
+                    }
+                    assert!(wide == defined(&added, sums.oldest()), "seed {seed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_that_are_passed_over_take_no_work() {
+        let mut on = Counter(Backend::best(), 0);
+        let mut sums = LaneSums::new(LANES, BLOCK as u16, WINDOW as u32, SYMBOL);
+        sums.push(&[1; SYMBOL], &mut on);
+        let one = on.1;
+        for window in 1..100 {
+            sums.pass_over(window * WINDOW, &mut on);
+            sums.leave(window * WINDOW, &mut on);
+        }
+        // The block of the one column is completed and leaves.
+        assert!(on.1 <= one + 3 * sums.all, "{} bytes", on.1);
     }
 }

@@ -72,8 +72,11 @@ mod row;
 mod set_solver;
 mod settings;
 pub mod simulate;
+mod states;
 mod symbol_ring;
 mod system;
+#[cfg(test)]
+mod work;
 
 pub use crate::format::packet::Profile;
 pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};

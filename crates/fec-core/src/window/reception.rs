@@ -3,18 +3,11 @@
 use super::lane_sums::LaneSums;
 use super::row::{RepairRow, Sources, emptied, lanes};
 use super::set_solver::{SetId, SetSolver};
+use super::states::{PacketState, States};
 use super::symbol_ring::SymbolRing;
 use super::system::{Inserted, System};
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
-
-/// What is known of a source packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketState {
-    Lost,
-    Received,
-    Rebuilt,
-}
 
 /// What became of a repair packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +55,8 @@ impl Prospect {
     }
 }
 
-/// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them.
+/// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them, and no more
+/// packets than there may be columns: each is work.
 const LATE_BLOCKS: u64 = 2;
 
 /// A packet that so many later ones have overtaken is lost, and not late.
@@ -110,7 +104,7 @@ pub(super) struct Reception {
     reach: Reach,
     backend: Backend,
     pub(super) store: SymbolRing,
-    states: Vec<PacketState>,
+    states: States,
     /// One past the newest packet heard of.
     pub(super) end: u64,
     /// No later row covers packets below this one.
@@ -119,6 +113,8 @@ pub(super) struct Reception {
     floor: u64,
     /// Lost packets from `start` on.
     missing: u64,
+    /// Rows are used that end so many packets before the newest one.
+    late: u64,
     solver: Solver,
     /// Packets that were rebuilt and not asked for yet.
     pub(super) rebuilt: Vec<u64>,
@@ -179,11 +175,12 @@ impl Reception {
             reach,
             backend,
             store: SymbolRing::new(places, symbol_len),
-            states: vec![PacketState::Lost; places as usize],
+            states: States::new(places),
             end: base,
             start: base,
             floor: base,
             missing: 0,
+            late: (LATE_BLOCKS * u64::from(block)).min(columns.max(1) as u64),
             solver,
             rebuilt: Vec::new(),
             disbelieved: 0,
@@ -200,6 +197,8 @@ impl Reception {
         (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
         (self.hopeless, self.is_behind) = (base, false);
         (self.newest_row, self.covered) = (None, None);
+        // What stands in the places of the packets before `base` is of others.
+        self.states.clear();
         if let Solver::Rows(rows) = &mut self.solver {
             rows.system.clear();
             rows.columns_end = base;
@@ -214,7 +213,12 @@ impl Reception {
     /// What is known of a packet that was heard of and is not forgotten.
     pub(super) fn state(&self, seq: u64) -> PacketState {
         debug_assert!(seq < self.end && seq + self.places() >= self.end);
-        self.states[(seq % self.places()) as usize]
+        self.states.get(seq)
+    }
+
+    /// The first packet from `seq` to before `end` that is not lost, or else `end`. Both are remembered.
+    pub(super) fn end_of_gap(&self, seq: u64, end: u64) -> u64 {
+        self.states.first_known(seq..end).unwrap_or(end)
     }
 
     /// Whether a packet's state is still known.
@@ -225,13 +229,8 @@ impl Reception {
     /// A packet that is known has come. Returns whether it was only rebuilt until now.
     pub(super) fn note_arrival(&mut self, seq: u64) -> bool {
         let is_first = self.state(seq) == PacketState::Rebuilt;
-        self.set_state(seq, PacketState::Received);
+        self.states.set(seq, PacketState::Received);
         is_first
-    }
-
-    fn set_state(&mut self, seq: u64, state: PacketState) {
-        let place = (seq % self.places()) as usize;
-        self.states[place] = state;
     }
 
     /// The first packet that later rows may cover, as far as the numbers of source packets tell.
@@ -255,9 +254,7 @@ impl Reception {
             return;
         }
         self.leave(self.reach(end));
-        for seq in self.end..end {
-            self.set_state(seq, PacketState::Lost);
-        }
+        self.states.lose(self.end..end);
         self.missing += end - self.end;
         self.end = end;
     }
@@ -268,9 +265,7 @@ impl Reception {
             return;
         }
         if self.missing > 0 {
-            let lost =
-                (self.start..start.min(self.end)).filter(|&seq| self.state(seq) == PacketState::Lost).count();
-            self.missing -= lost as u64;
+            self.missing -= self.states.lost(self.start..start.min(self.end)).count() as u64;
         }
         self.start = start;
         if let Solver::Rows(rows) = &mut self.solver {
@@ -284,7 +279,7 @@ impl Reception {
         self.store.put(seq, payload, checksum);
         // The next packet's place was last used a window ago.
         self.backend.prefetch(self.store.symbol(seq + 1));
-        self.set_state(seq, PacketState::Received);
+        self.states.set(seq, PacketState::Received);
         self.missing -= 1;
         match &mut self.solver {
             Solver::Rows(rows) => {
@@ -379,8 +374,7 @@ impl Reception {
         if self.missing == 0 || header.first < self.start {
             return RowFate::Redundant;
         }
-        let (states, places) = (&self.states, self.store.places());
-        let known = |seq: u64| states[(seq % places) as usize] != PacketState::Lost;
+        let known = |seq: u64| !self.states.is_lost(seq);
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
         match solver.take(header, bytes, known) {
             Some(set) => {
@@ -394,18 +388,17 @@ impl Reception {
     /// Solves these sets if they can be, and those that can be then.
     fn solve_sets(&mut self, mut sets: Vec<SetId>) {
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
-        let places = self.store.places();
         while let Some(set) = sets.pop() {
             if set.first < self.start {
                 // Some of it was given up.
                 continue;
             }
-            let known = |seq: u64| self.states[(seq % places) as usize] != PacketState::Lost;
+            let known = |seq: u64| !self.states.is_lost(seq);
             for (seq, symbol) in solver.solve(set, &self.store, known) {
                 let symbol = &symbol[..self.parameters.symbol_len()];
                 if packet::open_symbol(self.parameters.stream_id, seq, symbol).is_some() {
                     self.store.put_symbol(seq, symbol);
-                    self.states[(seq % places) as usize] = PacketState::Rebuilt;
+                    self.states.set(seq, PacketState::Rebuilt);
                     self.missing -= 1;
                     self.rebuilt.push(seq);
                     sets.extend(solver.sets_of(seq));
@@ -418,30 +411,28 @@ impl Reception {
 
     fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
         let window = if self.reach.slides { self.window_of(header) } else { self.reach.unit.into() };
-        let places = self.store.places();
         let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
         let RowSolver { sums, system, columns_end, row, classes: lists, symbol } = &mut **rows;
         let end = header.first + u64::from(header.count);
-        let lost = |states: &[PacketState], seq: u64| states[(seq % places) as usize] == PacketState::Lost;
         if self.missing == 0
-            || (system.open() == 0
-                && !((*columns_end).max(self.start)..end).any(|seq| lost(&self.states, seq)))
+            || (system.open() == 0 && self.states.lost((*columns_end).max(self.start)..end).next().is_none())
         {
             return RowFate::Redundant;
         }
         // A row may come after the first one of a later beginning, if nothing was given up in between.
-        let given_up = (header.first..self.start).any(|seq| lost(&self.states, seq));
-        if header.first < sums.oldest()
-            || given_up
-            || sums.end() > end + LATE_BLOCKS * u64::from(self.parameters.block)
-        {
+        let given_up = self.states.lost(header.first..self.start).next().is_some();
+        if header.first < sums.oldest() || given_up || sums.end() > end + self.late {
             return RowFate::Unusable;
         }
-        let mut given_up = None;
-        for seq in (*columns_end).max(self.start)..end {
-            if lost(&self.states, seq) {
-                given_up = system.push_column(seq).or(given_up);
-            }
+        let new = (*columns_end).max(self.start)..end;
+        // What would be given up before the last of them is there does not become a column first.
+        let mut given_up = self.states.lost(new.clone()).nth_back(system.most());
+        let kept = given_up.map_or(new.start, |seq| seq + 1);
+        if given_up.is_some() {
+            system.give_up_before(kept);
+        }
+        for seq in self.states.lost(kept..new.end) {
+            given_up = system.push_column(seq).or(given_up);
         }
         *columns_end = end.max(*columns_end);
         if let Some(given_up) = given_up {
@@ -451,9 +442,13 @@ impl Reception {
         }
         sums.leave(header.first.max(sums.start()), &mut self.backend);
         while sums.end() < end {
-            let seq = sums.end();
-            let known = !lost(&self.states, seq);
-            sums.push(known.then(|| self.store.symbol(seq)), &mut self.backend);
+            match self.states.first_known(sums.end()..end) {
+                Some(seq) => {
+                    sums.pass_over(seq, &mut self.backend);
+                    sums.push(self.store.symbol(seq), &mut self.backend);
+                }
+                None => sums.pass_over(end, &mut self.backend),
+            }
         }
 
         row.generate(&self.parameters, header.row, header.first, header.count);
@@ -465,7 +460,7 @@ impl Reception {
         let mut open_taps: Vec<(u64, u8)> = Vec::new();
         let symbols = self.store.symbols_from(header.first);
         for (column, class) in row.tapped() {
-            if lost(&self.states, column) {
+            if self.states.is_lost(column) {
                 open_taps.push((column, class));
             } else {
                 classes[usize::from(class)].push(symbols.symbol(column));
@@ -476,7 +471,7 @@ impl Reception {
         let inserted = system.insert(coefficient, |payload| {
             backend.gather(&classes.each_ref().map(|class| &class[..]), row.factor, payload);
             // What the sums have beyond a row that came late.
-            for seq in (end..sums_end).filter(|&seq| !lost(states, seq)) {
+            for seq in (end..sums_end).filter(|&seq| !states.is_lost(seq)) {
                 backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);
             }
         });
@@ -505,7 +500,7 @@ impl Reception {
     fn solve(&mut self) {
         let Solver::Rows(rows) = &mut self.solver else { return };
         let RowSolver { sums, system, .. } = &mut **rows;
-        let (places, stream_id) = (self.store.places(), self.parameters.stream_id);
+        let stream_id = self.parameters.stream_id;
         let (store, states, rebuilt) = (&mut self.store, &mut self.states, &mut self.rebuilt);
         let symbol_len = self.parameters.symbol_len();
         let before = rebuilt.len();
@@ -516,7 +511,7 @@ impl Reception {
                 return false;
             }
             store.put_symbol(seq, symbol);
-            states[(seq % places) as usize] = PacketState::Rebuilt;
+            states.set(seq, PacketState::Rebuilt);
             self.missing -= 1;
             rebuilt.push(seq);
             true

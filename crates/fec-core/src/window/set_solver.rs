@@ -6,6 +6,7 @@ use super::symbol_ring::SymbolRing;
 use crate::block::{Code, Plan};
 use crate::format::packet::{Parameters, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
+use std::collections::BTreeMap;
 
 /// A set of a window or tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +23,9 @@ struct WindowRepairs {
     first: u64,
     deal: Deal,
     tail: bool,
-    /// For each set the repair packets that may be of use: index and symbol.
-    repairs: Vec<Vec<(u8, AlignedBytes)>>,
+    /// For each set that has any, the repair packets that may be of use: index and symbol. (There may be 65,536 sets, and
+    /// any packet may begin a window.)
+    repairs: BTreeMap<u32, Vec<(u8, AlignedBytes)>>,
 }
 
 /// Keeps repair packets and solves sets.
@@ -63,15 +65,17 @@ impl SetSolver {
                 if let (Some(oldest), Some(_)) = (alike.next(), alike.next()) {
                     self.windows.remove(oldest);
                 }
-                let repairs = (0..deal.sets).map(|_| Vec::new()).collect();
-                self.windows.push(WindowRepairs { first, deal, tail, repairs });
+                self.windows.push(WindowRepairs { first, deal, tail, repairs: BTreeMap::new() });
                 self.windows.len() - 1
             }
         };
         let window = &mut self.windows[at];
         let (set, index) = (part % deal.sets, (part / deal.sets) as u8);
         let missing = columns(first, deal, set).filter(|&column| !known(column)).count();
-        let repairs = &mut window.repairs[set as usize];
+        if missing == 0 {
+            return None;
+        }
+        let repairs = window.repairs.entry(set).or_default();
         if repairs.len() >= missing || repairs.iter().any(|(taken, _)| *taken == index) {
             return None;
         }
@@ -86,7 +90,7 @@ impl SetSolver {
         self.windows.iter().filter_map(move |&WindowRepairs { first, deal, ref repairs, .. }| {
             let position = column.checked_sub(first).filter(|&position| position < u64::from(deal.count))?;
             let set = (position % u64::from(deal.sets)) as u32;
-            (!repairs[set as usize].is_empty()).then_some(SetId { first, deal, set })
+            repairs.contains_key(&set).then_some(SetId { first, deal, set })
         })
     }
 
@@ -102,7 +106,7 @@ impl SetSolver {
         else {
             return Vec::new();
         };
-        let repairs = &mut window.repairs[set as usize];
+        let Some(repairs) = window.repairs.get(&set) else { return Vec::new() };
         let lost: Vec<u64> = columns(first, deal, set).filter(|&column| !known(column)).collect();
         if lost.is_empty() || repairs.len() < lost.len() {
             return Vec::new();
@@ -129,7 +133,7 @@ impl SetSolver {
             .collect();
         let mut dst: Vec<&mut [u8]> = rebuilt.iter_mut().map(|(_, symbol)| &mut **symbol).collect();
         plan.run(&src, &mut dst);
-        repairs.clear();
+        window.repairs.remove(&set);
         rebuilt
     }
 }

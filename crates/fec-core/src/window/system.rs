@@ -88,6 +88,11 @@ impl System {
         self.open
     }
 
+    /// How many columns there may be.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
     /// How many more columns there may be.
     pub(super) fn room(&self) -> usize {
         self.most - self.open

@@ -237,6 +237,31 @@ fn jumps_need_agreement() {
     assert_eq!(decoder.statistics().jumps, 1);
 }
 
+/// What comes late from before a jump is late: it was compared with a packet of a window earlier that had its place. (Found by
+/// fuzzing.)
+#[test]
+fn what_was_before_a_jump_is_late_and_no_conflict() {
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 60, MOST), Backend::best(), 4000);
+        let sources: Vec<&[u8]> = slices(&sent).filter(|packet| source_seq(packet).is_some()).collect();
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        let mut output = Output::default();
+        let mut receive = |seqs: std::ops::Range<usize>, expected: Received| {
+            for seq in seqs {
+                assert_eq!(decoder.receive(sources[seq]), expected, "{profile:?}, packet {seq}");
+                output.drain(&mut decoder, MOST);
+            }
+        };
+        receive(0..1000, Received::Accepted);
+        receive(3000..3016, Received::Ahead);
+        receive(3016..3020, Received::Accepted);
+        receive(2000..3000, Received::Late);
+        receive(3020..3100, Received::Accepted);
+        assert_eq!(decoder.statistics().conflicts, 0);
+        assert_eq!(output.gaps, [(1000, 2000)]);
+    }
+}
+
 /// Any bytes, and any mixture of streams, parameters, replays and forgeries: nothing panics, and nobody gets a
 /// number twice.
 #[test]

@@ -95,6 +95,8 @@ pub(crate) use backend::{pack, pack_program, run, run_program, transform_pays};
 pub use contract::Rows;
 pub use program::Operations;
 pub(crate) use program::{BLOCK, FEW, Program, Skews, Sum, tail_layers};
+#[cfg(test)]
+pub(crate) use streams::work;
 #[cfg(feature = "trace")]
 pub use trace::{Access, AccessKind};
 pub use tuning::{Store, Tuning, TuningError, Walk};

@@ -15,6 +15,13 @@ const PASS: usize = 16;
 /// The longest packed table of a coefficient.
 const MAX_TABLE: usize = 32;
 
+#[cfg(test)]
+use work::note as note_work;
+
+#[cfg(not(test))]
+#[inline(always)]
+fn note_work(_bytes: usize) {}
+
 impl Backend {
     /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
     ///
@@ -25,6 +32,7 @@ impl Backend {
     ///
     /// When a source is shorter than `dst`.
     pub fn sum(self, walk: Walk, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
+        note_work(dst.len() * classes.iter().map(|class| class.len()).sum::<usize>());
         let (table, len) = self.table(factor);
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
         let done = unsafe { (self.kernel.stream.sum)(classes, &table[..len], dst, walk) };
@@ -58,6 +66,7 @@ impl Backend {
     ///
     /// When `src` is shorter than `dst`.
     pub fn add(self, walk: Walk, dst: &mut [u8], src: &[u8]) {
+        note_work(dst.len());
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
         let done = unsafe { (self.kernel.stream.add)(dst, src, walk) };
         for (sum, byte) in dst.iter_mut().zip(src).skip(done) {
@@ -71,6 +80,7 @@ impl Backend {
     ///
     /// When the rows differ in length.
     pub fn spread(self, dst: [&mut [u8]; 3], src: &[u8], factors: [u8; 2]) {
+        note_work(3 * src.len());
         assert!(dst.iter().all(|row| row.len() == src.len()));
         let [(first, len), (second, _)] = factors.map(|factor| self.table(factor));
         let [a, b, c] = dst;
@@ -110,6 +120,7 @@ impl Backend {
     ///
     /// When the rows differ in length.
     pub fn turn(self, total: &mut [u8], ended: &mut [u8], begun: &mut [u8], left: &[u8]) {
+        note_work(3 * left.len());
         assert!([&*total, &*ended, &*begun].iter().all(|row| row.len() == left.len()));
         // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
         let done = unsafe { (self.kernel.stream.turn)([total, ended, begun], left) };
@@ -126,6 +137,7 @@ impl Backend {
     ///
     /// When there are not as many factors as rows, or a row is shorter than `dst`.
     pub fn add_products(self, dst: &mut [u8], src: &[&[u8]], factors: &[u8]) {
+        note_work(dst.len() * src.len());
         assert_eq!(src.len(), factors.len());
         let table_len = self.kernel.table_len;
         for (src, factors) in src.chunks(PASS).zip(factors.chunks(PASS)) {
@@ -151,5 +163,24 @@ impl Backend {
         let mut table = [0; MAX_TABLE];
         (kernel.pack)(factor, &mut table[..kernel.table_len]);
         (table, kernel.table_len)
+    }
+}
+
+/// Bytes that these loops have added up on this thread, for tests of what a packet costs.
+#[cfg(test)]
+pub(crate) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn note(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// How many since it was asked for last.
+    pub(crate) fn take() -> usize {
+        BYTES.take()
     }
 }

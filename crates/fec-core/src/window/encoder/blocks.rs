@@ -74,7 +74,7 @@ impl BlockRows {
 impl<P: Perform> RepairRows<P> for BlockRows {
     fn absorb(&mut self, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
         let seq = sender.sent - 1;
-        self.growing.push(Some(sender.store.short_symbol(seq)), on);
+        self.growing.push(sender.store.short_symbol(seq), on);
         self.growing_longest = self.growing_longest.max(sender.store.payload(seq).len());
         let block = u64::from(sender.parameters.block);
         if sender.sent.is_multiple_of(block) {

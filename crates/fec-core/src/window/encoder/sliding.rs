@@ -76,7 +76,7 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
         }
         let seq = sender.sent - 1;
         let place = seq - sums.current();
-        sums.push(Some(sender.store.short_symbol(seq)), on);
+        sums.push(sender.store.short_symbol(seq), on);
         self.longest.push(seq, sender.store.payload(seq).len());
         if self.mixes {
             // Of a group that is complete all packets were sent: from now on rows take sums of three for taps there.

@@ -1,0 +1,33 @@
+//! What the targets share: checksums that stand in the way of a fuzzer are put right before bytes are parsed.
+//!
+//! A fuzzer cannot guess a CRC32C. So a target that reads a format with one parses its input twice: as it is, which tries the check,
+//! and with the checksum that it should have, which tries everything behind the check. Corpora stay plain files of the format.
+
+use fec_core::error::FormatError;
+
+/// Where the headers of files have their checksum, which covers what follows.
+const SUM: std::ops::Range<usize> = 8..12;
+
+/// Writes the checksum of a header that begins with a magic. Nothing happens to what is shorter.
+pub fn restore_header(header: &mut [u8]) {
+    if header.len() > SUM.end {
+        let sum = crc32c::crc32c(&header[SUM.end..]);
+        header[SUM].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Gives `check` the bytes as they are, and with the checksum of a header right.
+pub fn with_and_without_checksum(bytes: &[u8], mut check: impl FnMut(&[u8])) {
+    check(bytes);
+    let mut restored = bytes.to_vec();
+    restore_header(&mut restored);
+    if restored != bytes {
+        check(&restored);
+    }
+}
+
+/// Errors are values that somebody reads: each has a class and words.
+pub fn look_at(error: &FormatError) {
+    let _ = error.class();
+    assert!(!error.to_string().is_empty());
+}
