@@ -97,7 +97,7 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
     let sentence = headline::headline(options.preset, &findings.tables);
     let headline = match &machine.emulated {
         Some(by) => format!("emulated by {by}: no speed here means anything; it {sentence}"),
-        None if disturbed => format!("{sentence} (disturbed: see the end)"),
+        None if disturbed => format!("{sentence} (other work disturbed it)"),
         None => sentence,
     };
     Ok(BenchReport {

@@ -1,5 +1,6 @@
 //! What goes wrong, in the words and with the exit code that a user gets.
 
+use crate::terminal::folded;
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::names::{show, show_input};
@@ -169,7 +170,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } => {
             "is the disk mounted, and are these the folders that it was made for?\n\
-             fec repair brings them back; if they were deleted on purpose, go on with -f"
+             fec repair brings back what it can; if they were deleted on purpose, go on with -f"
         }
         SidecarError::Emptied(_) => {
             "fec repair --revert brings back what it was;\nif it should be empty, go on with -f"
@@ -195,12 +196,15 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
 /// What to do about an error of the library.
 pub(crate) fn help(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
+        ErrorKind::IsFolder if error.action == "write" => {
+            "choose another name with -o; -o - is standard output"
+        }
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == "keep" => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
         }
         ErrorKind::Exists if error.action == "protect" => {
-            "to protect later changes: fec protect --update PATH; to start over, and give up what it can still mend: -f"
+            "to protect later changes too:\n  fec protect --update PATH\nto start over, and give up what it can still mend: -f"
         }
         ErrorKind::Exists => "choose another name with -o, or replace it with -f",
         ErrorKind::NotAFolder => "choose another name with -o",
@@ -232,7 +236,8 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
             "fec decode restores it: give its key with --key-file, or --passphrase"
         }
         ErrorKind::NothingFound(found) if found.wanted.is_some() => {
-            "is it the right root, and are these the right files?"
+            "are these the right files? Each encoding has a root of its own: other options, or a container instead of \
+             shard files, give another one"
         }
         ErrorKind::NothingFound(_) => "name the shard files, their folder, or the container",
         ErrorKind::Ambiguous(_) => "choose one with --root",
@@ -272,7 +277,12 @@ impl fmt::Display for Failure {
 
 /// Prints a line on standard error. Nobody may be reading it; that changes nothing of the result.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", text.trim_end());
+    say_line(folded(text, &io::stderr()).trim_end());
+}
+
+/// The same as it is: for programs, and what has its width already.
+pub(crate) fn say_line(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Wrong use of a place: `write x: it is the input`.

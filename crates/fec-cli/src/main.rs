@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     }
     let outcome = run(&cli);
     if cli.common.locate && outcome.is_ok() {
-        failure::say(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
+        failure::say_line(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }
     if !cli.common.quiet && !cli.common.json {
         for Removed { path, bytes: count } in take_removed() {

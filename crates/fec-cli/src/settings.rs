@@ -2,8 +2,9 @@
 
 use crate::args::Common;
 use crate::closed::check_stdout;
-use crate::failure::{Exit, Failure, Result, say};
+use crate::failure::{Exit, Failure, Result, say, say_line};
 use crate::progress::{Bars, Mode};
+use crate::terminal::folded;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fecfile::io::output::{ANYBODY, Policy};
 use fecfile::processor;
@@ -90,7 +91,7 @@ impl Settings {
         match (self.json, self.quiet) {
             (true, _) => self.report(report, text, false),
             (false, true) => Ok(()),
-            (false, false) => print_line(text.trim_end()),
+            (false, false) => print_line(folded(text, &std::io::stdout()).trim_end()),
         }
     }
 
@@ -110,7 +111,7 @@ impl Settings {
             if !stdout_is_data {
                 return print_line(&line);
             }
-            say(&line);
+            say_line(&line);
         } else if !self.quiet {
             say(text);
         }
@@ -144,7 +145,7 @@ pub(crate) fn report_failure(failure: &Failure, stdout_is_data: bool) {
     let report = Report { schema_version: SCHEMA_VERSION, error, help, exit_code: failure.exit.code() };
     if let Ok(line) = serde_json::to_string(&report) {
         if stdout_is_data {
-            say(&line);
+            say_line(&line);
         } else {
             // A reader that is gone changes nothing: the exit code says it too.
             let _ = print_line(&line);

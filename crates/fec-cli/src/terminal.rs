@@ -20,3 +20,59 @@ pub(crate) fn width(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
     let columns = told.filter(|columns| *columns > 0).or_else(|| out.is_terminal().then(of_terminal));
     columns.map(|columns: usize| columns.max(NARROWEST))
 }
+
+/// Breaks lines between words where they are wider than `out`, if that has a width; what follows is indented further. A line that is
+/// to be copied, indented behind one that ends in a colon, stays whole.
+pub(crate) fn folded(text: &str, out: &(impl IsTerminal + AsFd)) -> String {
+    width(out).map_or_else(|| text.to_owned(), |columns| fold(text, columns))
+}
+
+fn fold(text: &str, columns: usize) -> String {
+    let mut folded = String::with_capacity(text.len() + text.len() / 16);
+    let mut introduced = None;
+    for line in text.lines() {
+        let words = line.trim_start_matches(' ');
+        let indent = line.len() - words.len();
+        let is_command = introduced.is_some_and(|before| indent > before);
+        if !is_command {
+            introduced = line.ends_with(':').then_some(indent);
+        }
+        if is_command || line.chars().count() <= columns {
+            folded.push_str(line);
+            folded.push('\n');
+            continue;
+        }
+        folded.extend(std::iter::repeat_n(' ', indent));
+        let mut used = indent;
+        for (nth, word) in words.split(' ').enumerate() {
+            let len = word.chars().count();
+            if nth > 0 && used + 1 + len > columns {
+                folded.push('\n');
+                folded.extend(std::iter::repeat_n(' ', indent + 2));
+                used = indent + 2;
+            } else if nth > 0 {
+                folded.push(' ');
+                used += 1;
+            }
+            folded.push_str(word);
+            used += len;
+        }
+        folded.push('\n');
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_commands_do_not() {
+        let said =
+            "one two three four\n  five six seven eight:\n    fec repair --undo FILE --revert x\n  done\n";
+        let expected = "one two three\n  four\n  five six seven\n    eight:\n    fec repair --undo FILE --revert x\n  done\n";
+        assert_eq!(fold(said, 17), expected);
+        assert_eq!(fold("0123456789abcdef0123\n", 10), "0123456789abcdef0123\n");
+        assert_eq!(fold("a 0123456789abcdef0123\n", 10), "a\n  0123456789abcdef0123\n");
+    }
+}

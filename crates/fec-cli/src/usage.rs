@@ -47,9 +47,14 @@ fn failure(said: &str) -> Failure {
     let message = lines.next().unwrap_or_default().trim_start_matches("error: ");
     let mut help = Vec::new();
     let mut command = command();
+    if message == "the following required arguments were not provided:" {
+        let missing = lines.next().unwrap_or_default().trim_matches(['<', '>', '.']);
+        return Failure::usage(format!("{command}: {missing} is missing"))
+            .help(format!("name it, or see {command} --help"));
+    }
     for line in lines.filter(|line| !line.starts_with("For more information")) {
         match line.strip_prefix("Usage: ") {
-            None => help.push(line.trim_start_matches("tip: ").to_owned()),
+            None => help.push(hint(line.trim_start_matches("tip: "))),
             Some(usage) => {
                 let is_name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
                 command = usage.split(' ').take_while(is_name).collect::<Vec<_>>().join(" ");
@@ -58,6 +63,15 @@ fn failure(said: &str) -> Failure {
     }
     help.push(format!("see {command} --help"));
     Failure::usage(message).help(help.join("\n"))
+}
+
+/// A hint of the parser: of an option that only a command has it says no more than that.
+fn hint(said: &str) -> String {
+    let named = said.strip_prefix('\'').and_then(|said| said.strip_suffix("' exists"));
+    match named.and_then(|named| named.split_once(' ')) {
+        Some((command, option)) => format!("put it behind a command, as in: fec {command} {option}"),
+        None => said.to_owned(),
+    }
 }
 
 #[cfg(test)]

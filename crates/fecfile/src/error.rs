@@ -168,7 +168,7 @@ pub enum ErrorKind {
     #[error("the payload cannot be restored whole\n{}", lost_and_left(&.0.outcome.lost, &.0.leftovers))]
     Lost(Box<Restored>),
     /// A container in a pipe that ends too early.
-    #[error("it is cut: nothing follows after byte {position}")]
+    #[error("it is cut: {position} bytes of the payload came out, and nothing follows")]
     Cut {
         /// Bytes that went out.
         position: u64,
@@ -285,7 +285,7 @@ impl fmt::Display for NothingFound {
             listed.push_str(left.trim_end());
         }
         match self.wanted {
-            Some(root) => write!(f, "nothing that leads to root {} was found{listed}", show_root(Some(root))),
+            Some(root) => write!(f, "nothing of root {} was found{listed}", show_root(Some(root))),
             None => write!(f, "no intact shard or record was found{listed}"),
         }
     }
@@ -349,7 +349,7 @@ impl fmt::Display for Roots<'_> {
 
 fn lost_and_left(lost: &RangeList, leftovers: &Leftovers) -> String {
     let mut out = String::new();
-    lost.describe("lost", 20, &mut out);
+    lost.describe("lost", 5, &mut out);
     leftovers.describe(&mut out);
     out.trim_end().to_owned()
 }

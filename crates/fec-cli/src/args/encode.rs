@@ -1,6 +1,6 @@
 //! The arguments of `fec encode`.
 
-use super::values::{Hash, redundancy};
+use super::values::{Hash, redundancy, shards};
 use crate::examples;
 use crate::seal;
 use crate::sign;
@@ -30,10 +30,10 @@ pub(crate) struct Encode {
     #[arg(short, long = "output", value_name = "PATH")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
-    #[arg(short = 'k', long = "data", value_name = "K", default_value_t = 33)]
+    #[arg(short = 'k', long = "data", value_name = "K", value_parser = shards, default_value_t = 33)]
     pub(crate) data: u16,
     /// Recovery shards of a set (m): so many shards may be lost
-    #[arg(short = 'm', long = "recovery", value_name = "M", default_value_t = 67)]
+    #[arg(short = 'm', long = "recovery", value_name = "M", value_parser = shards, default_value_t = 67)]
     pub(crate) recovery: u16,
     /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67. A container mends one gap of
     /// almost so much, and less of scattered damage: encode says how much

@@ -35,6 +35,11 @@ pub(super) fn per_cent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A number of shards.
+pub(super) fn shards(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "it is a number of shards; for per cent there is -r, as in -r 60%".into())
+}
+
 /// n = 100 and k = floor(100 / (1 + P)): at least P, in exact arithmetic.
 pub(super) fn redundancy(text: &str) -> Result<(u16, u16), String> {
     let number = text.strip_suffix('%').ok_or("write per cent, as in 17%")?;

@@ -123,9 +123,17 @@ impl Report {
     pub(super) fn describe(&self, restored: &Restored) -> String {
         let Restored { outcome, leftovers, .. } = restored;
         /// Lines of one kind before the rest is only counted.
-        const LINES: usize = 20;
+        const LINES: usize = 5;
         let output = output_name(&self.output);
         let mut out = String::new();
+        if !self.root_was_given && self.signed_by.is_none() && !self.foreign_roots.is_empty() {
+            // Nobody has said which one is meant, and it may be the other.
+            let root = self.root.as_deref().unwrap_or("that is not known");
+            out.push_str(&format!(
+                "warning: shards of {} are here; only those of root {root} are enough\n",
+                counted(self.foreign_roots.len() as u64 + 1, "encoding")
+            ));
+        }
         if self.whole {
             let all = self.payload_bytes.unwrap_or(outcome.restored);
             let what = match (&restored.part, self.opened_bytes) {
@@ -137,7 +145,12 @@ impl Report {
         } else {
             out.push_str(&format!("fec: decode {output}: the payload cannot be restored whole\n"));
             if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
-                out.push_str(&format!("  {given} of {} shards found; {} are needed\n", code.n(), code.k()));
+                out.push_str(&format!(
+                    "  {given} of {} shards found; {} are needed: find {} more\n",
+                    code.n(),
+                    code.k(),
+                    code.k() - given
+                ));
             }
             outcome.lost.describe("lost", LINES, &mut out);
             outcome.by_path.describe("proved by its own path only", LINES, &mut out);

@@ -128,8 +128,12 @@ impl Report {
         let fate = self.fate();
         let signed =
             self.signed_by.as_ref().map_or_else(String::new, |key| format!("signed with key {key}\n"));
+        let empty = match self.input == "-" && self.payload_bytes == 0 {
+            true => "warning: nothing came from standard input; did the command in front fail?\n",
+            false => "",
+        };
         format!(
-            "{}: {}{} -> {what} ({})\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; keep the root:",
+            "{empty}{}: {}{} -> {what} ({})\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; keep the root:",
             input_name(&self.input),
             counted(self.payload_bytes, "byte"),
             self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),

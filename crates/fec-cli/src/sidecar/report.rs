@@ -288,8 +288,8 @@ impl Report {
         }
         let WorstSet { used, of, one_piece_bytes } = self.worst_set;
         out.push_str(&format!(
-            "about {one_piece_bytes} more bytes in a row could be lost and mended (the worst set has used {used} of its \
-             {of} recovery blocks)\n"
+            "about {one_piece_bytes} more bytes in a row could be lost and mended ({used} of {of} recovery blocks are needed \
+             already where most is lost)\n"
         ));
     }
 }

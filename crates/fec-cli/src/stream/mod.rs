@@ -6,7 +6,7 @@ mod key;
 mod report;
 
 use crate::args::{Decode, Encode};
-use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::failure::{Exit, Failure, Result, misuse, say, say_line};
 use crate::settings::Settings;
 use crate::target::{Target, is_dash, open_input, quoted};
 use args::Stats;
@@ -232,7 +232,7 @@ struct Printer<'a> {
 impl ReceptionWatcher for Printer<'_> {
     fn over(&mut self, received: &Received) {
         match self.stats {
-            Some(Stats::Json) => say(&report::over_line(received)),
+            Some(Stats::Json) => say_line(&report::over_line(received)),
             _ if self.is_quiet && received.is_whole() => {}
             _ => say(&report::over(self.input, received)),
         }
@@ -245,7 +245,7 @@ impl ReceptionWatcher for Printer<'_> {
     fn listening(&mut self, address: SocketAddr) {
         let local = format!("udp://{address}");
         match self.stats {
-            Some(Stats::Json) => say(&report::listening(&local)),
+            Some(Stats::Json) => say_line(&report::listening(&local)),
             _ if self.is_quiet => {}
             _ => say(&format!("receiving on {local}")),
         }
@@ -264,7 +264,7 @@ impl ReceptionWatcher for Printer<'_> {
         self.told = (time, bytes);
         let mbps = bytes.saturating_sub(bytes_before) as f64 * 8e-6 / (time - before).max(1e-3);
         match self.stats {
-            Some(Stats::Json) => say(&report::line(received, mbps)),
+            Some(Stats::Json) => say_line(&report::line(received, mbps)),
             _ => say(&report::text(received, mbps)),
         }
     }

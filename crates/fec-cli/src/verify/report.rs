@@ -6,7 +6,7 @@ use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
 use fec_core::format::seal::SealedKind;
 use fecfile::Archive;
-use fecfile::forms::{Leftovers, show_root};
+use fecfile::forms::Leftovers;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::{self, Verified};
 use fecfile::sign::KeyId;
@@ -343,8 +343,10 @@ impl Report {
                 out.push_str(&format!("recorded {name} of the payload {digest}\n"));
             }
         }
-        let root = self.root.clone().unwrap_or_else(|| show_root(None));
-        out.push_str(&format!("root {root}\n"));
+        match &self.root {
+            Some(root) => out.push_str(&format!("root {root}\n")),
+            None => out.push_str("its root is not known: that stands behind what is lost\n"),
+        }
         match &self.signed_by {
             Some(signed_by) => out.push_str(&signed_by.describe()),
             None if self.root_was_given => out.push_str("this is the root that was asked for\n"),

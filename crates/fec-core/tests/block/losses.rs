@@ -45,6 +45,24 @@ fn random_loss_patterns_at_33_of_100() {
     }
 }
 
+/// Other large codes: k random survivors of all, the others wanted, as minors of the matrix that must have inverses.
+#[test]
+fn random_loss_patterns_of_large_codes() {
+    for (k, m) in [(86, 14), (50, 50), (100, 100), (220, 36), (36, 220), (128, 128), (255, 1), (2, 254)] {
+        let code = Code::new(k, m).unwrap();
+        let set = encoded(code, 64, scalar());
+        let mut noise = Noise::new((k * 256 + m) as u64);
+        let mut indices: Vec<u8> = (0..k + m).map(|index| index as u8).collect();
+        for backend in Backend::available() {
+            for _ in 0..if backend == scalar() { 5 } else { 40 } {
+                noise.shuffle(&mut indices);
+                let (known, lost) = indices.split_at(k);
+                assert_restores(&Plan::new(code, backend, known, lost).unwrap(), &set);
+            }
+        }
+    }
+}
+
 /// The corners of the field: all points in use.
 #[test]
 fn originals_from_recovery_alone_at_128_of_256() {
