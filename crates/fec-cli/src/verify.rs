@@ -121,6 +121,7 @@ impl One<'_> {
             opens,
             files: self.are_files_asked_about(&verified),
             need: args.need,
+            most_memory: settings.library.max_memory,
         };
         let exit = exit(&verified, &asked);
         let report = Report::new(&verified, archive, &asked, started.elapsed());

@@ -166,6 +166,22 @@ fn without_threads_fewer_do_the_work_or_it_is_an_error() {
 }
 
 #[test]
+fn verify_and_decode_agree_on_what_this_process_cannot_do() {
+    let arena = arena();
+    arena.expect(["encode", "in", "-o", "shards/", "-q"], 0);
+    for command in ["verify shards", "decode shards -o back"] {
+        let output = shell(&arena, &format!("ulimit -n 40; exec $FEC {command}"));
+        assert_eq!(code(&output), 4, "{command}: {}", text(&output.stderr));
+    }
+    // A set of that size can be looked at, and is told to take more.
+    let output = arena.expect(["verify", "shards", "--max-memory", "64KiB"], 0);
+    let said = text(&output.stdout);
+    let need = said.lines().find_map(|line| line.split_once("--max-memory ")).expect("it is told").1;
+    arena.refuses(["decode", "shards", "-o", "back", "--max-memory", "64KiB"], 6);
+    arena.expect(["decode", "shards", "-o", "back", "--max-memory", need], 0);
+}
+
+#[test]
 fn outputs_are_no_more_readable_than_what_they_are_made_of() {
     let arena = arena();
     set_mode(&arena, "in", 0o600);

@@ -67,7 +67,7 @@ fn several_files_are_listed_as_verify_checks_them() {
     assert!(said(&arena.expect(["verify", "--roots", "roots"], 1)).contains("b.shards: damaged: 4 of 5"));
     encode(&arena, &["a", "-o", "c.shards/", "-f"]);
     let checked = arena.expect(["verify", "--roots", "roots"], 5);
-    assert!(said(&checked).contains("c.shards: failed: nothing that leads to root"), "{}", said(&checked));
+    assert!(said(&checked).contains("c.shards: failed: nothing of root"), "{}", said(&checked));
     fs::remove_dir_all(arena.path("c.shards")).unwrap();
     let checked = arena.expect(["verify", "--roots", "roots"], 4);
     assert!(said(&checked).contains("3 encodings: 1 intact, 1 damaged, 1 failed"));

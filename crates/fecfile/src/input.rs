@@ -58,6 +58,12 @@ impl Object {
     }
 }
 
+/// The error again, if it is of the process or the machine and not of the file.
+fn shortage(error: &io::Error) -> Option<io::Error> {
+    let code = error.raw_os_error()?;
+    [libc::EMFILE, libc::ENFILE, libc::ENOMEM].contains(&code).then(|| io::Error::from_raw_os_error(code))
+}
+
 impl Input {
     /// Where it is, for reports: the object, or the folder that several lie in, or else the first of them.
     pub(crate) fn place(&self) -> Place {
@@ -96,9 +102,17 @@ impl Input {
         }
         let open = |path: PathBuf| {
             let file = path.clone();
-            Object::open(path, move || open_file(&file))
+            let object = Object::open(path, move || open_file(&file));
+            match &object.content {
+                // That says nothing of the file: it may be intact.
+                Content::Unreadable(e) => match shortage(e) {
+                    Some(shortage) => Err(Error::io("read", object.place.as_path(), shortage)),
+                    None => Ok(object),
+                },
+                _ => Ok(object),
+            }
         };
-        Ok(Input::Several(files.into_iter().map(open).collect()))
+        Ok(Input::Several(files.into_iter().map(open).collect::<Result<_>>()?))
     }
 
     /// All objects of a store.

@@ -101,6 +101,8 @@ pub(super) struct Asked {
     pub(super) files: bool,
     /// Whether so many intact shards are there of every set.
     pub(super) need: Option<u32>,
+    /// What decode would be allowed with the same options.
+    pub(super) most_memory: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -139,6 +141,8 @@ pub(super) struct Report {
     least: u32,
     /// Absent when one shard alone was asked about.
     restorable: Option<bool>,
+    /// Bytes that decode takes for a set, where that is more than it is allowed with the same options.
+    needs_memory: Option<u64>,
     /// Shards that may still be lost, wherever: the least over all sets.
     may_still_lose: Option<u32>,
     deep: Deep,
@@ -188,6 +192,7 @@ impl Report {
             enough: asked.need.map(|need| verified.least() >= need),
             least: verified.least(),
             restorable: verified.is_restorable,
+            needs_memory: Some(verified.shape.set_bytes()).filter(|need| *need > asked.most_memory),
             may_still_lose: verified.may_still_lose(),
             deep: verified.deep.into(),
             intact: count(report::ShardState::Intact),
@@ -327,6 +332,9 @@ impl Report {
 
     fn describe_root(&self, out: &mut String) {
         self.describe_need(out);
+        if let Some(need) = self.needs_memory.filter(|_| self.restorable == Some(true)) {
+            out.push_str(&format!("to restore it takes more memory than is allowed: --max-memory {need}\n"));
+        }
         match (self.sealed, self.sealed_sidecar, self.opens) {
             (false, ..) => {}
             (true, true, _) => {
