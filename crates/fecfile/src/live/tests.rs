@@ -1,13 +1,13 @@
 //! Both directions together, over bytes.
 
 use super::LiveError;
-use super::output::{ANYBODY, Output};
+use super::output::Output;
 use super::receive::{GapPolicy, PacketSource, ReceiveOptions, receive};
 use super::received::Received;
 use super::send::{PacketDestination, SendOptions, Sent, send};
 use crate::context::{Context, Silent};
 use crate::error::{Class, ErrorKind, Place};
-use crate::io::output::{FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy};
 use std::io::Cursor;
 
 /// 3000 packets of 100 bytes, some of which are lost on the way.
