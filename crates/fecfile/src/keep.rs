@@ -323,6 +323,8 @@ mod tests {
         bytes: Vec<u8>,
         read: AtomicU64,
         until: u64,
+        /// A stamp tells, once so many were read.
+        told: u64,
     }
 
     impl Payload for Changing {
@@ -337,6 +339,13 @@ mod tests {
                 out[0] ^= 1;
             }
             Ok(())
+        }
+
+        fn check_unchanged(&self) -> Result<()> {
+            match self.read.load(Ordering::Relaxed) >= self.told {
+                true => Err(Error::new("read", ErrorKind::Changed)),
+                false => Ok(()),
+            }
         }
     }
 
@@ -372,9 +381,14 @@ mod tests {
             };
             let before = list();
             let until = bytes.len() as u64;
-            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until };
+            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until, told: u64::MAX };
             let error = run(&changing).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+            assert!(list() == before, "nothing is written");
+            // Only a stamp tells, after the second pass.
+            let touched =
+                Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until: u64::MAX, told: 2 * until };
+            assert!(matches!(run(&touched).unwrap_err().kind, ErrorKind::Changed));
             assert!(list() == before, "nothing is written");
             let (completed, fate) = run(&bytes).unwrap();
             assert!(matches!(fate, Fate::Completed(files) if files.len() == 1));
