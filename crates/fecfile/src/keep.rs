@@ -323,8 +323,8 @@ mod tests {
         bytes: Vec<u8>,
         read: AtomicU64,
         until: u64,
-        /// A stamp tells, once so many were read.
-        told: u64,
+        /// So often its stamp is what it was.
+        unchanged: AtomicU64,
     }
 
     impl Payload for Changing {
@@ -342,10 +342,9 @@ mod tests {
         }
 
         fn check_unchanged(&self) -> Result<()> {
-            match self.read.load(Ordering::Relaxed) >= self.told {
-                true => Err(Error::new("read", ErrorKind::Changed)),
-                false => Ok(()),
-            }
+            let less = |times: u64| times.checked_sub(1);
+            let is_unchanged = self.unchanged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            is_unchanged.map(|_| ()).map_err(|_| Error::new("read", ErrorKind::Changed))
         }
     }
 
@@ -380,20 +379,28 @@ mod tests {
                 if at == scratch.path() { vec![(file.clone(), fs::read(&file).unwrap())] } else { state(at) }
             };
             let before = list();
-            let until = bytes.len() as u64;
-            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until, told: u64::MAX };
-            let error = run(&changing).unwrap_err();
+            let changing = |until, unchanged| Changing {
+                bytes: bytes.clone(),
+                read: AtomicU64::new(0),
+                until,
+                unchanged: AtomicU64::new(unchanged),
+            };
+            let error = run(&changing(bytes.len() as u64, u64::MAX)).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
             assert!(list() == before, "nothing is written");
-            // Only a stamp tells, after the second pass.
-            let touched =
-                Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until: u64::MAX, told: 2 * until };
-            assert!(matches!(run(&touched).unwrap_err().kind, ErrorKind::Changed));
+            // Only the stamp tells, after the first pass.
+            let touched = || changing(u64::MAX, 1);
+            assert!(matches!(run(&touched()).unwrap_err().kind, ErrorKind::Changed));
             assert!(list() == before, "nothing is written");
             let (completed, fate) = run(&bytes).unwrap();
             assert!(matches!(fate, Fate::Completed(files) if files.len() == 1));
             assert_eq!(completed.root, made.root);
             assert_eq!(run(&bytes).unwrap().1, Fate::Kept);
+            let kept = run(&touched());
+            assert!(
+                kept.is_err_and(|error| matches!(error.kind, ErrorKind::Changed)),
+                "what is kept is of before"
+            );
         }
     }
 }
