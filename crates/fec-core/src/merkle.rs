@@ -192,11 +192,20 @@ mod tests {
                         let cut = &path[..path.len() - 32];
                         assert!(climb(hash, leaf, 0, count, cut).is_none());
                     }
+                    for beyond in [count, count + 1, count + index, u64::MAX] {
+                        assert_eq!(climb(hash, leaf, beyond, count, &path), None, "there is no such leaf");
+                    }
                     let longer = [&path[..], &[1; 32]].concat();
                     assert_eq!(climb(hash, leaf, index, count, &longer), None, "unused hashes are zero");
                 }
             }
         }
+    }
+
+    #[test]
+    fn nothing_leads_to_a_tree_without_leaves() {
+        assert_eq!(climb(HashKind::Blake3, [1; 32], 0, 0, &[]), None);
+        assert_eq!(climb(HashKind::Blake3, [1; 32], 0, 1, &[]), Some([1; 32]));
     }
 
     #[test]

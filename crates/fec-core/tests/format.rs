@@ -2,11 +2,14 @@
 
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
+use fec_core::error::FormatError;
+use fec_core::format::annex;
 use fec_core::format::container::{
-    GroupId, HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader, record_head_len,
+    GroupId, HEADER_LEN, INDEX_MAGIC, Index, IndexHeader, META_MAGIC, MetaFrame, RECORD_MAGIC, RecordHeader,
+    record_head_len,
 };
-use fec_core::format::meta::Meta;
-use fec_core::format::scan::{ScanStep, Scanner};
+use fec_core::format::meta::{MAX_META, Meta};
+use fec_core::format::scan::{MAX_INDEX_BODY, ScanStep, Scanner};
 use fec_core::format::shard_file::{self, Encoding, ShardHeader};
 use fec_core::params::{ContainerLayout, Form, GroupGeometry};
 use proptest::prelude::*;
@@ -22,6 +25,96 @@ fn shard_header(k: usize, m: usize, len: u64, name: &[u8]) -> ShardHeader {
 fn seal(bytes: &mut [u8]) {
     let sum = crc32c::crc32c(&bytes[12..]);
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The scanner gets what its caller has read so far: a magic may begin at the end of that.
+#[test]
+fn a_magic_that_is_cut_by_the_end_of_a_window_is_not_dropped() {
+    for magic in [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC, annex::MAGIC] {
+        for (before, cut) in (0..6).chain([100]).flat_map(|before| (0..=7).map(move |cut| (before, cut))) {
+            let window = [&vec![b'x'; before][..], &magic[..cut]].concat();
+            let skipped = match Scanner::new(None).step(&window, false, 0) {
+                ScanStep::Skip(skipped) => skipped,
+                ScanStep::More(needed) => {
+                    assert!(needed > window.len());
+                    0
+                }
+                other => panic!("{other:?} of {window:?}"),
+            };
+            assert!(
+                skipped <= before,
+                "{cut} bytes of a magic behind {before} others: {skipped} are dropped"
+            );
+            assert!(skipped + 3 >= before, "what is no part of a magic does not stay");
+        }
+    }
+}
+
+/// Section 9.1: four times the input and 2^30 bytes may be hashed without going on behind them.
+#[test]
+fn what_is_hashed_in_vain_is_bounded() {
+    const ALLOWANCE: u64 = 1 << 30;
+    let (position, len) = (5000, 300);
+    let most = 4 * (position + len as u64) + ALLOWANCE;
+    let mut scanner = Scanner::new(None);
+    assert_eq!(scanner.in_vain(most - 1, position, len), 8);
+    assert_eq!(scanner.in_vain(1, position, len), 8, "only the magic is passed over");
+    assert_eq!(scanner.in_vain(1, position, len), len);
+    assert_eq!(scanner.in_vain(3, position + 1, len), 8, "the input is longer by one byte");
+}
+
+/// Section 12: an index of 2^20 groups with the longest meta is looked at, and nothing longer.
+#[test]
+fn the_longest_index_that_is_looked_at() {
+    let code = Code::new(1, 1).unwrap();
+    let layout = ContainerLayout::new(HashKind::Blake3, code, 512 << 10, Some(1)).unwrap();
+    let header = |groups: u32| {
+        let geometry = layout.file(&layout.group(groups - 1, layout.piece_len(), true)).unwrap();
+        IndexHeader { geometry, root: [0; 32], meta_hash: [0; 32], meta_len: MAX_META as u32 }
+    };
+    assert_eq!(header(1 << 20).body_len(), MAX_INDEX_BODY);
+    assert!(header((1 << 20) + 1).body_len() > MAX_INDEX_BODY);
+}
+
+/// An index whose body is not behind it may have it in front: that is looked at only as long as there is room for it.
+#[test]
+fn bodies_before_an_index_are_bounded_too() {
+    let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
+    let file = layout.file(&layout.group(0, 100, true)).unwrap();
+    let header = Index::new(file, vec![[0; 32]], b"").header;
+    // A body counts four times: this one has 64 bytes.
+    assert_eq!(header.body_len(), 64);
+    let (position, work) = (1000, 4 * 64);
+    let most = 4 * (position + HEADER_LEN as u64) + (1 << 30);
+    let mut scanner = Scanner::new(None);
+    scanner.in_vain(most - work, 0, 0);
+    assert!(scanner.may_look_before(&header, position));
+    scanner.in_vain(1, 0, 0);
+    assert!(!scanner.may_look_before(&header, position));
+    assert!(scanner.may_look_before(&header, position + 1));
+    // What was looked at counts, and the header itself from its checksum on.
+    let counted = |looked_before| {
+        let mut scanner = Scanner::new(None);
+        assert_eq!(scanner.index_in_vain(&header, looked_before, 0, HEADER_LEN), 8);
+        let left = (0..1000).find(|left| {
+            let mut scanner = Scanner::new(None);
+            scanner.in_vain(4 * HEADER_LEN as u64 + (1 << 30) - left, 0, 0);
+            scanner.index_in_vain(&header, looked_before, 0, HEADER_LEN) == 8
+        });
+        left.unwrap()
+    };
+    assert_eq!((counted(false), counted(true)), (128 - 12, 128 - 12 + work));
+}
+
+/// Section 4.1: the pieces before would be the whole payload.
+#[test]
+fn a_last_group_without_payload_is_not_canonical() {
+    let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
+    let parse =
+        |number, len| GroupGeometry::parse(&layout.group(number, len, true).to_bytes(), Form::Container);
+    assert_eq!(parse(1, 0), Err(FormatError::NotCanonical("the last group is empty")));
+    assert!(parse(1, 1).is_ok());
+    assert!(parse(0, 0).is_ok(), "a payload may be empty");
 }
 
 #[test]

@@ -358,7 +358,11 @@ fn too_few_shards_and_shards_that_fail_their_check() {
     // What is intact can be used, and reading goes on.
     let mut reading = undecoded.reading;
     assert_eq!((reading.row(0), reading.row(1)), (Some(&signed.shards[0][..]), None));
-    // A row that is written again must be checked again.
+    // A row that is written again must be checked again, whatever it was before.
+    reading.slot(0).fill(0x55);
+    assert_eq!((reading.intact(), reading.is_intact(0), reading.row(0)), (1, false, None));
+    reading.slot(0).copy_from_slice(&signed.shards[0]);
+    assert!(reading.check(0, &[&signed.proof(0)[..]], Run::default()));
     reading.slot(1).copy_from_slice(&signed.shards[1]);
     assert_eq!(reading.intact(), 2);
     assert!(reading.check(1, &[proof], Run::default()));

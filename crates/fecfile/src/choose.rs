@@ -123,3 +123,44 @@ fn only_one(
         (several, ..) => Err(Error::new("read", ErrorKind::Ambiguous(roots(several)))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of encodings is chosen of which each can be restored or not, and has records or none.
+    fn chosen(encodings: &[(bool, bool)]) -> Result<usize> {
+        let candidate = |nth: usize, (is_restorable, has_records)| Candidate {
+            root: Some([nth as u8; 32]),
+            is_restorable: Some(is_restorable),
+            has_records,
+        };
+        let all: Vec<_> =
+            (0..).zip(encodings).map(|(nth, encoding)| ((0, nth), candidate(nth, *encoding))).collect();
+        let check = |_: Choice| unreachable!("all is known");
+        only_one(&all, |_| true, &check, Leftovers::default).map(|(_, nth)| nth)
+    }
+
+    #[test]
+    fn the_only_encoding_that_can_be_restored_is_chosen() {
+        assert_eq!(chosen(&[(false, true), (true, true), (false, false)]).unwrap(), 1);
+        let several = chosen(&[(true, true), (false, true), (true, true)]).unwrap_err();
+        let roots = [Some([0; 32]), Some([2; 32])];
+        assert!(matches!(several.kind, ErrorKind::Ambiguous(of) if of == roots));
+    }
+
+    /// An index lists groups of which nothing may be left: it is no rival of what is there.
+    #[test]
+    fn an_encoding_without_records_is_never_chosen() {
+        assert_eq!(chosen(&[(false, false), (false, true), (false, false)]).unwrap(), 1);
+        for encodings in [&[][..], &[(false, false)], &[(false, false), (false, false)]] {
+            assert!(
+                matches!(chosen(encodings).unwrap_err().kind, ErrorKind::NothingFound(_)),
+                "{encodings:?}"
+            );
+        }
+        let none_whole = chosen(&[(false, true), (false, false), (false, true)]).unwrap_err();
+        let of = [Some([0; 32]), Some([2; 32])];
+        assert!(matches!(none_whole.kind, ErrorKind::NoneWhole { roots, .. } if roots == of));
+    }
+}

@@ -290,3 +290,78 @@ fn meta(
         Source::Pipe(..) => Ok(Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::memory::MemoryStore;
+    use crate::io::output::ANYBODY;
+    use fec_core::block::Code;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A payload that is written to as soon as the last of it was read, as its time stamp tells.
+    struct Touched {
+        bytes: Vec<u8>,
+        left: AtomicU64,
+    }
+
+    impl Touched {
+        fn new() -> Touched {
+            let bytes: Vec<u8> = (0..40_000).map(|at: u32| (at % 251) as u8).collect();
+            Touched { left: AtomicU64::new(bytes.len() as u64), bytes }
+        }
+    }
+
+    impl Payload for Touched {
+        fn size(&self) -> u64 {
+            self.bytes.size()
+        }
+
+        fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+            self.left.fetch_sub(out.len() as u64, Ordering::Relaxed);
+            self.bytes.read_at(offset, out)
+        }
+
+        fn check_unchanged(&self) -> Result<()> {
+            match self.left.load(Ordering::Relaxed) {
+                0 => Err(Error::new("read", ErrorKind::Changed)),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// What was read first may be older than what was read last: no root is true of both.
+    #[test]
+    fn a_payload_that_changes_while_its_last_bytes_are_read_is_not_encoded() {
+        // Sets and two groups of one set fit, and the whole does not: a container is written in place then.
+        let settings = Settings { max_memory: 100_000, ..Settings::default() };
+        let context = Context { settings, ..Context::default() };
+        let options = Options { set_size: Some(12_288), ..Options::new(Code::new(3, 2).unwrap()) };
+        let in_groups = Options { grouping: Grouping::Sets(1), ..options.clone() };
+        let place = tempfile::tempdir().unwrap();
+        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+        let store = MemoryStore::new();
+        let file = |options: &Options| {
+            let path = place.path().join("out.fec");
+            to_file(Source::Payload(&Touched::new()), &path, policy, options, &context)
+        };
+        let written = [
+            ("shard files", to_store(&Touched::new(), b"name", &store, &options, &context)),
+            ("their root", root_of_shards(&Touched::new(), b"name", &options, &context)),
+            ("a container", file(&options)),
+            ("a container in groups", file(&in_groups)),
+            ("its root", root_of_container(&Touched::new(), &options, &context)),
+            ("its root, in groups", root_of_container(&Touched::new(), &in_groups, &context)),
+            ("a pipe", {
+                let payload = Touched::new();
+                to_writer(Source::Payload(&payload), io::sink(), &Place::Nowhere, &in_groups, &context)
+            }),
+        ];
+        for (what, written) in written {
+            let is_refused = written.is_err_and(|error| matches!(error.kind, ErrorKind::Changed));
+            assert!(is_refused, "{what}");
+        }
+        assert!(store.list().unwrap().is_empty());
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+}

@@ -323,6 +323,8 @@ mod tests {
         bytes: Vec<u8>,
         read: AtomicU64,
         until: u64,
+        /// So often its stamp is what it was.
+        unchanged: AtomicU64,
     }
 
     impl Payload for Changing {
@@ -337,6 +339,12 @@ mod tests {
                 out[0] ^= 1;
             }
             Ok(())
+        }
+
+        fn check_unchanged(&self) -> Result<()> {
+            let less = |times: u64| times.checked_sub(1);
+            let is_unchanged = self.unchanged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            is_unchanged.map(|_| ()).map_err(|_| Error::new("read", ErrorKind::Changed))
         }
     }
 
@@ -371,15 +379,28 @@ mod tests {
                 if at == scratch.path() { vec![(file.clone(), fs::read(&file).unwrap())] } else { state(at) }
             };
             let before = list();
-            let until = bytes.len() as u64;
-            let changing = Changing { bytes: bytes.clone(), read: AtomicU64::new(0), until };
-            let error = run(&changing).unwrap_err();
+            let changing = |until, unchanged| Changing {
+                bytes: bytes.clone(),
+                read: AtomicU64::new(0),
+                until,
+                unchanged: AtomicU64::new(unchanged),
+            };
+            let error = run(&changing(bytes.len() as u64, u64::MAX)).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+            assert!(list() == before, "nothing is written");
+            // Only the stamp tells, after the first pass.
+            let touched = || changing(u64::MAX, 1);
+            assert!(matches!(run(&touched()).unwrap_err().kind, ErrorKind::Changed));
             assert!(list() == before, "nothing is written");
             let (completed, fate) = run(&bytes).unwrap();
             assert!(matches!(fate, Fate::Completed(files) if files.len() == 1));
             assert_eq!(completed.root, made.root);
             assert_eq!(run(&bytes).unwrap().1, Fate::Kept);
+            let kept = run(&touched());
+            assert!(
+                kept.is_err_and(|error| matches!(error.kind, ErrorKind::Changed)),
+                "what is kept is of before"
+            );
         }
     }
 }

@@ -262,7 +262,6 @@ fn whole(
     let keep = outcome.untrue.is_none() && (outcome.is_whole() || partial);
     let len = encoded.known_len();
     if keep && outcome.is_whole() {
-        spool.set_len(len)?;
         let written = WrittenPayload { bytes: spool.bytes(), len, place: Place::Temporary };
         check_digests(encoded, &written, &walk.context)?;
     }

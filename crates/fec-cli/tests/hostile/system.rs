@@ -85,6 +85,34 @@ fn interrupted(arena: &Arena, child: Child, before: &[String]) {
     arena.nothing_temporary();
 }
 
+/// `nohup fec …`, and what a shell without job control starts in the background.
+#[test]
+fn signals_that_were_ignored_when_it_was_started_end_nothing() {
+    use rustix::process::Signal;
+    let arena = Arena::new();
+    let with = [("HUP", Signal::HUP), ("INT", Signal::INT), ("QUIT", Signal::QUIT), ("TERM", Signal::TERM)];
+    for (name, ignored) in with {
+        let fec =
+            arena.fec(["encode", "-", "-o", "out.fec", "-f", "-k", "4", "-m", "4", "--set-size", "64K"]);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("trap '' {name}; exec \"$@\""), "sh"]);
+        command.arg(fec.get_program()).args(fec.get_args()).current_dir(&arena.work);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("a shell starts");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&payload(33, 1 << 20)).unwrap();
+        arena.wait_for_temporary();
+        signal(&child, ignored);
+        // Where signals are caught, that is told and done long before.
+        std::thread::sleep(Duration::from_millis(500));
+        stdin.write_all(b"more").expect("it still reads");
+        drop(stdin);
+        expect(&finish(child, b"", LIMIT).expect("it ends"), 0);
+        arena.expect(["decode", "out.fec", "-o", "back", "-f"], 0);
+        assert_eq!(arena.read("back").len(), (1 << 20) + 4, "{name}");
+    }
+}
+
 #[test]
 fn interrupted_while_encoding_to_shards() {
     let arena = Arena::new();

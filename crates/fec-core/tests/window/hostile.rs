@@ -4,7 +4,7 @@ use super::common::{Output, packets, payload, receive, settings};
 use fec_core::format::packet::{self, Body, HEADER, PacketError, RowHeader};
 use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::random::SplitMix64;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, Received, StreamSettings};
 
 const MOST: u16 = 64;
 
@@ -207,6 +207,129 @@ fn wrong_rebuilds_become_gaps() {
         output.assert_complete(3000, Order::InOrder);
         assert!(decoder.statistics().disbelieved > 0, "{profile:?}");
     }
+}
+
+/// The checksum covers neither the padding of a symbol nor bytes behind the length, so that these are compared by themselves.
+#[test]
+fn symbols_are_what_a_sender_makes_to_the_last_bit() {
+    let (stream_id, seq, bytes) = (7, 11, b"payload");
+    let mut symbol = packet::payload_checksum(stream_id, seq, bytes).to_le_bytes().to_vec();
+    symbol.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+    symbol.extend_from_slice(bytes);
+    symbol.resize(40, 0);
+    let open =
+        |symbol: &[u8]| packet::open_symbol(stream_id, seq, symbol).map(|(payload, _)| payload.to_vec());
+    assert_eq!(open(&symbol).as_deref(), Some(&bytes[..]));
+    for bit in 0..8 * symbol.len() {
+        let mut other = symbol.clone();
+        other[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(open(&other), None, "bit {bit}");
+    }
+    for len in 0..6 + bytes.len() {
+        assert_eq!(open(&symbol[..len]), None, "{len} bytes");
+    }
+    assert!(packet::open_symbol(stream_id, seq + 1, &symbol).is_none());
+}
+
+/// A row may come late, as long as the newest one that came ends at most two blocks after it: beyond that it would take more
+/// work than it is worth.
+#[test]
+fn rows_that_come_late_are_used_up_to_two_blocks() {
+    let settings =
+        StreamSettings { ratio: Ratio::new(1, 1).unwrap(), ..settings(Profile::Bounded, 2400, MOST) };
+    let sent = packets(&settings, Backend::best(), 1400);
+    let ends_at = |packet: &[u8], end: u64| match packet::parse(packet).unwrap().1 {
+        Body::Repair { first, count, .. } => first + u64::from(count) == end,
+        _ => false,
+    };
+    let row = |end: u64| slices(&sent).find(|packet| ends_at(packet, end)).expect("a row for each packet");
+    let lost = [500, 501];
+    for (newest, is_used) in [(600 + 2 * 240, true), (600 + 2 * 240 + 1, false)] {
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        let mut output = Output::default();
+        for packet in slices(&sent).filter(|p| source_seq(p).is_some_and(|seq| !lost.contains(&seq))) {
+            decoder.receive(packet);
+        }
+        assert_eq!(decoder.receive(row(newest)), Received::Accepted);
+        let expected = if is_used { Received::Accepted } else { Received::Unusable };
+        assert_eq!(decoder.receive(row(600)), expected, "{newest}");
+        output.drain(&mut decoder, MOST);
+        assert_eq!(output.delivered.len(), if is_used { 1400 } else { 500 }, "{newest}");
+    }
+}
+
+/// More lost packets than there may be equations: the oldest is given up, and with it what needs it.
+#[test]
+fn equations_have_as_many_unknowns_as_they_may() {
+    let settings = settings(Profile::Bounded, 1200, MOST);
+    let sent = packets(&settings, Backend::best(), 3000);
+    for (lost, is_mended) in [(8, true), (9, false)] {
+        let limits = Limits { columns: 8, ..Limits::default() };
+        let mut decoder = Decoder::new(limits, Backend::best());
+        let mut output = Output::default();
+        let burst = 1000..1000 + lost;
+        for packet in slices(&sent).filter(|p| source_seq(p).is_none_or(|seq| !burst.contains(&seq))) {
+            decoder.receive(packet);
+            output.drain(&mut decoder, MOST);
+            let room = decoder.prospect().map_or(8, |prospect| prospect.room);
+            assert!(room <= 8, "{room}");
+        }
+        decoder.give_up_before(u64::MAX);
+        output.drain(&mut decoder, MOST);
+        output.assert_complete(3000, Order::InOrder);
+        assert_eq!(output.lost() == 0, is_mended, "{lost} lost: {:?}", output.gaps);
+        assert!(is_mended || output.gaps[0].0 == 1000);
+    }
+}
+
+/// One packet far ahead that comes again and again is one witness, not sixteen.
+#[test]
+fn repeating_a_packet_far_ahead_moves_nothing() {
+    let settings = settings(Profile::Bounded, 480, MOST);
+    let parameters = settings.parameters().unwrap();
+    let far = |seq: u64| {
+        let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
+        let sum = packet::payload_checksum(settings.stream_id, seq, &bytes);
+        packet::write_source(&mut out, &parameters, seq, &bytes, sum);
+        out
+    };
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&far(0));
+    for nth in 0..100 {
+        assert_eq!(decoder.receive(&far((1 << 40) + nth % 15)), Received::Ahead);
+    }
+    assert_eq!(decoder.statistics().jumps, 0);
+    assert_eq!(decoder.receive(&far((1 << 40) + 15)), Received::Ahead);
+    assert_eq!(decoder.statistics().jumps, 1, "sixteen different ones agree");
+}
+
+/// Section 15: numbers are below 2^63, and so is the end of what a row covers.
+#[test]
+fn numbers_end_below_two_to_the_63() {
+    const END: u64 = 1 << 63;
+    let settings = StreamSettings { block: 64, ..settings(Profile::Bounded, 480, MOST) };
+    let parameters = settings.parameters().unwrap();
+    let source = |seq| {
+        let mut out = Vec::new();
+        packet::write_source(
+            &mut out,
+            &parameters,
+            seq,
+            b"x",
+            packet::payload_checksum(settings.stream_id, seq, b"x"),
+        );
+        packet::parse(&out).map(|_| ())
+    };
+    assert_eq!(source(END - 1), Ok(()));
+    assert!(matches!(source(END), Err(PacketError::Invalid(_))));
+    let row = |count| {
+        let mut out = Vec::new();
+        let header = RowHeader { row: 0, first: END - 64, count, part: 0 };
+        packet::write_repair(&mut out, &parameters, &header, &vec![0; parameters.symbol_len()]);
+        packet::parse(&out).map(|_| ())
+    };
+    assert_eq!(row(63), Ok(()));
+    assert!(matches!(row(64), Err(PacketError::Invalid(_))));
 }
 
 /// A packet far ahead moves nothing; sixteen that agree do.

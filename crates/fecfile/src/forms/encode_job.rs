@@ -279,6 +279,47 @@ impl<'a> EncodeJob<'a> {
 mod tests {
     use super::*;
 
+    /// The first sets cannot be written; what comes behind them waits for that.
+    #[derive(Default)]
+    struct Full {
+        has_failed: AtomicBool,
+        written: AtomicU64,
+    }
+
+    impl SetSink for Full {
+        fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()> {
+            if first == 0 {
+                self.has_failed.store(true, Ordering::SeqCst);
+                return Err(Error::new("write", ErrorKind::Io(std::io::ErrorKind::StorageFull.into())));
+            }
+            while !self.has_failed.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.written.fetch_add(sets.len() as u64, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    /// Otherwise a full disk is told after hours.
+    #[test]
+    fn when_one_worker_fails_the_others_stop() {
+        let code = fec_core::block::Code::new(2, 1).unwrap();
+        let hash = fec_core::digest::HashKind::Blake3;
+        let payload = vec![1; 16 << 20];
+        let form = fec_core::params::Form::Shards;
+        let group = GroupGeometry::whole(form, hash, code, 8192, payload.size()).unwrap();
+        assert!(group.shape().sets > 1000);
+        let context =
+            Context { settings: Settings { threads: 2, ..Settings::default() }, ..Context::default() };
+        let (source, spare) = (PayloadSets { payload: &payload, group, start: 0 }, SpareRooms::default());
+        let (sink, meter) = (Full::default(), context.meter("encode", None));
+        let done = EncodeJob::new((&source, &spare), &group, &sink, meter.as_ref(), &context).run();
+        assert!(done.is_err_and(|error| matches!(error.kind, ErrorKind::Io(_))));
+        let written = sink.written.into_inner();
+        assert!(written < 500, "{written} of {} sets were written behind a failure", group.shape().sets);
+    }
+
     #[test]
     fn runs_fit_memory_and_leave_work_for_all() {
         assert_eq!(run_len(1, 1000, 12 << 20, 96 << 20), 4);

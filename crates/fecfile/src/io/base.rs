@@ -356,6 +356,22 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
+    fn a_name_that_is_taken_is_given_away_only_on_request() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("old"), b"precious").unwrap();
+        fs::write(place.path().join("new"), b"new").unwrap();
+        let base = Base::open(place.path()).unwrap();
+        let (new, old) = (base.holder(b"new").unwrap(), base.holder(b"old").unwrap());
+        let refused = new.rename(&old, false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(place.path().join("old")).unwrap(), b"precious");
+        assert_eq!(fs::read(place.path().join("new")).unwrap(), b"new");
+        new.rename(&old, true).unwrap();
+        assert_eq!(fs::read(place.path().join("old")).unwrap(), b"new");
+        assert!(!place.path().join("new").exists());
+    }
+
+    #[test]
     fn nothing_is_reached_through_links_or_outside() {
         let place = tempfile::tempdir().unwrap();
         let (inside, outside) = (place.path().join("base"), place.path().join("outside"));

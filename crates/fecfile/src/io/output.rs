@@ -452,6 +452,60 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
+    const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
+    const FORCED: Policy = Policy { force: true, ..QUICK };
+
+    /// More than is kept may have been written, and what is lost at the end was not.
+    #[test]
+    fn a_file_has_the_length_that_it_is_given() {
+        let place = tempfile::tempdir().unwrap();
+        for (len, expected) in [(4, &b"payl"[..]), (7, b"payload"), (9, b"payload\0\0"), (0, b"")] {
+            let target = place.path().join(len.to_string());
+            let out = FileOut::create(&target, QUICK).unwrap();
+            out.put(0, b"payload").unwrap();
+            out.commit(len).unwrap();
+            assert_eq!(fs::read(&target).unwrap(), expected);
+        }
+    }
+
+    /// It was not there when the work began.
+    #[test]
+    fn a_file_that_appears_meanwhile_is_not_replaced() {
+        for policy in [QUICK, FORCED] {
+            let place = tempfile::tempdir().unwrap();
+            let target = place.path().join("out");
+            let out = FileOut::create(&target, policy).unwrap();
+            out.put(0, b"new").unwrap();
+            fs::write(&target, b"precious").unwrap();
+            let done = out.commit(3);
+            let is_refused = done.is_err_and(|error| matches!(error.kind, ErrorKind::Exists));
+            assert_eq!(is_refused, !policy.force);
+            let expected = if policy.force { &b"new"[..] } else { b"precious" };
+            assert_eq!(fs::read(&target).unwrap(), expected);
+            assert_eq!(list(place.path()).unwrap(), ["out"], "nothing temporary is left");
+        }
+    }
+
+    /// Whoever put it there learns which file is in the way, and that it is not the disk.
+    #[test]
+    fn a_file_that_appears_in_the_folder_meanwhile_is_named() {
+        for policy in [QUICK, FORCED] {
+            let place = tempfile::tempdir().unwrap();
+            let target = place.path().join("out");
+            fs::create_dir(&target).unwrap();
+            let out = FolderOut::create(&target, &["a".into()], policy).unwrap();
+            let precious = target.join("precious");
+            fs::write(&precious, b"precious").unwrap();
+            match out.commit().unwrap_err().kind {
+                ErrorKind::NotAShardFile(path) if policy.force => assert_eq!(path, precious),
+                ErrorKind::FolderNotEmpty if !policy.force => {}
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(fs::read(&precious).unwrap(), b"precious");
+            assert_eq!(list(place.path()).unwrap(), ["out"], "nothing temporary is left");
+        }
+    }
+
     /// Somebody puts a file into the output folder between the last check and the rename.
     #[test]
     fn a_folder_that_fills_up_meanwhile_is_not_replaced() {

@@ -644,3 +644,38 @@ impl Records for RecordLoader<'_> {
         tally.map_or_else(Vec::new, Tally::obtainable)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fec_core::block::Code;
+    use fec_core::digest::HashKind;
+    use fec_core::params::ContainerLayout;
+
+    /// Somebody may sign more behind the end: to whom the last group is the end, that would be another payload.
+    #[test]
+    fn nothing_follows_a_last_group() {
+        let layout = |m| {
+            let code = Code::new(2, m).unwrap();
+            ContainerLayout::new(HashKind::Blake3, code, 8192, Some(1)).unwrap()
+        };
+        let of = layout(1);
+        let full = |number| of.group(number, of.piece_len(), false);
+        let last = |number, len| of.group(number, len, true);
+        assert!(may_follow(&full(0), &full(1)) && may_follow(&full(0), &last(1, 100)));
+        for next in [full(1), last(1, 100), last(1, of.piece_len())] {
+            assert!(
+                !may_follow(&last(0, 100), &next) && !may_follow(&last(0, of.piece_len()), &next),
+                "{next:?}"
+            );
+        }
+        assert!(
+            !may_follow(&full(0), &full(2))
+                && !may_follow(&full(1), &full(1))
+                && !may_follow(&full(1), &full(0))
+        );
+        let other = layout(2);
+        assert!(!may_follow(&full(0), &other.group(1, other.piece_len(), false)));
+        assert!(!may_follow(&full(0), &other.group(1, 100, true)));
+    }
+}

@@ -112,10 +112,9 @@ pub(crate) fn write(
     let source = PayloadSets { payload, group: *geometry, start: 0 };
     let (id, tree) =
         group((&source, &SpareRooms::default()), id, out, front.len() as u64, meter.as_ref(), context)?;
-    payload.check_unchanged()?;
     let end = front.len() as u64 + id.group_len();
     let len = ends(FileGeometry::of_only(geometry), vec![tree], (meta, front), out, end)?;
-    // Once more: the payload must not have changed while the last sets were read.
+    // The payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     meter.finish();
     Ok((id.root, len))

@@ -445,3 +445,40 @@ impl Records for ShardLoader<'_> {
         wanted.iter().map(|index| self.one(set, *index, reading)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::encode;
+    use crate::io::Store;
+    use crate::io::memory::MemoryStore;
+    use crate::payload::Options;
+    use fec_core::block::Code;
+    use std::ffi::OsStr;
+
+    /// Where bytes are lost, one of two positions is wrong: a decode that begins with that reads and hashes every shard twice.
+    #[test]
+    fn the_likeliest_position_comes_first() {
+        let store = MemoryStore::new();
+        let options = Options::new(Code::new(3, 2).unwrap());
+        encode::to_store(&vec![7u8; 40_000], b"name", &store, &options, &Context::default()).unwrap();
+        let object = store.open(OsStr::new("name.001.shard")).unwrap();
+        let mut whole = vec![0; object.size().unwrap() as usize];
+        object.read_exact_at(0, &mut whole).unwrap();
+        let cut = 100;
+        let cases = [
+            ("whole", whole.clone(), vec![0]),
+            ("without its end", whole[..whole.len() - cut].to_vec(), vec![0, -(cut as i128)]),
+            ("without its beginning", whole[cut..].to_vec(), vec![-(cut as i128), 0]),
+        ];
+        for (what, bytes, expected) in cases {
+            let mut gathered = Gathered::default();
+            store.put("file", bytes);
+            let file = store.open(OsStr::new("file")).unwrap();
+            gathered.add(&Object::new("file", Arc::from(file)).unwrap());
+            let set = gathered.sets.values().next().expect("a header is left");
+            assert_eq!(set.members[1][0].bases, expected, "{what}");
+        }
+    }
+}

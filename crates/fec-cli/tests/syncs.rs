@@ -1,0 +1,163 @@
+//! What is on the disk when a command says that it is done: seen by strace, and left out where that cannot be used.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use common::{Arena, payload, text};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// The calls that matter: (name, arguments), with the paths of descriptors in `<…>`.
+struct Calls(Vec<(String, String)>);
+
+/// Whether processes may be traced here.
+fn can_trace() -> bool {
+    let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
+    let can = traced.is_ok_and(|output| output.status.success());
+    if !can {
+        println!("skipped: strace cannot be used here");
+    }
+    can
+}
+
+impl Calls {
+    /// Those of a run of `fec` that ends with 0.
+    #[track_caller]
+    fn of(arena: &Arena, args: &[&str]) -> Calls {
+        let fec = common::fec();
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-o", "../calls"]);
+        command.args(["-e", "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat"]);
+        command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
+        let output = command.output().expect("strace starts");
+        common::expect(&output, 0);
+        let log = std::fs::read(arena.work.join("../calls")).expect("strace has written it");
+        // A call during which another thread makes one stands in two parts.
+        let mut begun = std::collections::BTreeMap::new();
+        let mut calls = Vec::new();
+        for line in text(&log).lines() {
+            let (thread, rest) = line.split_once(' ').expect("the number of a thread");
+            let rest = rest.trim_start();
+            if let Some(start) = rest.strip_suffix(" <unfinished ...>") {
+                begun.insert(thread.to_owned(), start.to_owned());
+                continue;
+            }
+            let whole = match rest.split_once(" resumed>") {
+                Some((_, end)) => begun.remove(thread).expect("it was begun") + end,
+                None => rest.to_owned(),
+            };
+            if let Some((name, args)) = whole.split_once('(')
+                && args.ends_with("= 0")
+            {
+                calls.push((name.to_owned(), args.to_owned()));
+            }
+        }
+        Calls(calls)
+    }
+
+    /// Where the only rename to this name stands.
+    #[track_caller]
+    fn rename_to(&self, name: &str) -> usize {
+        let quoted = format!("{name}\"");
+        let is_it = |(call, args): &(String, String)| call.starts_with("rename") && args.contains(&quoted);
+        let found: Vec<usize> = (0..self.0.len()).filter(|at| is_it(&self.0[*at])).collect();
+        assert_eq!(found.len(), 1, "{name}: {:#?}", self.0);
+        found[0]
+    }
+
+    /// The paths that are synced in a part of the calls.
+    fn synced(&self, part: std::ops::Range<usize>) -> BTreeSet<String> {
+        let syncs = self.0[part].iter().filter(|(call, _)| call == "fsync");
+        syncs.filter_map(|(_, args)| Some(args.split_once('<')?.1.split_once('>')?.0.to_owned())).collect()
+    }
+}
+
+/// An arena that is not below a link, since strace tells where links lead.
+fn arena() -> (Arena, String) {
+    let arena = Arena::new();
+    arena.write("in", &payload(5, 50_000));
+    let work = std::fs::canonicalize(&arena.work).expect("it is there");
+    (arena, work.to_str().expect("a plain path").to_owned())
+}
+
+#[test]
+fn a_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_the_end() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, work) = arena();
+    arena.expect(["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--no-sync"], 0);
+    for args in [
+        &["encode", "in", "-o", "out"][..],
+        &["decode", "s", "-o", "out"],
+        &["decode", "s", "-o", "out", "-f"],
+    ] {
+        let _ = std::fs::remove_file(arena.path("out"));
+        let calls = Calls::of(&arena, args);
+        let named = calls.rename_to("out");
+        let before = calls.synced(0..named);
+        assert!(before.iter().any(|path| path.starts_with(&format!("{work}/.fec-"))), "{args:?}: {before:?}");
+        assert!(calls.synced(named..calls.0.len()).contains(&work), "{args:?}");
+        // Not even if something came there since it was looked.
+        assert_eq!(calls.0[named].1.contains("RENAME_NOREPLACE"), !args.contains(&"-f"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_folder_and_all_files_in_it_are_on_the_disk_before_it_has_its_name() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, work) = arena();
+    let calls = Calls::of(&arena, &["encode", "in", "-k", "3", "-m", "2", "-o", "s/"]);
+    let named = calls.rename_to("s");
+    let before = calls.synced(0..named);
+    let of = |name: &str| before.iter().filter(|path| path.ends_with(name)).count();
+    for nth in 0..5 {
+        assert_eq!(of(&format!(".tmp/in.{nth:03}.shard")), 1, "{before:?}");
+    }
+    assert_eq!(of(".tmp"), 1, "the names of the files: {before:?}");
+    assert!(calls.synced(named..calls.0.len()).contains(&work));
+}
+
+#[test]
+fn what_repair_puts_in_place_is_on_the_disk_first() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, work) = arena();
+    arena.expect(["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--no-sync"], 0);
+    std::fs::remove_file(arena.path("s/in.001.shard")).expect("it is there");
+    let calls = Calls::of(&arena, &["repair", "s"]);
+    let named = calls.rename_to("in.001.shard");
+    let is_temporary = |path: &String| path.starts_with(&format!("{work}/s/.fec-"));
+    assert!(calls.synced(0..named).iter().any(is_temporary));
+    assert!(calls.synced(named..calls.0.len()).contains(&format!("{work}/s")));
+}
+
+/// What stands there already was perhaps written by somebody who did not wait for the disk.
+#[test]
+fn what_is_kept_already_is_put_on_the_disk() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, work) = arena();
+    let keep = ["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--keep"];
+    arena.expect([&keep[..], &["--no-sync"]].concat(), 0);
+    let calls = Calls::of(&arena, &keep);
+    let mut expected: BTreeSet<String> = (0..5).map(|nth| format!("{work}/s/in.{nth:03}.shard")).collect();
+    expected.extend([format!("{work}/s"), work]);
+    assert_eq!(calls.synced(0..calls.0.len()), expected);
+}
+
+#[test]
+fn nothing_is_waited_for_without_a_wish() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, _) = arena();
+    for output in ["s/", "out"] {
+        let calls = Calls::of(&arena, &["encode", "in", "-k", "3", "-m", "2", "-o", output, "--no-sync"]);
+        assert_eq!(calls.synced(0..calls.0.len()), BTreeSet::new());
+    }
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# Puts small faults into the code, one at a time, and tells which of them no test notices: cargo-mutants over the parts that decide
+# what is believed.
+#
+#   scripts/mutants.sh [--install] [--list] [--folder DIR] [--jobs N] [PART…]
+#
+# PART is format, merkle, set, params, window (of fec-core), restore, output, choose (of fecfile); without PART all of them, which
+# takes most of a day: a fault takes seconds to build in fec-core and up to a minute in fecfile, and its crate's own tests run.
+# --list tells the faults of each part and how many they are, and runs nothing. --install gets cargo-mutants if it is not there.
+# DIR gets a folder for each part, with missed.txt and the logs (mutants.out here if unset); a part that was broken off begins anew.
+# Faults that change nothing go to .cargo/mutants.toml, each with its reason. Exit code 1 if a fault was missed; a timeout is noticed.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+parts=() install='' list='' folder=mutants.out jobs=1
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) show_help ;;
+    --install) install=yes ;;
+    --list) list=yes ;;
+    --folder) [ $# -ge 2 ] || usage; folder=$2; shift ;;
+    --jobs) [ $# -ge 2 ] || usage; jobs=$2; shift ;;
+    format | merkle | set | params | window | restore | output | choose) parts+=("$1") ;;
+    *) usage ;;
+    esac
+    shift
+done
+[ ${#parts[@]} -gt 0 ] || parts=(merkle params format set window choose restore output)
+if ! cargo mutants --version > /dev/null 2>&1; then
+    [ -n "$install" ] || refuse "needs cargo-mutants (--install gets it)"
+    cargo install cargo-mutants --locked
+fi
+mkdir -p "$folder"
+folder=$(realpath -e -- "$folder")
+cd "$root"
+
+# of_part PART: its crate, its files and the tests that have to notice, in the variables package, files and tests.
+of_part() {
+    package=fec-core tests=(--lib --test format --test set)
+    case $1 in
+    merkle | params) files=("$1.rs") ;;
+    format) files=('format/**') ;;
+    set) files=('set/**') tests+=(--test simple) ;;
+    window) files=('window/**') tests=(--lib --test window) ;;
+    choose | restore) package=fecfile files=("$1.rs") tests=(--lib) ;;
+    output) package=fecfile files=(io/output.rs) tests=(--lib) ;;
+    esac
+}
+
+# Fast to build: most of the time goes there.
+export CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
+export CARGO_INCREMENTAL=1
+code=0
+for part in "${parts[@]}"; do
+    of_part "$part"
+    selection=(--package "$package")
+    for file in "${files[@]}"; do
+        selection+=(--file "crates/$package/src/$file")
+    done
+    if [ -n "$list" ]; then
+        cargo mutants "${selection[@]}" --list | tee >(wc -l | sed "s/^/$part: /" >&2)
+        continue
+    fi
+    echo "==== $part"
+    rm -rf "${folder:?}/$part"
+    status=0
+    cargo mutants "${selection[@]}" --no-shuffle --jobs "$jobs" --timeout 60 --output "$folder/$part" \
+        "${tests[@]/#/--cargo-test-arg=}" || status=$?
+    # 2: some were missed; 3: some ran into the timeout. Anything else is no answer.
+    case $status in
+    0 | 3) ;;
+    2) code=1 ;;
+    *) fail "cargo mutants ended with $status" ;;
+    esac
+    for outcome in caught missed timeout unviable; do
+        printf '%s: %s %s\n' "$part" "$(wc -l < "$folder/$part/mutants.out/$outcome.txt")" "$outcome"
+    done
+done
+exit "$code"
