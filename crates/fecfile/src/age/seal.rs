@@ -7,11 +7,8 @@ use super::passphrase::Passphrase;
 use super::primitives::{BODY_LEN, FileKey, random};
 use super::recipient::Recipient;
 use super::stream;
-use crate::threads::Threads;
-use fec_core::executor::{Executor, into_value, lock};
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 
 /// Recipients from which on threads are worth it.
 const FEWEST_TO_SHARE: usize = 8;
@@ -83,13 +80,23 @@ fn wrap_all(
     let each = recipients.len().div_ceil(threads.get()).max(FEWEST_EACH);
     let wrap = |part: &[&Recipient]| part.iter().map(|recipient| recipient.seal(file_key)).collect();
     let Some((first, others)) = recipients.split_at_checked(each) else { return wrap(recipients) };
-    let parts: Vec<_> = std::iter::once(first).chain(others.chunks(each)).collect();
-    let wrapped: Vec<Mutex<Option<Result<Vec<Wrapped>, AgeError>>>> =
-        parts.iter().map(|_| Mutex::default()).collect();
-    Threads(parts.len()).run(parts.len(), &|nth| *lock(&wrapped[nth]) = Some(wrap(parts[nth])));
+    let parts: Vec<Result<Vec<Wrapped>, AgeError>> = std::thread::scope(|scope| {
+        let start = |part| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || wrap(part));
+            // Where the system has no more threads, this one does it.
+            thread.map_err(|_| part)
+        };
+        let others: Vec<_> = others.chunks(each).map(start).collect();
+        let first = wrap(first);
+        let others = others.into_iter().map(|thread| match thread {
+            Ok(thread) => thread.join().expect("it does not panic"),
+            Err(part) => wrap(part),
+        });
+        std::iter::once(first).chain(others).collect()
+    });
     let mut stanzas = Vec::with_capacity(recipients.len());
-    for part in wrapped {
-        stanzas.append(&mut into_value(part).expect("every part was wrapped")?);
+    for part in parts {
+        stanzas.append(&mut part?);
     }
     Ok(stanzas)
 }
