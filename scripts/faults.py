@@ -42,7 +42,8 @@ UNDO = ("unlink", "unlinkat", "rmdir", "ftruncate")  # what tidies up: if these 
 # What stands at a path. first: the first path of the same file
 Node = collections.namedtuple("Node", "kind data mode when first")
 Run = collections.namedtuple("Run", "code out err log")
-Point = collections.namedtuple("Point", "call nth reads")
+# rest: what follows the call's name, in each thread that makes such a call for the nth time
+Point = collections.namedtuple("Point", "call nth reads rest", defaults=[""])
 # A command in a state: `end` is what it comes to, `made` the folders whose times it has to set
 Scenario = collections.namedtuple("Scenario", "name op args state end code made points")
 
@@ -201,18 +202,19 @@ class Edit:
 
 # ---------------------------------------------------------------- commands
 
-def run(command, folder, log=None):
-    child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             errors="replace", start_new_session=True)
+def run(command, folder, log=None, feed=None, limit=LIMIT):
+    """Runs it to its end, with `feed` in a pipe as its input. What it printed, as text: each byte that is not UTF-8 is a surrogate."""
+    child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
     try:
-        out, err = child.communicate(timeout=LIMIT)
+        out, err = child.communicate(feed, timeout=limit)
         code = child.returncode
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
         code = "no end"
     with open(log or os.devnull, errors="replace") as f:
-        return Run(code, out, err, f.read())
+        return Run(code, out.decode(errors="surrogateescape"), err.decode(errors="replace"), f.read())
 
 
 def points_of(log, folder):
@@ -240,18 +242,23 @@ def injected(point, fault, points, home):
     """The arguments of strace for a fault."""
     if fault == "unreadable":
         return ["-P", os.path.join(home, point.call), "-e", "inject=read,pread64:error=EIO:when=1+"]
-    calls, what = [(point.call, point.nth)], "error=%s" % fault.rstrip("+")
+    calls, what = [(point.call, point.nth)], fault.rstrip("+")
+    what = what if "=" in what else "error=" + what
     if fault in ("kill", "int"):
         what = "signal=%s" % fault.upper()
     elif fault == "dead":
         # From this call on: as far as the others had come in the clean run. Messages still go out.
-        later = [x for x in points[points.index(point):] if not x.reads and x.call not in OPENERS + ["write"]]
+        later = [x for x in points[points.index(point):] if not x.reads and x.call in WRITERS and x.call != "write"]
         what, calls = "error=EIO", {**{x.call: x.nth for x in reversed(later)}, point.call: point.nth}.items()
     more = "+" if fault.endswith("+") or fault == "dead" else ""
     return [x for call, nth in calls for x in ("-e", "inject=%s:%s:when=%d%s" % (call, what, nth, more))]
 
 
 class Campaign:
+    """Scenarios, their faults, and what has to hold after each."""
+
+    calls = WRITERS + READERS + OPENERS
+
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.binary = os.path.join(folder, "fec")
@@ -267,6 +274,13 @@ class Campaign:
     def strace(self, home, trace, *more):
         return ["strace", "-f", "-qq", "-y", "-o", home + ".log", "-e", "trace=" + ",".join("?" + x for x in ",".join(trace).split(",")), *more]
 
+    def perform(self, case, home, *before, more=()):
+        """Runs the command of a scenario, under strace if `before` is its command line."""
+        return run([*before, *self.fec(*case.args, *more)], home, before and home + ".log")
+
+    def faults(self, case, point):
+        return faults_of(point) if case.op != "verify" or point.reads else []
+
     def result(self, state, *arguments):
         """The state after a command without a fault."""
         restore(self.home, state)
@@ -279,7 +293,7 @@ class Campaign:
         """Runs it without a fault. `end`: what that should come to, as far as known."""
         home, made = self.home, {key for key, node in (end or {}).items() if node.kind == "folder" and key not in state}
         restore(home, state)
-        done = run(self.strace(home, WRITERS + READERS + OPENERS) + self.fec(*arguments), home, home + ".log")
+        done = run(self.strace(home, self.calls) + self.fec(*arguments), home, home + ".log")
         got = snap(home)
         wrong = [] if end is None else differences(got, end, made)
         check = run(self.fec("verify", SIDECAR), home)
@@ -344,14 +358,14 @@ class Campaign:
             restore(home, case.state)
             where = injected(point, fault, case.points, home)
             calls = [x.split("=")[1].split(":")[0] for x in where if x.startswith("inject=")]
-            done = run(self.strace(home, calls, *where) + self.fec(*case.args), home, home + ".log")
+            done = self.perform(case, home, *self.strace(home, calls, *where))
             is_hit = done.code == -signal.SIGKILL if fault == "kill" else "INJECTED" in done.log or "SIGINT" in done.log
             wrong, notes = self.judge(case, point, fault, done, home)
             if wrong and self.args.keep:
                 place = "%s/%s-%s-%d-%s" % (self.folder, case.name, point.call.replace("/", "_"), point.nth, fault)
                 restore(place + ".before", case.state)
                 restore(place, snap(home))
-                with open(place + ".txt", "w") as f:
+                with open(place + ".txt", "w", errors="replace") as f:
                     print(*wrong, *done, sep="\n", file=f)
             return done.code, is_hit, wrong, notes
         finally:
@@ -396,7 +410,7 @@ class Campaign:
         # The same again; a protect that had ended, but for its output, needs -f.
         is_there = case.name == "protect" and sidecar is not None
         notes += ["exit code 4, and the sidecar is there"] * (is_there and done.code == 4)
-        again = run(self.fec(*case.args, *["-f"] * is_there), home)
+        again = self.perform(case, home, more=["-f"] * is_there)
         if again.code != case.code:
             wrong.append("again: exit code %s: %s" % (again.code, again.err.strip()[-200:]))
         wrong += ["again: " + what for what in differences(snap(home), case.end, case.made)]
@@ -405,8 +419,8 @@ class Campaign:
     def session(self):
         args = self.args
         for case in self.scenarios():
-            todo = [(point, fault) for point in case.points for fault in faults_of(point)
-                    if (case.op != "verify" or point.reads) and args.point in (None, "%s:%d:%s" % (point.call, point.nth, fault))]
+            todo = [(point, fault) for point in case.points for fault in self.faults(case, point)
+                    if args.point in (None, "%s:%d:%s" % (point.call, point.nth, fault))]
             todo = [todo[x] for x in sorted(random.Random(args.seed).sample(range(len(todo)), -(-len(todo) // args.every)))]
             counts = self.counts[case.name]
             counts["calls"] = len(case.points)
@@ -438,17 +452,21 @@ class Campaign:
             print("- left out: " + what)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(text, threads):
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fec", required=True)
     parser.add_argument("--only", type=lambda x: x.split(","))
     parser.add_argument("--every", type=int, default=1, help="take only each N-th fault (1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="faults at the same time (2)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of fec; with 1 the calls are the same in each run (1)")
+    parser.add_argument("--threads", type=int, default=threads, help="threads of fec; with 1 the calls are the same in each run (%d)" % threads)
     parser.add_argument("--dir")
     parser.add_argument("--keep", action="store_true", help="keep what failed in DIR")
     parser.add_argument("--point")
+    return parser
+
+
+def main(parser, campaign):
     args = parser.parse_args()
     min(args.every, args.jobs, args.threads) > 0 or parser.error("--every, --jobs and --threads are at least 1")
     args.fec = shutil.which(args.fec) or parser.error("there is no program %s" % args.fec)
@@ -461,7 +479,7 @@ def main():
     os.makedirs(place, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="fec-faults-", dir=os.path.realpath(place))
     try:
-        return Campaign(args, folder).session()
+        return campaign(args, folder).session()
     except Failed as e:
         print("FAILED " + str(e))
         return 1
@@ -470,4 +488,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(options(__doc__, 1), Campaign))

@@ -211,7 +211,7 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::FolderNotEmpty => "choose another with -o, or replace the shard files in it with -f",
         ErrorKind::NotAShardFile(_) => "only a folder of shard files is replaced as a whole",
         ErrorKind::NoRoom { .. } => "make room, or choose another place with -o",
-        ErrorKind::Changed if error.action == "repair" => {
+        ErrorKind::Changed if ["repair", "keep"].contains(&error.action) => {
             "run it again when nobody writes to the files; what was mended stays mended"
         }
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",

@@ -44,7 +44,10 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     let fail = |e| Failure::io("read", path, e);
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
-        return Err(Failure::usage("read standard input: it is a folder"));
+        // The system did not say so before, or somebody has just made it.
+        let is_named = !is_dash(path);
+        let is_stdin = || Failure::usage("read standard input: it is a folder");
+        return if is_named { Ok(Inputs::Objects(Input::of_paths(paths)?)) } else { Err(is_stdin()) };
     }
     // What was read of standard input before is not ours: the rest is a pipe.
     let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);

@@ -90,7 +90,7 @@ impl Target {
         let is_folder = matches!(self, Target::Folder(_));
         for input in inputs.into_iter().filter(|input| !is_dash(input)) {
             let is_its_folder = || is_folder && is_same(path, parent(input));
-            let is_shard_in_it = || is_shard_file(path) && is_same(parent(path), input);
+            let is_shard_in_it = || is_shard_file(path).unwrap_or(false) && is_same(parent(path), input);
             if is_same(path, input) || is_its_folder() || is_shard_in_it() {
                 return Err(misuse("write", path, "it is the input, or stands in its place")
                     .help("choose another output with -o"));

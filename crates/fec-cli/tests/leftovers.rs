@@ -51,6 +51,30 @@ fn what_a_killed_run_left_is_removed_by_the_next_one_there_and_named() {
     assert!(arena.path(&dead).join("letter").exists() && arena.path(&alive).exists());
 }
 
+/// A repair that is killed before its files have their names leaves them whole, under names that the next run removes: they
+/// are no shards that are there.
+#[test]
+fn shards_that_a_killed_repair_left_are_missing_and_made_anew() {
+    let arena = Arena::new();
+    arena.write("a", &payload(1, 50_000));
+    arena.expect(["encode", "a", "-k", "3", "-m", "2"], 0);
+    let shard = |n: u32| arena.path(format!("a.shards/a.00{n}.shard"));
+    let whole = fs::read(shard(1)).unwrap();
+    let left = arena.path(format!("a.shards/.fec-{}-0.tmp", nobody()));
+    fs::rename(shard(1), &left).unwrap();
+    let verified = arena.expect(["verify", "a.shards"], 1);
+    assert!(text(&verified.stdout).contains("missing: shards 1"), "{}", text(&verified.stdout));
+    arena.expect(["repair", "a.shards"], 0);
+    assert_eq!(fs::read(shard(1)).unwrap(), whole);
+    assert!(!left.exists());
+    // Where nothing is left to repair too.
+    fs::write(&left, &whole).unwrap();
+    arena.expect(["repair", "-n", "a.shards"], 0);
+    assert!(left.exists());
+    let repaired = arena.expect(["repair", "a.shards"], 0);
+    assert!(!left.exists() && said(&repaired).contains("which a killed run had left"), "{}", said(&repaired));
+}
+
 /// Two runs in one folder: neither takes what the other one is writing.
 #[test]
 fn what_a_running_process_writes_is_left() {

@@ -33,7 +33,7 @@ pub struct Archive {
     plans: PlanCache,
     is_one_shard: bool,
     /// Where it was found.
-    place: Place,
+    pub(crate) place: Place,
 }
 
 /// Which encoding is asked for.

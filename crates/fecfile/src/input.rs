@@ -3,10 +3,12 @@
 use crate::error::{Error, Place, Result};
 use crate::io::folder::open_file;
 use crate::io::spool::Spool;
+use crate::io::temporary::is_temporary;
 use crate::io::{ReadAt, Store, list};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,7 +82,8 @@ impl Input {
     }
 
     /// What a list of paths names: one file is one object of any form; folders, whose files are looked at one level deep, and
-    /// several paths are shard files.
+    /// several paths are shard files. What is temporary in a folder does not count: who makes it may still be at it, and the next
+    /// run there removes what was left.
     ///
     /// # Errors
     /// When a path is not there, or a folder cannot be listed.
@@ -98,7 +101,8 @@ impl Input {
                 continue;
             }
             let names = list(path).map_err(|e| fail(path, e))?;
-            files.extend(names.into_iter().map(|name| path.join(name)));
+            let lasting = names.into_iter().filter(|name| !is_temporary(name.as_bytes()));
+            files.extend(lasting.map(|name| path.join(name)));
         }
         let open = |path: PathBuf| {
             let file = path.clone();

@@ -14,7 +14,8 @@ use crate::input::{Content, Input};
 use crate::io::folder::Folder;
 use crate::io::list;
 use crate::io::output::{ANYBODY, FolderOut, Policy, check_absent, sync};
-use crate::io::temporary::{is_temporary, parent, remove_stale_outputs};
+use crate::io::temporary::{parent, remove_stale_outputs};
+use crate::leftovers::Leftovers;
 use crate::names::show_bytes;
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
@@ -22,7 +23,6 @@ use crate::seal::error::SealError;
 use fec_core::params::Form;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where an encoding is to stand.
@@ -95,6 +95,10 @@ pub fn encode(
             Err(error) if is_in_the_way(&error) && output.intact(&written, context) > intact => {}
             Err(error) => return Err(error),
         }
+    }
+    if !policy.force {
+        // What was made anew is not intact each time: somebody writes to it, or the disk does not keep it.
+        return Err(Error::at("keep", output.path(), ErrorKind::Changed));
     }
     Ok((output.make(payload, policy, options, context)?, Fate::Made))
 }
@@ -182,12 +186,10 @@ impl Output<'_> {
         }
     }
 
-    /// What stands there, but for files that others are making.
+    /// What stands there.
     fn input(&self) -> Result<Input> {
-        let mut input = Input::of_paths(&[self.path().to_path_buf()])?;
-        if let Input::Several(objects) = &mut input {
-            objects
-                .retain(|object| !object.place.file_name().is_some_and(|name| is_temporary(name.as_bytes())));
+        let input = Input::of_paths(&[self.path().to_path_buf()])?;
+        if let Input::Several(objects) = &input {
             for object in objects {
                 // Whether it is a shard, and which one, cannot be said: that is no reason to make any anew.
                 if let Content::Unreadable(e) = &object.content {
@@ -216,6 +218,7 @@ impl Output<'_> {
         let archive = match Archive::open(&input, Some(wanted.root), context) {
             Ok(archive) => archive,
             Err(Error { kind: ErrorKind::NothingFound(found), .. }) => {
+                self.check_read(&found.leftovers, policy)?;
                 return Err(self.other(&input, wanted, found.others, context));
             }
             Err(error) => return Err(error),
@@ -227,10 +230,7 @@ impl Output<'_> {
         let found = archive.examine(context);
         *intact = found.intact();
         if !found.is_intact() {
-            // What could not be read may be intact: another try tells.
-            if let Some(why) = archive.leftovers().unreadable.first().filter(|_| !policy.force) {
-                return Err(Error::io("read", self.path(), io::Error::other(why.clone())));
-            }
+            self.check_read(archive.leftovers(), policy)?;
             let completed = archive.complete(payload, &found, policy, context);
             return completed.map(Some).map_err(|error| match error.kind {
                 ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
@@ -242,6 +242,12 @@ impl Output<'_> {
         }
         payload.check_unchanged()?;
         Ok(None)
+    }
+
+    /// Fails if something could not be read that may not be replaced: it may be intact, and another try tells.
+    fn check_read(&self, leftovers: &Leftovers, policy: Policy) -> Result<()> {
+        let why = leftovers.unreadable.first().filter(|_| !policy.force);
+        why.map_or(Ok(()), |why| Err(Error::io("read", self.path(), io::Error::other(why.clone()))))
     }
 
     /// How many shards are intact by now.

@@ -2,12 +2,13 @@
 
 use crate::archive::Archive;
 use crate::context::Context;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::{PayloadSets, SetSource};
 use crate::forms::encoded::Records;
 use crate::forms::repair::RepairJob;
 use crate::groups::GroupEntry;
 use crate::io::output::Policy;
+use crate::io::temporary::{parent, remove_stale_outputs};
 use crate::payload::Payload;
 use crate::report::{Examination, Outcome};
 use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
@@ -49,13 +50,17 @@ impl Archive {
     /// Makes damaged and missing shard files anew, or a damaged container, each bit for bit as it was first written: each
     /// set is decoded from the shards that are left, encoded again, and the root that comes of it compared, before a
     /// file takes its place. A shard file that is missing gets its name of section 8 of the format, beside the others;
-    /// annexes are kept. Takes twice the work of encoding, and the room of the new files.
+    /// annexes are kept. What repairs that were killed left there is removed. Takes twice the work of encoding, and the room of the new files.
     ///
     /// # Errors
     /// [`Lost`](ErrorKind::Lost) when too little is left, [`MetaLost`](ErrorKind::MetaLost),
     /// [`OtherRoot`](ErrorKind::OtherRoot), [`HoldsAnother`](ErrorKind::HoldsAnother), and those of the files. Nothing is
     /// changed then, except by an error while the new files take their names: each does by itself.
     pub fn repair(&self, how: Repair<'_>, context: &Context<'_>) -> Result<Repaired> {
+        if let (Place::Path(path), None, false) = (&self.place, how.out, how.dry_run) {
+            // Also where nothing else is to be done: it may have been killed at its last file.
+            remove_stale_outputs(if path.is_dir() { path } else { parent(path) });
+        }
         let found = self.examine(context);
         let encoded = self.encoded();
         let code = encoded.shape().code;

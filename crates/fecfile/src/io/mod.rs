@@ -20,14 +20,19 @@ pub mod spool;
 pub mod temporary;
 
 use crate::error::Place;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+
+/// How a folder is opened.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The names in a folder, in no order.
 ///
@@ -35,8 +40,7 @@ use std::path::Path;
 /// Those of the system.
 pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
     // Not by the standard library, whose iterator panics when closing fails.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let folder = rustix::fs::open(folder, FOLDER, Mode::empty())?;
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::new(folder)? {
         let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
@@ -45,6 +49,36 @@ pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
         }
     }
     Ok(names)
+}
+
+/// Removes a folder and all that is in it; links in it are removed, not followed.
+///
+/// # Errors
+/// Those of the system; then some of it may be gone.
+pub fn remove_folder(path: &Path) -> io::Result<()> {
+    fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
+        let names: Vec<_> = rustix::fs::Dir::read_from(folder)?
+            .map(|entry| entry.map(|entry| entry.file_name().to_owned()))
+            .collect::<rustix::io::Result<_>>()?;
+        for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
+            match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+                // A folder: Linux, and what POSIX says.
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    empty(&rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)?;
+                    rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
+                }
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+    // Not by the standard library, as above. An empty folder goes away where no descriptor is left to open it, too.
+    match rustix::fs::open(path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(folder) => empty(&folder)?,
+        Err(e) => return std::fs::remove_dir(path).map_err(|_| e.into()),
+    }
+    std::fs::remove_dir(path)
 }
 
 /// An object that is read at positions, by several threads.

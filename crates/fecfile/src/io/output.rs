@@ -1,7 +1,7 @@
 //! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
 
 use super::temporary::{Temporary, parent};
-use super::{NewObjects, list};
+use super::{NewObjects, list, remove_folder};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
@@ -292,7 +292,8 @@ impl FolderOut {
             if !policy.force {
                 return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
             }
-            if !is_shard_file(&path) {
+            // What cannot be read may be anything.
+            if !is_shard_file(&path).map_err(|e| Error::io("read", path.as_path(), e))? {
                 return Err(Error::at("replace", target, ErrorKind::NotAShardFile(path)));
             }
         }
@@ -319,7 +320,7 @@ impl FolderOut {
         drop(files);
         sync_folder(temporary.path(), policy, lock_file.as_ref())?;
         FolderOut::check(&target, policy)?;
-        temporary.commit(|from| replace_folder(from, &target, policy)).map_err(fail)?;
+        temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
         match &lock_file {
             Some(of) => sync_named(&target, policy, of),
             None => sync_folder(parent(&target), policy, None),
@@ -369,31 +370,43 @@ impl NewObjects for FolderOut {
     }
 }
 
-/// Renames a folder into place; with `force` one that is there already goes away afterwards.
-fn replace_folder(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
+/// Renames a folder into place; with `force` one that is there already goes away afterwards: once the new one has its name on the
+/// disk, or a loss of power could bring the name of the old one back, and not what was in it.
+fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> io::Result<()> {
     match fs::rename(from, to) {
         // Without `force` the folder was empty when it was checked: what came since is not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
             let exchange = || rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE);
             exchange()?;
             // Under the temporary name nobody else finds it: what is in it now is what goes away.
-            if FolderOut::check(from, policy).is_err() {
+            let checked = FolderOut::check(from, policy).map_err(|_| e);
+            let synced = checked.and_then(|()| match sync_folder(parent(to), policy, of) {
+                Err(Error { kind: ErrorKind::Io(cause), .. }) => Err(cause),
+                other => other.map_err(|error| io::Error::other(error.to_string())),
+            });
+            if let Err(e) = synced {
                 exchange()?;
                 return Err(e);
             }
-            fs::remove_dir_all(from)
+            remove_folder(from)
         }
         other => other,
     }
 }
 
 /// Whether `path` is a file that starts like a shard file.
-pub fn is_shard_file(path: &Path) -> bool {
+///
+/// # Errors
+/// When it is not there, or cannot be read.
+pub fn is_shard_file(path: &Path) -> io::Result<bool> {
     let mut magic = [0u8; 8];
-    let is_file = fs::symlink_metadata(path).is_ok_and(|m| m.is_file());
-    is_file
-        && File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok()
-        && shard_file::has_magic(&magic)
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    match File::open(path)?.read_exact(&mut magic) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| shard_file::has_magic(&magic)),
+    }
 }
 
 /// Fills as much of `out` as there is from `offset` on.
@@ -517,7 +530,7 @@ mod tests {
             }
             fs::write(to.join("precious"), b"precious").unwrap();
             fs::write(from.join("new"), b"new").unwrap();
-            let done = replace_folder(&from, &to, Policy { force, sync: false, permissions: ANYBODY });
+            let done = replace_folder(&from, &to, Policy { force, sync: false, permissions: ANYBODY }, None);
             assert_eq!(done.unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
             assert_eq!(fs::read(to.join("precious")).unwrap(), b"precious");
             assert!(from.join("new").exists());

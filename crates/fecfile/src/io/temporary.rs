@@ -2,7 +2,7 @@
 //! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
-use super::list;
+use super::{list, remove_folder};
 use crate::names::show;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
@@ -72,7 +72,7 @@ fn remove(path: &Path) {
     const ATTEMPTS: usize = 300;
     let is_dir = fs::symlink_metadata(path).is_ok_and(|m| m.is_dir());
     for _ in 0..ATTEMPTS {
-        let removed = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        let removed = if is_dir { remove_folder(path) } else { fs::remove_file(path) };
         // Nothing can be done about another failure, and the operation's own error is the one to show.
         match removed {
             Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {}
@@ -334,6 +334,22 @@ pub fn try_remove_all() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_goes_away_with_all_in_it_and_nothing_that_links_in_it_lead_to() {
+        let place = tempfile::tempdir().expect("a scratch folder");
+        let (folder, outside) = (place.path().join("folder"), place.path().join("outside"));
+        fs::create_dir_all(folder.join("deep/deeper")).expect("folders");
+        fs::create_dir(&outside).expect("a folder");
+        for file in [folder.join("a"), folder.join("deep/b"), outside.join("precious")] {
+            fs::write(file, b"some").expect("a file");
+        }
+        std::os::unix::fs::symlink(&outside, folder.join("deep/link")).expect("a link");
+        std::os::unix::fs::symlink(&outside, place.path().join("link")).expect("a link");
+        remove_folder(&folder).expect("it is removed");
+        remove_folder(&place.path().join("link")).expect_err("no folder");
+        assert!(!folder.exists() && outside.join("precious").exists());
+    }
 
     /// On storage that machines and containers share, a process that is alive elsewhere must not lose what it writes.
     #[test]
