@@ -429,6 +429,12 @@ impl Worker<'_> {
         let verified = fec(&work, &verify, None);
         let left = common::listing(&work);
         let out = fs::read(work.join("out")).ok();
+        // A container that can be restored is made what it was, bit for bit.
+        let is_made_whole = (mutation.must_restore && !is_folder).then(|| {
+            let repaired = fec(&work, &["repair", "../in", "--no-sync", "-q", "-j", "1"], None);
+            repaired.is_some_and(|run| run.status.code() == Some(0))
+                && fs::read(self.folder.join("in")).is_ok_and(|bytes| bytes == case.own.boxed)
+        });
 
         let mut counts = self.counts.lock().unwrap();
         counts.simple += u64::from(mutation.simple);
@@ -491,6 +497,9 @@ impl Worker<'_> {
         }
         if exit != 0 && !as_pipe && [0, 1].contains(&verdict) {
             problem.push("verify says restorable, decode fails");
+        }
+        if is_made_whole == Some(false) {
+            problem.push("repair does not make it what it was");
         }
         let of_own = names_root(&text(&verified.stderr), own);
         if mutation.differs && verdict == 0 && of_own {

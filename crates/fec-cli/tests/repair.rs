@@ -85,3 +85,23 @@ fn repair_makes_anew_what_is_damaged() {
     expect(&arena.pipe(["repair", "-"], &arena.read("p.fec")), 2);
     arena.nothing_temporary();
 }
+
+/// A container of one set that was cut in the middle: the k records that are left are enough, and one less is not.
+#[test]
+fn a_container_that_was_cut_short_is_made_whole() {
+    let arena = Arena::new();
+    arena.write("in", &payload(82, 20_000));
+    arena.expect(["encode", "in", "-o", "c.fec", "-k", "5", "-m", "4", "-q"], 0);
+    let whole = arena.read("c.fec");
+    let is_record = |at: &usize| whole[*at..].starts_with(b"\x89fecR\r\n\x1a");
+    let records: Vec<usize> = (0..whole.len()).filter(is_record).collect();
+    assert_eq!(records.len(), 9, "one set");
+    for len in [records[5], records[6] + 100, records[8], whole.len() - 1] {
+        arena.write("c.fec", &whole[..len]);
+        arena.expect(["verify", "c.fec"], 1);
+        arena.expect(["repair", "c.fec", "--no-sync", "-q"], 0);
+        assert!(arena.read("c.fec") == whole, "{len} of {} bytes", whole.len());
+    }
+    arena.write("c.fec", &whole[..records[5] - 1]);
+    arena.refuses(["repair", "c.fec"], 3);
+}

@@ -87,6 +87,25 @@ fn several_files_are_listed_as_verify_checks_them() {
     arena.refuses(["encode", "a", "-"], 2);
 }
 
+/// The lengths that a report of encoding has are those of the files.
+#[test]
+fn lengths_are_told_as_they_are() {
+    for (len, k, m) in [(0, "3", "2"), (1, "1", "255"), (4095, "128", "1"), (200_000, "10", "4")] {
+        let arena = Arena::new();
+        arena.write("p", &payload(7, len));
+        let lengths = |output: &str| -> (Value, Value) {
+            let encoded = arena.expect(["encode", "p", "-k", k, "-m", m, "-o", output, "--json"], 0);
+            let report: Value = serde_json::from_slice(&encoded.stdout).unwrap();
+            (report["payload_bytes"].clone(), report["output_bytes"].clone())
+        };
+        assert_eq!(lengths("p.fec"), (len.into(), arena.read("p.fec").len().into()), "{k} + {m}");
+        let told = lengths("s/");
+        let files = common::shard_files(&arena.path("s"));
+        let sum: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+        assert_eq!(told, (len.into(), sum.into()), "{k} + {m}");
+    }
+}
+
 /// Names of which a line could not tell where they end.
 #[test]
 fn odd_names_are_listed_and_found_again() {

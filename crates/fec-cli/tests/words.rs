@@ -177,6 +177,21 @@ fn damage_is_told_in_a_line_where_quiet_was_asked_for() {
     assert!(
         quiet(&["a.fec", "--need", "100"], 3).starts_with("fec: verify a.fec: not enough: 100 of each set")
     );
+    let repaired = arena.expect(["repair", "-q", "d.fecp"], 0);
+    assert!(repaired.stdout.is_empty() && repaired.stderr.is_empty(), "{repaired:?}");
     let json = arena.expect(["verify", "-q", "--json", "a.fec"], 1);
     assert!(json.stderr.is_empty() && json.stdout.starts_with(b"{"));
+}
+
+/// A name that begins with a dash stands behind `--`, or has its folder in front.
+#[test]
+fn names_may_begin_with_a_dash() {
+    let arena = Arena::new();
+    arena.write("-rf", b"payload");
+    arena.refuses(["encode", "-rf", "-o", "x.fec"], 2);
+    arena.expect(["encode", "-o", "x.fec", "-q", "--", "-rf"], 0);
+    arena.expect(["encode", "-o", "y.fec", "-q", "./-rf"], 0);
+    assert!(arena.read("x.fec") == arena.read("y.fec"));
+    arena.expect(["decode", "x.fec", "-o", "out", "-q"], 0);
+    assert_eq!(arena.read("out"), b"payload");
 }

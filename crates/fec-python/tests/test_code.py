@@ -101,6 +101,18 @@ def test_other_objects_are_type_errors():
         Code(2, 1).recovery([b"a"])
 
 
+def test_numbers_of_shards_are_whole_and_not_negative():
+    with pytest.raises(TypeError):
+        Code()
+    for k, m in [(-1, -1), (-1, 1), (1, -1)]:
+        with pytest.raises(OverflowError):
+            Code(k, m)
+    with pytest.raises(OverflowError):
+        Code(2, 1).decode({-1: b"a", 0: b"b"})
+    with pytest.raises(TypeError):
+        Code(2, 1).decode({"c": b"a", "d": b"b"})
+
+
 def test_other_threads_run_while_a_call_works():
     # A thread that counts gets on while another codes: it could not if the call kept the GIL.
     code, data = Code(128, 128), bytes(32 << 20)

@@ -252,6 +252,56 @@ fn a_hundred_containers_joined() {
     arena.refuses(["decode", "all.fec", "-o", "out"], 2);
 }
 
+/// The image of a disk: containers between bytes of other things, at places that are multiples of nothing. Each is found by
+/// its root.
+#[test]
+fn containers_in_the_image_of_a_disk() {
+    let arena = Arena::new();
+    let all: Vec<(String, Vec<u8>)> =
+        (0..3).map(|i| encoded(&arena, 200 + i, 3000, &["-k", "2", "-m", "1", "--no-sync"])).collect();
+    let mut image = payload(1, 10_240);
+    for ((_, bytes), len) in all.iter().zip([128, 512, 641]) {
+        image.extend(bytes);
+        image.extend(payload(2, len));
+    }
+    arena.write("image", &image);
+    for (seed, (root, _)) in (200..).zip(&all) {
+        arena.expect(["decode", "image", "-o", "out", "-f", "--root", root], 0);
+        assert!(arena.read("out") == payload(seed, 3000));
+    }
+    fs::remove_file(arena.path("out")).unwrap();
+    arena.refuses(["decode", "image", "-o", "out"], 2);
+}
+
+/// Copies of one container, of which each has lost too much: what is left of all of them is enough.
+#[test]
+fn damaged_copies_of_a_container_joined() {
+    let arena = Arena::new();
+    let (root, whole) = encoded(&arena, 203, 20_000, &["-k", "2", "-m", "4"]);
+    let is_record = |at: &usize| whole[*at..].starts_with(b"\x89fecR\r\n\x1a");
+    let records: Vec<usize> = (0..whole.len()).filter(is_record).collect();
+    assert_eq!(records.len(), 6, "one set");
+    let len = records[1] - records[0];
+    let with_only = |kept: usize| {
+        let mut copy = whole.clone();
+        let lost = records.iter().enumerate().filter(|(nth, _)| *nth != kept);
+        lost.for_each(|(_, at)| copy[*at..*at + len].fill(0));
+        copy
+    };
+    for kept in [0, 3] {
+        arena.write("c.fec", &with_only(kept));
+        arena.refuses(["decode", "c.fec", "-o", "out"], 3);
+    }
+    arena.write("c.fec", &[with_only(0), with_only(3)].concat());
+    for given in [&[][..], &["--root", &root]] {
+        arena.expect([&["decode", "c.fec", "-o", "out", "-f"], given].concat(), 0);
+        assert!(arena.read("out") == payload(203, 20_000));
+    }
+    expect(&arena.run(["verify", "c.fec"]), 1);
+    arena.expect(["repair", "c.fec", "--no-sync"], 0);
+    assert!(arena.read("c.fec") == whole);
+}
+
 /// A container is a container, whatever somebody appends: also something that ends like a shard file.
 #[test]
 fn shard_file_appended_to_a_container() {

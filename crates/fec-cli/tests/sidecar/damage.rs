@@ -176,6 +176,95 @@ fn files_that_changed_places_are_put_back() {
     is_intact(&arena, "d.fecp");
 }
 
+/// Bytes that were inserted or cut out move what is behind them. It is found there and counts as there: only the blocks that
+/// were hit are lost, with any number of threads.
+#[test]
+fn what_has_shifted_is_found_where_it_is() {
+    let bytes = payload(1, 150 * 1024);
+    let insert = |at: usize, len: usize| [&bytes[..at], &payload(7, len), &bytes[at..]].concat();
+    let cut = |at: usize, len: usize| [&bytes[..at], &bytes[at + len..]].concat();
+    let longer = insert(20_000, 3);
+    let both = [&longer[..100_003], &longer[100_008..]].concat();
+    for (name, changed, lost) in [
+        ("a byte in front", insert(0, 1), 0),
+        ("1000 bytes within", insert(50_000, 1000), 1),
+        ("700 bytes cut out", cut(70_000, 700), 2),
+        ("inserted and cut out", both, 2),
+    ] {
+        let arena = Arena::new();
+        arena.write("f", &bytes);
+        // Eight of 150 blocks may be lost, and many more are not where they were.
+        protect(&arena, &["f", "-r", "5%"]);
+        edit(&arena.path("f"), &changed);
+        for threads in ["1", "4"] {
+            assert_eq!(states(&arena, &["f.fecp", "-j", threads], 1), [pair("f", "shifted")], "{name}");
+            let report = json(&arena.expect(["verify", "f.fecp", "--json", "-j", threads], 1));
+            assert_eq!(report["worst_set"]["used"], lost, "{name}, -j {threads}");
+        }
+        changes_nothing(&arena, &["repair", "f.fecp"], 1);
+        arena.expect(["repair", "f.fecp", "--revert"], 0);
+        assert!(arena.read("f") == bytes, "{name}");
+        is_intact(&arena, "f.fecp");
+    }
+}
+
+/// A file that was renamed is known by its content: it is left under its new name, and serves to mend others from there.
+#[test]
+fn what_was_renamed_is_known_again() {
+    let arena = Arena::new();
+    arena.write("d/a", &payload(1, 30 * 1024));
+    arena.write("d/b", &payload(2, 30 * 1024));
+    // Three of 60 blocks may be lost.
+    protect(&arena, &["d", "-r", "5%"]);
+    fs::rename(arena.path("d/a"), arena.path("d/away")).unwrap();
+    flip(&arena.path("d/b"), 100);
+    flip(&arena.path("d/b"), 20_000);
+    for threads in ["1", "4"] {
+        let found = states(&arena, &["d.fecp", "-j", threads], 1);
+        assert_eq!(found, [pair("d/a", "moved"), pair("d/b", "rotten")], "-j {threads}");
+    }
+    let report = json(&arena.expect(["verify", "d.fecp", "--json"], 1));
+    assert_eq!(report["files"][0]["moved_to"], "d/away");
+    assert_eq!(report["worst_set"]["used"], 2);
+    arena.expect(["repair", "d.fecp"], 1);
+    assert!(arena.read("d/b") == payload(2, 30 * 1024) && !arena.path("d/a").exists());
+    arena.expect(["repair", "d.fecp", "--revert"], 0);
+    assert!(arena.read("d/a") == payload(1, 30 * 1024));
+    is_intact(&arena, "d.fecp");
+}
+
+/// A file that was cut into two others: they are enough to make it again.
+#[test]
+fn a_file_is_made_of_its_parts() {
+    let arena = Arena::new();
+    let bytes = payload(1, 150 * 1024);
+    arena.write("d/f", &bytes);
+    protect(&arena, &["d", "-r", "5%"]);
+    fs::remove_file(arena.path("d/f")).unwrap();
+    arena.write("d/f.001", &bytes[..65_536]);
+    arena.write("d/f.002", &bytes[65_536..]);
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/f", "missing")]);
+    arena.expect(["repair", "d.fecp"], 0);
+    assert!(arena.read("d/f") == bytes);
+    is_intact(&arena, "d.fecp");
+}
+
+/// Blocks that are all alike can be taken for each other nowhere: one bit is found and mended.
+#[test]
+fn one_bit_of_a_file_of_equal_bytes_is_mended() {
+    let arena = Arena::new();
+    let bytes = vec![0xff; 150 * 1024];
+    arena.write("f", &bytes);
+    protect(&arena, &["f", "-r", "5%"]);
+    flip(&arena.path("f"), 20_000);
+    let report = json(&arena.expect(["verify", "f.fecp", "--json"], 1));
+    let file = &report["files"][0];
+    assert_eq!((&file["state"], &file["damage"]), (&"rotten".into(), &serde_json::json!([[19_456, 20_480]])));
+    arena.expect(["repair", "f.fecp"], 0);
+    assert!(arena.read("f") == bytes);
+    is_intact(&arena, "f.fecp");
+}
+
 /// A set of 40 originals and 20 recovery shards: any 20 of them may be lost, of files and sidecar. With one more nothing
 /// is changed at all.
 #[test]

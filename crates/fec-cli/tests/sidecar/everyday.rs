@@ -158,6 +158,42 @@ fn what_moves_with_its_sidecar_stays_protected() {
     assert_eq!(states(&arena, &["x.fecp", "--base", "there"], 0), []);
 }
 
+/// A path from the root of the file system, and one that leads through a link, make the same sidecar.
+#[test]
+fn paths_may_be_absolute_and_lead_through_a_link() {
+    let arena = Arena::new();
+    arena.write("real/folder/file", &payload(1, 5000));
+    symlink("real/folder", arena.path("way")).unwrap();
+    let root = protect(&arena, &["real/folder/file"]);
+    let sidecar = arena.read("real/folder/file.fecp");
+    let absolute = arena.path("way/file");
+    let absolute = absolute.to_str().unwrap();
+    for (folder, path) in [(".", absolute), ("way", "file"), ("way", absolute)] {
+        let output = arena.fec(["protect", "-q", "-f", path]).current_dir(arena.path(folder)).output();
+        assert_eq!(common::root(&output.unwrap()), root, "{path} in {folder}");
+        assert!(arena.read("real/folder/file.fecp") == sidecar, "{path} in {folder}");
+    }
+    flip(Path::new(absolute), 20);
+    let repaired = arena.fec(["repair", "file.fecp"]).current_dir(arena.path("way")).output();
+    expect(&repaired.unwrap(), 0);
+    assert!(arena.read("real/folder/file") == payload(1, 5000));
+}
+
+/// More files than a set has blocks, several of which share each block.
+#[test]
+fn thousands_of_files_have_one_sidecar() {
+    let arena = Arena::new();
+    (0..2500).for_each(|nth| drop(arena.write(format!("d/{nth:04}"), &payload(nth, 100))));
+    let report = json(&arena.expect(["protect", "d", "--json", "--no-sync"], 0));
+    assert_eq!(report["files"], 2500);
+    flip(&arena.path("d/0007"), 50);
+    fs::remove_file(arena.path("d/2001")).unwrap();
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/0007", "rotten"), pair("d/2001", "missing")]);
+    arena.expect(["repair", "d.fecp", "--no-sync"], 0);
+    assert!(arena.read("d/0007") == payload(7, 100) && arena.read("d/2001") == payload(2001, 100));
+    is_intact(&arena, "d.fecp");
+}
+
 /// The root is of names, contents, kinds and the right to execute: neither times nor other permissions are in it.
 #[test]
 fn a_sidecar_is_reproducible() {
