@@ -189,6 +189,7 @@ fn what_has_shifted_is_found_where_it_is() {
         ("a byte in front", insert(0, 1), 0),
         ("1000 bytes within", insert(50_000, 1000), 1),
         ("700 bytes cut out", cut(70_000, 700), 2),
+        ("the first byte cut off", cut(0, 1), 1),
         ("inserted and cut out", both, 2),
     ] {
         let arena = Arena::new();

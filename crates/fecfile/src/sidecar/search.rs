@@ -319,8 +319,12 @@ impl<'a> Search<'a> {
         // Backwards, in steps that become longer, each of which is looked at from its front.
         let (mut first, mut step) = (block, 1);
         while first > 0 {
-            let start = first.saturating_sub(step);
-            let Some(from) = at.checked_sub((block - start) * self.block) else { break };
+            // No more than stand in front of it here.
+            let start = first.saturating_sub(step).max(block.saturating_sub(at / self.block));
+            if start == first {
+                break;
+            }
+            let from = at - (block - start) * self.block;
             let count = self.matching(place, entry, start..first, from);
             let taken = count.iter().rev().take_while(|is| **is).count() as u64;
             (first - taken..first)
