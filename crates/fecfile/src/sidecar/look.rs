@@ -1,11 +1,13 @@
-//! Looks at files: each is compared with its digests in one pass.
+//! Looks at what is protected, and says of each entry what is wrong with it.
 
 use super::Sidecar;
 use super::bits::Bits;
+use super::by_stat::state_by_stat;
 use super::error::SidecarError;
-use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
-use super::hashing::{is_whole, plain_digests};
+use super::findings::{EntryReport, Examined, Margin, Scope, State, Unprotected};
+use super::hashing::plain_digests;
 use super::journal;
+use super::looker::{CHUNK, FileReport, Job, Looker};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, Blocks, PositionReader, Positions, Span};
@@ -13,38 +15,18 @@ use super::search::{FoundElsewhere, Search, Wanted};
 use super::signature::signature_path;
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
-use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
 use crate::ranges::RangeList;
-use crate::stages::{self, Stage};
 use crate::threads::Threads;
-use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::digest::{Digest, blocks};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::sidecar::catalog::shortened;
-use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io;
-use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-/// Bytes of a file that are looked at in one go: a number of blocks that is a power of two.
-pub(super) const CHUNK: u64 = 4 << 20;
-
-/// Bytes that are read and hashed at a time: they stay in the cache on the way.
-const PIECE: u64 = 128 << 10;
-
-/// A chunk of a file, or all of a small one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) entry: u32,
-    pub(super) chunk: u64,
-}
 
 /// What is known of a file whose chunks are looked at one by one.
 struct Pending {
@@ -54,29 +36,6 @@ struct Pending {
     report: FileReport,
     /// Whether the last chunk was looked at.
     has_end: bool,
-}
-
-/// What was found of a file's bytes.
-#[derive(Clone, Debug, Default)]
-struct FileReport {
-    /// Whole blocks that are not intact: by number in the file.
-    bad: Vec<Range<u64>>,
-    /// Whether what is behind the whole blocks has to be looked at by its position.
-    is_tail_unknown: bool,
-    cause: Option<Cause>,
-    /// Whether the file has more or fewer bytes than it had.
-    has_other_len: bool,
-    /// Whether only some chunks were looked at.
-    is_part: bool,
-    /// Whether the file's own digest is right; `None` if it was not computed.
-    is_whole: Option<bool>,
-}
-
-impl FileReport {
-    /// Whether nothing is wrong with any of its blocks.
-    fn is_clean(&self) -> bool {
-        self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()
-    }
 }
 
 /// Looks at files.
@@ -311,7 +270,7 @@ impl Files<'_> {
         let workers = context.settings.threads.min(jobs.len()).max(1);
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         Threads(workers).run(workers, &|_| {
-            let mut looker = Looker::new(self);
+            let mut looker = Looker::new(self.sidecar, self.base, self.meter);
             while !is_over()
                 && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
             {
@@ -472,7 +431,11 @@ impl Files<'_> {
                 if self.chunks(file) > 1 || !looked.insert(span.entry) {
                     continue;
                 }
-                let (_, report) = Looker::new(self).look(&Job { entry: span.entry, chunk: 0 }, file, true);
+                let (_, report) = Looker::new(self.sidecar, self.base, self.meter).look(
+                    &Job { entry: span.entry, chunk: 0 },
+                    file,
+                    true,
+                );
                 if report.is_whole != Some(true) {
                     found.push((span.entry as usize, report));
                 }
@@ -546,204 +509,4 @@ impl Files<'_> {
         let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
         stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
     }
-}
-
-/// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
-/// whether only its time or permissions are.
-pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (State, bool) {
-    let entry = &sidecar.catalog.entries[nth];
-    let stat = match base.stat(&entry.path) {
-        Ok(stat) => stat,
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return (State::Missing, false);
-        }
-        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return (State::Missing, false),
-        Err(_) => return (State::Unreadable, false),
-    };
-    let kind = file_type(&stat);
-    let is_same = |is: bool| if is { State::Intact } else { State::Edited };
-    match &entry.kind {
-        EntryKind::Folder => (is_same(kind == FileType::Directory), false),
-        EntryKind::Symlink(target) => {
-            let is_same_target = || base.link_target(&entry.path).is_ok_and(|found| found == **target);
-            (is_same(kind == FileType::Symlink && is_same_target()), false)
-        }
-        EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
-            (State::Edited, false)
-        }
-        EntryKind::HardLink(of) => {
-            let first = &sidecar.catalog.entries[*of as usize];
-            let is_one = match (base.stat(&first.path), &first.kind) {
-                (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
-                // The file has lost its first name: this one has its bytes, or others.
-                (Err(_), EntryKind::File(file)) => base
-                    .read(&entry.path)
-                    .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
-                _ => false,
-            };
-            let state = match is_one {
-                true => State::Intact,
-                false if looks_as_it_did(sidecar, nth, &stat) => State::Rotten,
-                false => State::Edited,
-            };
-            (state, false)
-        }
-        EntryKind::File(file) => {
-            let recorded = sidecar.stats.entries[nth];
-            // Their types are others on other systems.
-            #[allow(clippy::unnecessary_cast)]
-            let found = Stat {
-                seconds: stat.st_mtime as i64,
-                nanos: stat.st_mtime_nsec as u32,
-                mode: (stat.st_mode & 0o7777) as u16,
-            };
-            (is_same(looks_as_recorded(file, &recorded, &stat)), found != recorded)
-        }
-    }
-}
-
-/// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
-/// to execute.
-fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
-    // Their types are others on other systems.
-    #[allow(clippy::unnecessary_cast)]
-    let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
-    file_type(stat) == FileType::RegularFile
-        && time == (recorded.seconds, recorded.nanos)
-        && stat.st_size as u64 == file.size
-        && (stat.st_mode & 0o100 != 0) == file.is_executable
-}
-
-/// Whether what stands at the path of a file, or of a further name of one, looks as it did.
-pub(super) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
-    let entries = &sidecar.catalog.entries;
-    let of = match entries[nth].kind {
-        EntryKind::HardLink(of) => of as usize,
-        _ => nth,
-    };
-    match &entries[of].kind {
-        EntryKind::File(file) => looks_as_recorded(file, &sidecar.stats.entries[nth], stat),
-        _ => false,
-    }
-}
-
-/// Reads and hashes on one thread.
-struct Looker<'a> {
-    files: &'a Files<'a>,
-    buffer: Vec<u8>,
-    open: Option<(u32, File)>,
-    /// Bytes of the buffer that could not be read, and are zeros. What is behind the end of a file counts as zeros that
-    /// were read: that there are too few of them shows in its length.
-    unread: Vec<Range<usize>>,
-}
-
-impl<'a> Looker<'a> {
-    fn new(files: &'a Files<'a>) -> Looker<'a> {
-        Looker { files, buffer: Vec::new(), open: None, unread: Vec::new() }
-    }
-
-    /// Looks at a chunk; returns its value in the file's tree, unless it is all of the file.
-    fn look(&mut self, job: &Job, file: &FileEntry, is_all: bool) -> (Option<Digest>, FileReport) {
-        let block = self.files.block();
-        let start = job.chunk * CHUNK;
-        let len = (file.size - start).min(CHUNK);
-        let whole = (FileEntry::whole_blocks(file.size, block) * block).clamp(start, start + len) - start;
-        let mut report = FileReport::default();
-        self.buffer.resize(PIECE.max(block).min(file.size.next_multiple_of(64)) as usize, 0);
-        let mut values = vec![[0; 32]; (whole / block) as usize];
-        let mut expected = self.files.sidecar.digests_of_file(file, start / block);
-        let mut cause = None;
-        for at in (0..whole).step_by(self.buffer.len().max(1)) {
-            let piece = (whole - at).min(self.buffer.len() as u64);
-            let error = self.read(job.entry, start + at, piece as usize);
-            cause = cause.or(error);
-            let _stage = stages::enter(Stage::Hash, piece);
-            let (first, count) = ((at / block) as usize, (piece / block) as usize);
-            let values = &mut values[first..first + count];
-            blocks::values(&self.buffer[..piece as usize], block as usize, start + at, values);
-            for (nth, value) in ((start + at) / block..).zip(&*values) {
-                let at = (nth * block - start - at) as usize;
-                let is_read = self.unread.iter().all(|gap| gap.end <= at || at + block as usize <= gap.start);
-                if expected.next() != Some(shortened(value)) || !is_read {
-                    match report.bad.last_mut() {
-                        Some(last) if last.end == nth => last.end += 1,
-                        _ => report.bad.push(nth..nth + 1),
-                    }
-                }
-            }
-        }
-        drop(expected);
-        let tail_len = (len - whole) as usize;
-        let error =
-            if tail_len > 0 || len == 0 { self.read(job.entry, start + whole, tail_len) } else { None };
-        cause = cause.or(error);
-        self.files.meter.add(len);
-        let _stage = stages::enter(Stage::Hash, tail_len as u64);
-        let tail = &self.buffer[..tail_len];
-        let has_other_len = has_other_len(self.open.as_ref(), file.size);
-        report.cause = cause.as_ref().map(Cause::from);
-        report.has_other_len = has_other_len;
-        let is_read = report.cause.is_none() && !has_other_len;
-        let is_small = values.is_empty() && is_all;
-        if !tail.is_empty() && !is_small {
-            values.push(blocks::tail_value(tail, start + whole));
-        }
-        if is_all {
-            let digest = match values.len() {
-                0 => HashKind::Blake3.digest(tail),
-                _ => blocks::root(&values),
-            };
-            report.is_whole = Some(is_read && digest == file.blake3);
-            return (None, report);
-        }
-        let value = is_read.then(|| blocks::subtree(&values));
-        (value, report)
-    }
-
-    /// Reads what can be read into the buffer; the rest is zeros. Returns the first error other than an early end, which the
-    /// digests tell.
-    fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
-        let _stage = stages::enter(Stage::Read, len as u64);
-        self.unread.clear();
-        let bytes = &mut self.buffer[..len];
-        if self.open.as_ref().is_none_or(|(of, _)| *of != entry) {
-            let path = &self.files.sidecar.catalog.entries[entry as usize].path;
-            match self.files.base.read(path) {
-                Ok(file) => self.open = Some((entry, file)),
-                Err(e) => {
-                    self.open = None;
-                    bytes.fill(0);
-                    self.unread.push(0..len);
-                    return Some(e);
-                }
-            }
-        }
-        let (_, file) = self.open.as_ref()?;
-        if file.read_exact_at(start, bytes).is_ok() {
-            return None;
-        }
-        let (mut filled, mut error) = (0, None);
-        while filled < len {
-            match file.read_at(start + filled as u64, &mut bytes[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    // A sector that cannot be read is lost; what is behind it may not be.
-                    let lost = (4096 - (start as usize + filled) % 4096).min(len - filled);
-                    bytes[filled..filled + lost].fill(0);
-                    self.unread.push(filled..filled + lost);
-                    filled += lost;
-                    error.get_or_insert(e);
-                }
-            }
-        }
-        bytes[filled..].fill(0);
-        error
-    }
-}
-
-/// Whether a file has more or fewer bytes than it had.
-fn has_other_len(open: Option<&(u32, File)>, size: u64) -> bool {
-    open.is_some_and(|(_, file)| file.metadata().is_ok_and(|meta| meta.len() != size))
 }

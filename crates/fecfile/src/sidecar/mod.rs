@@ -10,6 +10,7 @@
 
 mod actions;
 mod bits;
+mod by_stat;
 mod coding;
 pub mod error;
 pub mod examine;
@@ -18,6 +19,7 @@ mod generations;
 mod hashing;
 mod journal;
 mod look;
+mod looker;
 pub mod manifest;
 mod metadata;
 mod moved;

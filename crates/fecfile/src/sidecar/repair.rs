@@ -2,11 +2,11 @@
 
 use super::Sidecar;
 use super::actions::{Action, owners};
+use super::by_stat::{looks_as_it_did, state_by_stat};
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
 use super::journal::Journal;
-use super::look::{looks_as_it_did, state_by_stat};
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};

@@ -4,7 +4,8 @@ mod state;
 
 use super::Sidecar;
 use super::examine::{Examined, Scope, State as EntryState};
-use super::look::{CHUNK, Files, Job, Looked, Survey};
+use super::look::{Files, Looked, Survey};
+use super::looker::{CHUNK, Job};
 use super::positions::Positions;
 use super::recovery::{Recovery, RecoveryFound, RecoveryJob};
 use crate::context::Context;

@@ -1,0 +1,89 @@
+//! What the system tells of entries, without reading any file: whether they are there, and look as they did.
+
+use super::Sidecar;
+use super::findings::State;
+use super::hashing::is_whole;
+use crate::io::base::{Base, file_type};
+use fec_core::format::sidecar::stat::Stat;
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use rustix::fs::FileType;
+use std::io;
+
+/// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
+/// whether only its time or permissions are.
+pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (State, bool) {
+    let entry = &sidecar.catalog.entries[nth];
+    let stat = match base.stat(&entry.path) {
+        Ok(stat) => stat,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return (State::Missing, false);
+        }
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return (State::Missing, false),
+        Err(_) => return (State::Unreadable, false),
+    };
+    let kind = file_type(&stat);
+    let is_same = |is: bool| if is { State::Intact } else { State::Edited };
+    match &entry.kind {
+        EntryKind::Folder => (is_same(kind == FileType::Directory), false),
+        EntryKind::Symlink(target) => {
+            let is_same_target = || base.link_target(&entry.path).is_ok_and(|found| found == **target);
+            (is_same(kind == FileType::Symlink && is_same_target()), false)
+        }
+        EntryKind::HardLink(_) | EntryKind::File(_) if kind != FileType::RegularFile => {
+            (State::Edited, false)
+        }
+        EntryKind::HardLink(of) => {
+            let first = &sidecar.catalog.entries[*of as usize];
+            let is_one = match (base.stat(&first.path), &first.kind) {
+                (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
+                // The file has lost its first name: this one has its bytes, or others.
+                (Err(_), EntryKind::File(file)) => base
+                    .read(&entry.path)
+                    .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
+                _ => false,
+            };
+            let state = match is_one {
+                true => State::Intact,
+                false if looks_as_it_did(sidecar, nth, &stat) => State::Rotten,
+                false => State::Edited,
+            };
+            (state, false)
+        }
+        EntryKind::File(file) => {
+            let recorded = sidecar.stats.entries[nth];
+            // Their types are others on other systems.
+            #[allow(clippy::unnecessary_cast)]
+            let found = Stat {
+                seconds: stat.st_mtime as i64,
+                nanos: stat.st_mtime_nsec as u32,
+                mode: (stat.st_mode & 0o7777) as u16,
+            };
+            (is_same(looks_as_recorded(file, &recorded, &stat)), found != recorded)
+        }
+    }
+}
+
+/// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
+/// to execute.
+fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
+    // Their types are others on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
+    file_type(stat) == FileType::RegularFile
+        && time == (recorded.seconds, recorded.nanos)
+        && stat.st_size as u64 == file.size
+        && (stat.st_mode & 0o100 != 0) == file.is_executable
+}
+
+/// Whether what stands at the path of a file, or of a further name of one, looks as it did.
+pub(super) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
+    let entries = &sidecar.catalog.entries;
+    let of = match entries[nth].kind {
+        EntryKind::HardLink(of) => of as usize,
+        _ => nth,
+    };
+    match &entries[of].kind {
+        EntryKind::File(file) => looks_as_recorded(file, &sidecar.stats.entries[nth], stat),
+        _ => false,
+    }
+}
