@@ -106,19 +106,17 @@ impl NewFiles {
     /// # Errors
     /// When one exists and may not be replaced, or cannot be made.
     pub(crate) fn create(files: &[NewFile], sync: bool) -> Result<NewFiles> {
-        // A shard that was gone is readable for those who may read the others.
-        let shards_beside = |path: &Path| -> Vec<PathBuf> {
-            let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
-            let names = list(parent(path)).unwrap_or_default();
-            names.into_iter().filter(is_shard).map(|name| parent(path).join(name)).collect()
-        };
-        let create = |file: &NewFile| {
-            let mut policy = Policy { force: file.replaces, sync, permissions: ANYBODY };
-            if file.old.is_none() {
-                policy = policy.made_of_paths(shards_beside(&file.path).iter().map(PathBuf::as_path));
-            }
-            FileOut::create(&file.path, policy)
-        };
+        // A shard that was gone is readable for those who may read the others, which lie in the same folder.
+        let gone = files.iter().find(|file| file.old.is_none()).map(|file| parent(&file.path));
+        let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
+        let others = gone.into_iter().flat_map(|folder| {
+            let names = list(folder).unwrap_or_default();
+            names.into_iter().filter(is_shard).map(move |name| folder.join(name))
+        });
+        let others: Vec<PathBuf> = others.collect();
+        let policy = Policy { force: false, sync, permissions: ANYBODY }
+            .made_of_paths(others.iter().map(PathBuf::as_path));
+        let create = |file: &NewFile| FileOut::create(&file.path, Policy { force: file.replaces, ..policy });
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 

@@ -3,8 +3,8 @@
 //! The time stamps of a file change when a write begins, and when a page that is mapped becomes dirty: of a write that is
 //! under way, and of stores to a page that is dirty already, they tell nothing. The system's read lease does
 //! (`fcntl(2)`, "Leases"): it is not given while anybody has the file open for writing, and whoever opens it later waits
-//! until the lease is given back. That happens here at the next read, so nobody waits for long; what is written from then on
-//! changes the stamps.
+//! until the lease is given back. That happens here at the next MiB that is read, or when all was read and compared, so nobody waits
+//! for long (45 seconds at most, as Linux has it); what is written from then on changes the stamps.
 //!
 //! Linux gives leases to the owner of a file and to root, on file systems of its own. Elsewhere nothing is known.
 #![allow(unsafe_code)] // The call for leases has no safe interface.
@@ -60,10 +60,12 @@ impl Writers {
         }
     }
 
-    /// The same at once.
-    pub(super) fn make_way(&self, file: &File) {
-        if let Writers::None(lease) = self {
-            lease.make_way(file);
+    /// Gives the lease back, if it is there.
+    pub(super) fn end(&self, file: &File) {
+        if let Writers::None(lease) = self
+            && lease.is_held.swap(false, Ordering::Relaxed)
+        {
+            calls::give_back(file);
         }
     }
 }

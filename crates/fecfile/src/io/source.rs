@@ -92,13 +92,14 @@ impl SourceFile {
         })
     }
 
-    /// Fails if the file was changed since it was opened.
+    /// Fails if the file was changed since it was opened. What is read later counts as unchanged by its stamp alone: whoever waits
+    /// to write need not wait until the output is on the disk.
     pub fn check_unchanged(&self) -> Result<()> {
-        self.writers.make_way(&self.file);
         let meta = self.file.metadata().map_err(|e| Error::io("read", self.path.as_path(), e))?;
         if Stamp::of(&meta) != self.stamp {
             return Err(self.changed());
         }
+        self.writers.end(&self.file);
         Ok(())
     }
 
