@@ -40,35 +40,35 @@ enter() {
 
 # round_trip ROOT MACHINE PROGRAM: encodes, loses, decodes; containers, and stores where the machine has them.
 round_trip() {
-    local inside=$1 work=$1/work known=''
+    local inside=$1 work=$1/trial known=''
     mkdir -p "$work"
     head -c 3000000 "$scratch/payload" > "$work/file"
     # What folder a program begins in is not chroot's to choose: names are full ones.
     run() { enter "$inside" "$2" "$3" "${@:4}"; }
     [ "$(run "$@" --version)" = "fec $version" ] || fail "$2: another version"
-    known=$(run "$@" encode -q /work/file -k 10 -m 4)
+    known=$(run "$@" encode -q /trial/file -k 10 -m 4)
     [ "${#known}" = 64 ] || fail "$2: no root: $known"
     [ "$known" = "$(cat "$scratch/root" 2> /dev/null || echo "$known")" ] || fail "$2: another root than the package before"
     echo "$known" > "$scratch/root"
     rm "$work"/file.shards/*.00[0-3].shard
-    run "$@" decode -q /work/file.shards -o /work/back --root "$known"
+    run "$@" decode -q /trial/file.shards -o /trial/back --root "$known"
     cmp "$work/file" "$work/back"
-    run "$@" encode -q /work/file -k 10 -m 4 -o /work/file.fec > /dev/null
+    run "$@" encode -q /trial/file -k 10 -m 4 -o /trial/file.fec > /dev/null
     printf rot | dd of="$work/file.fec" bs=1 seek=1000000 conv=notrunc status=none
-    run "$@" decode -q /work/file.fec -o /work/other
+    run "$@" decode -q /trial/file.fec -o /trial/other
     cmp "$work/file" "$work/other"
     if [ "$2" = x86_64 ]; then
         mkdir "$work/a" "$work/b" "$work/c"
-        known=$(run "$@" encode -q /work/file -k 2 -m 1 --to /work/a --to /work/b --to /work/c)
+        known=$(run "$@" encode -q /trial/file -k 2 -m 1 --to /trial/a --to /trial/b --to /trial/c)
         rm -r "$work/b"
-        run "$@" decode -q --root "$known" --from /work/a --from /work/b --from /work/c -o /work/stored
+        run "$@" decode -q --root "$known" --from /trial/a --from /trial/b --from /trial/c -o /trial/stored
         cmp "$work/file" "$work/stored"
         # A name has to be looked up, in a binary that brings its own C library: nobody answers there, which is exit code 4.
         local code=0
         run "$@" verify -q --root "$known" --from "s3://bucket/p,endpoint=http://localhost:9" > "$scratch/said" 2>&1 || code=$?
         [ "$code" = 4 ] || { cat "$scratch/said" >&2; fail "$2: a store that does not answer: exit code $code"; }
     else
-        ! run "$@" encode -q /work/file -k 2 -m 1 --to /work/a > "$scratch/said" 2>&1 || fail "$2: has stores"
+        ! run "$@" encode -q /trial/file -k 2 -m 1 --to /trial/a > "$scratch/said" 2>&1 || fail "$2: has stores"
         grep 'has no stores' "$scratch/said" > /dev/null
     fi
     rm -r "$work"
@@ -188,18 +188,18 @@ wheel() {
     python3 -m pip install -q --no-index --no-deps --target "$site" "$folder/$1"
     enter "$scratch/essential" native /usr/bin/python3 -c '
 import fecshards, os
-os.makedirs("/work", exist_ok=True)
+os.makedirs("/trial", exist_ok=True)
 data = os.urandom(1_000_003)
-open("/work/file", "wb").write(data)
-root = fecshards.encode_file("/work/file", "/work/shards", k=10, m=4, form="shards")
-for path in sorted(os.listdir("/work/shards"))[:4]: os.remove("/work/shards/" + path)
-assert fecshards.verify_file("/work/shards", root=root).may_still_lose == 0
-fecshards.decode_file("/work/shards", "/work/back", root=root)
-assert open("/work/back", "rb").read() == data
+open("/trial/file", "wb").write(data)
+root = fecshards.encode_file("/trial/file", "/trial/shards", k=10, m=4, form="shards")
+for path in sorted(os.listdir("/trial/shards"))[:4]: os.remove("/trial/shards/" + path)
+assert fecshards.verify_file("/trial/shards", root=root).may_still_lose == 0
+fecshards.decode_file("/trial/shards", "/trial/back", root=root)
+assert open("/trial/back", "rb").read() == data
 code = fecshards.Code(10, 4)
 assert code.decode(dict(list(enumerate(code.encode(data)))[4:]), len(data)) == data
 '
-    rm -r "$scratch/essential/work"
+    rm -r "$scratch/essential/trial"
     note "$1: imported and run"
 }
 

@@ -2,9 +2,9 @@
 //! moved and changed. What is restored under a root is what was encoded under it.
 #![no_main]
 
-use arbitrary::{Arbitrary, Unstructured};
 use fec_core::digest::Digest;
 use fec_core::format::shard_file::{HEADER_LEN, MAGIC};
+use fec_fuzz::edit;
 use fecfile::error::Place;
 use fecfile::input::Object;
 use fecfile::restore::Wish;
@@ -30,13 +30,6 @@ static CONTAINERS: LazyLock<Vec<Encoded>> = LazyLock::new(|| {
         .collect()
 });
 
-#[derive(Debug, Arbitrary)]
-struct Edit {
-    at: u16,
-    len: u16,
-    what: u8,
-}
-
 fuzz_target!(|bytes: &[u8]| {
     if bytes.starts_with(&MAGIC) {
         // Files have a header at both ends: each second one ends a file.
@@ -59,24 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Encoded { payload, container, root } = &CONTAINERS[usize::from(*first) % CONTAINERS.len()];
     let mut damaged = container.clone();
-    let mut input = Unstructured::new(rest);
-    while let Ok(Edit { at, len, what }) = Edit::arbitrary(&mut input) {
-        if input.is_empty() || damaged.is_empty() {
-            break;
-        }
-        let at = usize::from(at) % damaged.len();
-        let end = (at + usize::from(len)).min(damaged.len());
-        match what % 4 {
-            0 => drop(damaged.drain(at..end)),
-            1 => damaged[at] ^= what | 1,
-            2 => {
-                let copy = damaged[at..end].to_vec();
-                let to = usize::from(what) * 977 % damaged.len();
-                damaged.splice(to..to, copy);
-            }
-            _ => damaged[at..end].fill(what),
-        }
-    }
+    edit(&mut damaged, rest);
     let mut out = Vec::new();
     if decode_reader(&damaged[..], &mut out, Some(*root), &context()).is_ok() {
         assert!(out == *payload, "what is restored from a pipe is what was encoded");

@@ -2,8 +2,8 @@
 //! changed. What comes out is what was sent, without what is named as lost.
 #![no_main]
 
-use arbitrary::{Arbitrary, Unstructured};
 use fec_core::window::{Profile, Ratio};
+use fec_fuzz::edit;
 use fecfile::error::Place;
 use fecfile::live::output::Output;
 use fecfile::live::receive::{PacketSource, ReceiveOptions, receive};
@@ -40,13 +40,6 @@ static STREAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         .collect()
 });
 
-#[derive(Debug, Arbitrary)]
-struct Edit {
-    at: u16,
-    len: u8,
-    what: u8,
-}
-
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     if *first >= 0x80 {
@@ -54,24 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let mut stream = STREAMS[usize::from(*first) % STREAMS.len()].clone();
-    let mut input = Unstructured::new(rest);
-    while let Ok(Edit { at, len, what }) = Edit::arbitrary(&mut input) {
-        if input.is_empty() || stream.is_empty() {
-            break;
-        }
-        let at = usize::from(at) % stream.len();
-        let end = (at + usize::from(len)).min(stream.len());
-        match what % 4 {
-            0 => drop(stream.drain(at..end)),
-            1 => stream[at] ^= len | 1,
-            2 => {
-                let copy = stream[at..end].to_vec();
-                let to = usize::from(what) * 97 % stream.len();
-                stream.splice(to..to, copy);
-            }
-            _ => stream[at..end].fill(what),
-        }
-    }
+    edit(&mut stream, rest);
     let Some(out) = received(stream) else { return };
     // A checksum of 32 bits lets none of so few errors through: every packet is one that was sent, and they are in order.
     let numbers: Vec<u32> = out

@@ -3,6 +3,7 @@
 //! A fuzzer cannot guess a CRC32C. So a target that reads a format with one parses its input twice: as it is, which tries the check,
 //! and with the checksum that it should have, which tries everything behind the check. Corpora stay plain files of the format.
 
+use arbitrary::{Arbitrary, Unstructured};
 use fec_core::error::FormatError;
 
 /// Where the headers of files have their checksum, which covers what follows.
@@ -30,4 +31,34 @@ pub fn with_and_without_checksum(bytes: &[u8], mut check: impl FnMut(&[u8])) {
 pub fn look_at(error: &FormatError) {
     let _ = error.class();
     assert!(!error.to_string().is_empty());
+}
+
+/// A change of some bytes.
+#[derive(Debug, Arbitrary)]
+struct Edit {
+    at: u16,
+    len: u16,
+    what: u8,
+}
+
+/// Changes bytes as `edits` say: cuts out, flips bits, repeats elsewhere, fills.
+pub fn edit(bytes: &mut Vec<u8>, edits: &[u8]) {
+    let mut input = Unstructured::new(edits);
+    while let Ok(Edit { at, len, what }) = Edit::arbitrary(&mut input) {
+        if input.is_empty() || bytes.is_empty() {
+            break;
+        }
+        let at = usize::from(at) % bytes.len();
+        let end = (at + usize::from(len)).min(bytes.len());
+        match what % 4 {
+            0 => drop(bytes.drain(at..end)),
+            1 => bytes[at] ^= what | 1,
+            2 => {
+                let copy = bytes[at..end].to_vec();
+                let to = usize::from(what) * 977 % bytes.len();
+                bytes.splice(to..to, copy);
+            }
+            _ => bytes[at..end].fill(what),
+        }
+    }
 }

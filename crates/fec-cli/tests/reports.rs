@@ -172,6 +172,13 @@ fn shards_of_several_encodings_that_lie_together() {
     fs::copy(arena.path("disk1/a.000.shard"), arena.path("c.shards/stray")).unwrap();
     let output = arena.expect(["verify", "c.shards"], 0);
     assert!(said(&output).contains("foreign: shards of root"));
+    // Nobody said which one is meant: that comes first, and not where it was said.
+    let warning = "warning: shards of 2 encodings are here; only those of root ";
+    let told = text(&arena.expect(["decode", "c.shards", "-o", "back"], 0).stderr);
+    assert!(told.starts_with(warning), "{told}");
+    let root = told[warning.len()..].split(' ').next().unwrap().to_owned();
+    let told = text(&arena.expect(["decode", "c.shards", "-o", "back", "-f", "--root", &root], 0).stderr);
+    assert!(!told.contains("warning"), "{told}");
 }
 
 #[test]

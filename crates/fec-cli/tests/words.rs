@@ -45,6 +45,32 @@ fn commands_stand_on_lines_of_their_own() {
     assert!(said.lines().any(|line| line.trim() == "tar c d | fec encode - -o d.tar.fec"), "{said}");
 }
 
+/// The parser has words of its own for what is wrong.
+#[test]
+fn wrong_use_is_told_in_plain_words() {
+    let arena = arena();
+    for (args, says) in [
+        (&["repair"][..], "fec: fec repair: PATH is missing"),
+        (&["protect"], "fec: fec protect: PATH is missing"),
+        (&["--root", "x", "decode"], "put it behind a command, as in: fec decode --root"),
+        (&["encode", "a", "--recovery=60%"], "it is a number of shards; for per cent there is -r"),
+    ] {
+        let said = arena.refuses(args, 2);
+        assert!(said.contains(says), "{args:?}: {said}");
+    }
+}
+
+/// What a failed command in front leaves of a pipe.
+#[test]
+fn nothing_from_a_pipe_is_told() {
+    let arena = arena();
+    let warning = "warning: nothing came from standard input";
+    assert!(text(&arena.pipe(["encode", "-", "-o", "none.fec"], b"").stderr).starts_with(warning));
+    arena.write("empty", b"");
+    let file = arena.expect(["encode", "empty", "-o", "empty.fec"], 0);
+    assert!(!text(&file.stderr).contains("warning"));
+}
+
 /// A root, or an output, where neither is looked for.
 #[test]
 fn what_stands_in_a_wrong_place_is_recognised() {

@@ -1,7 +1,7 @@
 //! What lines and strangers do to packets. No wrong byte comes out: [`Output::drain`] compares each payload.
 
 use super::common::{Output, packets, payload, receive, settings};
-use fec_core::format::packet::{self, Body, HEADER, PacketError, RowHeader};
+use fec_core::format::packet::{self, Body, HEADER, PacketError, Parameters, RowHeader};
 use fec_core::gf256::kernel::{Backend, Walk};
 use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Ratio, Received, StreamSettings};
@@ -282,17 +282,20 @@ fn equations_have_as_many_unknowns_as_they_may() {
     }
 }
 
+/// The packet with number `seq` of a stream.
+fn source_packet(parameters: &Parameters, seq: u64) -> Vec<u8> {
+    let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
+    let sum = packet::payload_checksum(parameters.stream_id, seq, &bytes);
+    packet::write_source(&mut out, parameters, seq, &bytes, sum);
+    out
+}
+
 /// One packet far ahead that comes again and again is one witness, not sixteen.
 #[test]
 fn repeating_a_packet_far_ahead_moves_nothing() {
     let settings = settings(Profile::Bounded, 480, MOST);
     let parameters = settings.parameters().unwrap();
-    let far = |seq: u64| {
-        let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
-        let sum = packet::payload_checksum(settings.stream_id, seq, &bytes);
-        packet::write_source(&mut out, &parameters, seq, &bytes, sum);
-        out
-    };
+    let far = |seq: u64| source_packet(&parameters, seq);
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     decoder.receive(&far(0));
     for nth in 0..100 {
@@ -337,12 +340,7 @@ fn numbers_end_below_two_to_the_63() {
 fn jumps_need_agreement() {
     let settings = settings(Profile::Bounded, 480, MOST);
     let parameters = settings.parameters().unwrap();
-    let source = |seq: u64| {
-        let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
-        let sum = packet::payload_checksum(settings.stream_id, seq, &bytes);
-        packet::write_source(&mut out, &parameters, seq, &bytes, sum);
-        out
-    };
+    let source = |seq: u64| source_packet(&parameters, seq);
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     let mut output = Output::default();
     for seq in 0..100 {
