@@ -142,7 +142,13 @@ pub(crate) fn encode_file(
         let source = open(&path)?;
         if to_folder {
             let name = path.file_name().unwrap_or_default().as_bytes();
-            return encode::to_store(&source, name, &Folder::new(&output, policy.made_of(source.mode())), &options, &context);
+            return encode::to_store(
+                &source,
+                name,
+                &Folder::new(&output, policy.made_of(source.mode())),
+                &options,
+                &context,
+            );
         }
         check_absent(&output, policy)?;
         encode::to_file(Source::Payload(&source), &output, policy.made_of(source.mode()), &options, &context)
