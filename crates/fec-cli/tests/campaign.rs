@@ -257,8 +257,8 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random, unit: usize, foreign: &[&[u8
 
 /// What a mutation is decoded from.
 enum Input {
-    /// Files to write into a folder.
-    Folder(Vec<Vec<u8>>),
+    /// Files to write into a folder, and the indices of the shards that they were, where they have those in their names.
+    Folder(Vec<Vec<u8>>, Vec<usize>),
     /// One container.
     Boxed(Vec<u8>),
 }
@@ -294,7 +294,8 @@ fn damaged_folder(case: &Case, random: &mut Random) -> Mutation {
         let must_restore = (0..case.shards.sets).all(|set| intact(set) >= k);
         let files: Vec<Vec<u8>> = files.iter().map(Damaged::result).collect();
         let differs = case.own.shards.iter().any(|s| !files.contains(s));
-        return Mutation { input: Input::Folder(files), must_restore, simple, differs };
+        let named = if random.chance(50) { kept.to_vec() } else { Vec::new() };
+        return Mutation { input: Input::Folder(files, named), must_restore, simple, differs };
     }
     let mut files: Vec<Vec<u8>> = kept.iter().map(|i| case.own.shards[*i].clone()).collect();
     let foreign: Vec<&[u8]> =
@@ -313,7 +314,7 @@ fn damaged_folder(case: &Case, random: &mut Random) -> Mutation {
         }
     }
     let differs = case.own.shards.iter().any(|s| !files.contains(s));
-    Mutation { input: Input::Folder(files), must_restore: false, simple, differs }
+    Mutation { input: Input::Folder(files, Vec::new()), must_restore: false, simple, differs }
 }
 
 fn damaged_container(case: &Case, random: &mut Random) -> Mutation {
@@ -359,6 +360,8 @@ struct Counts {
     restored_other: u64,
     refused: BTreeMap<i32, u64>,
     predicted: u64,
+    repaired: u64,
+    deep: u64,
     simple: u64,
     hangs: u64,
     panics: u64,
@@ -376,6 +379,11 @@ fn fec(folder: &Path, args: &[&str], input: Option<&[u8]>) -> Option<Output> {
     finish(command.spawn().expect("fec starts"), input.unwrap_or_default(), HANG)
 }
 
+/// What a shard's file is called by `encode`.
+fn shard_name(index: usize) -> String {
+    format!("payload.{index:03}.shard")
+}
+
 /// Whether the report is about this root, and does not only mention it.
 fn names_root(said: &str, root: &str) -> bool {
     said.lines().any(|line| line.strip_prefix("root ") == Some(root))
@@ -388,6 +396,26 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
+    /// Whether `repair` makes what can be restored what it was, bit for bit: a container, or a folder of shards.
+    fn is_made_whole(&self, case: &Case, input: &Input, work: &Path) -> bool {
+        let repair = ["repair", "../in", "--no-sync", "-q", "-j", "1", "-f"];
+        let done = fec(work, &repair, None).is_some_and(|run| run.status.code() == Some(0));
+        let at = self.folder.join("in");
+        let is_shard = |name: &str, shard: &[u8]| fs::read(at.join(name)).is_ok_and(|bytes| bytes == shard);
+        done && match input {
+            Input::Boxed(_) => fs::read(&at).is_ok_and(|bytes| bytes == case.own.boxed),
+            // What has no shard's name stays beside the files that have.
+            Input::Folder(_, named) => {
+                let whole = (0..).zip(&case.own.shards).all(|(i, shard)| {
+                    is_shard(&shard_name(i), shard)
+                        || named.is_empty()
+                            && (0..case.own.shards.len()).any(|i| is_shard(&i.to_string(), shard))
+                });
+                whole && (named.is_empty() || common::listing(&at).len() == case.own.shards.len())
+            }
+        }
+    }
+
     fn one(&self, seed: u64) {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
         let case = &self.cases[(seed as usize) % self.cases.len()];
@@ -405,10 +433,11 @@ impl Worker<'_> {
         fs::create_dir_all(self.folder.join("work")).unwrap();
         let work = self.folder.join("work");
         let (name, input) = match &mutation.input {
-            Input::Folder(files) => {
+            Input::Folder(files, named) => {
                 fs::create_dir(self.folder.join("in")).unwrap();
                 for (i, bytes) in files.iter().enumerate() {
-                    fs::write(self.folder.join(format!("in/{i}")), bytes).unwrap();
+                    let name = named.get(i).map_or_else(|| i.to_string(), |index| shard_name(*index));
+                    fs::write(self.folder.join("in").join(name), bytes).unwrap();
                 }
                 ("../in", None)
             }
@@ -427,14 +456,11 @@ impl Worker<'_> {
         }
         let decoded = fec(&work, &decode, input);
         let verified = fec(&work, &verify, None);
+        // Whoever encoded was honest, so that decoding shows nothing that hashes do not.
+        let deep = random.chance(40).then(|| fec(&work, &[&verify[..], &["--deep"]].concat(), None));
         let left = common::listing(&work);
         let out = fs::read(work.join("out")).ok();
-        // A container that can be restored is made what it was, bit for bit.
-        let is_made_whole = (mutation.must_restore && !is_folder).then(|| {
-            let repaired = fec(&work, &["repair", "../in", "--no-sync", "-q", "-j", "1"], None);
-            repaired.is_some_and(|run| run.status.code() == Some(0))
-                && fs::read(self.folder.join("in")).is_ok_and(|bytes| bytes == case.own.boxed)
-        });
+        let is_made_whole = mutation.must_restore.then(|| self.is_made_whole(case, &mutation.input, &work));
 
         let mut counts = self.counts.lock().unwrap();
         counts.simple += u64::from(mutation.simple);
@@ -498,6 +524,11 @@ impl Worker<'_> {
         if exit != 0 && !as_pipe && [0, 1].contains(&verdict) {
             problem.push("verify says restorable, decode fails");
         }
+        counts.deep += u64::from(deep.is_some());
+        counts.repaired += u64::from(is_made_whole == Some(true));
+        if deep.is_some_and(|run| run.and_then(|run| run.status.code()) != Some(verdict)) {
+            problem.push("verify --deep says something else than verify");
+        }
         if is_made_whole == Some(false) {
             problem.push("repair does not make it what it was");
         }
@@ -522,7 +553,7 @@ fn random_damage() {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |v| v.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
     };
-    let (mutations, first) = (number("FEC_MUTATIONS", 2000), number("FEC_SEED", 0));
+    let (mutations, first) = (number("FEC_MUTATIONS", 3000), number("FEC_SEED", 0));
     let cases: Vec<Case> = SHAPES.iter().map(case).collect();
     let several = |c: &&Case| c.shards.sets > 1 && c.records.last().unwrap().group > 0;
     assert!(cases.iter().filter(several).count() >= 5, "several sets and groups");
@@ -548,10 +579,12 @@ fn random_damage() {
     let counts = counts.into_inner().unwrap();
     // Past the test harness, which keeps what a passing test prints to itself: the counts belong into the log.
     let line = format!(
-        "{mutations} mutations ({} simple, of which {} had to be restored): {} restored, {} restored as another root, \
-         refused by exit code {:?}, {} silent, {} panics, {} hangs",
+        "{mutations} mutations ({} simple, of which {} had to be restored, and {} were repaired; {} verified with --deep too): \
+         {} restored, {} restored as another root, refused by exit code {:?}, {} silent, {} panics, {} hangs",
         counts.simple,
         counts.predicted,
+        counts.repaired,
+        counts.deep,
         counts.restored,
         counts.restored_other,
         counts.refused,

@@ -167,6 +167,16 @@ fn shards_of_several_encodings_that_lie_together() {
     let output = arena.expect(["verify", "disk1", "disk2"], 0);
     assert!(said(&output).ends_with("2 encodings: 2 intact\n"), "{}", said(&output));
     assert!(said(&arena.expect(["verify", "disk2"], 3)).contains("2 encodings: 2 lost"));
+    // One shard of each is no more than that: it is intact, and what was encoded is lost.
+    fs::create_dir(arena.path("disk3")).unwrap();
+    for name in ["a.000.shard", "b.000.shard"] {
+        fs::copy(arena.path("disk1").join(name), arena.path("disk3").join(name)).unwrap();
+    }
+    for deep in [&[][..], &["--deep"]] {
+        let output = arena.expect([&["verify", "disk3"], deep].concat(), 3);
+        assert!(said(&output).contains("2 encodings: 2 lost"), "{}", said(&output));
+    }
+    arena.expect(["decode", "disk3", "-o", "back"], 3);
     // A stray shard does not make another encoding of the one that can be restored.
     encode(&arena, &["c"]);
     fs::copy(arena.path("disk1/a.000.shard"), arena.path("c.shards/stray")).unwrap();

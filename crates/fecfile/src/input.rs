@@ -119,6 +119,16 @@ impl Input {
         Ok(Input::Several(files.into_iter().map(open).collect::<Result<_>>()?))
     }
 
+    /// The same, where one object is a shard file of several, the others of which are missing. By itself it would be asked whether
+    /// it is right; so it is asked whether the payload can be restored.
+    #[must_use]
+    pub fn as_several(self) -> Input {
+        match self {
+            Input::One(object) => Input::Several(vec![object]),
+            several @ Input::Several(_) => several,
+        }
+    }
+
     /// All objects of a store.
     ///
     /// # Errors

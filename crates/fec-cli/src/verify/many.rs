@@ -9,6 +9,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign;
 use crate::target::{check_stdin, is_dash, open_input};
 use fec_core::digest::Digest;
+use fec_core::params::Form;
 use fecfile::names::show;
 use fecfile::roots::parse_line;
 use fecfile::survey::Survey;
@@ -48,7 +49,10 @@ pub(super) fn surveyed(
     }
     let mut checks = Checks { args, settings, rows: Vec::new() };
     for place in &survey.encodings {
-        checks.check(&place.name, &place.paths, place.root)?;
+        let input = Input::of_paths(&place.paths);
+        // Of an encoding of which one shard is left, too little is left.
+        let input = if place.form == Form::Shards { input.map(Input::as_several) } else { input };
+        checks.check(&place.name, input, place.root)?;
     }
     for path in &survey.unknown {
         checks
@@ -83,7 +87,7 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
             continue;
         }
         match parse_line(text).map(|line| (line.root, line.path)) {
-            Some((root, Some(path))) => checks.check(&show(&path), &[path], Some(root))?,
+            Some((root, Some(path))) => checks.check(&show(&path), Input::of_paths(&[path]), Some(root))?,
             Some((_, None)) | None => {
                 wrong += 1;
                 if wrong == MOST_WRONG && checks.rows.is_empty() {
@@ -114,18 +118,18 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    fn check(&mut self, name: &str, paths: &[PathBuf], root: Option<Digest>) -> Result<()> {
+    fn check(&mut self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<()> {
         let row =
-            self.row(name, paths, root).unwrap_or_else(|failure| Row::failed(name.to_owned(), &failure));
+            self.row(name, input, root).unwrap_or_else(|failure| Row::failed(name.to_owned(), &failure));
         self.add(row)
     }
 
-    fn row(&self, name: &str, paths: &[PathBuf], root: Option<Digest>) -> Result<Row> {
+    fn row(&self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<Row> {
         let Checks { args, settings, .. } = *self;
         let bars = settings.bars("verify");
         let context = Context { settings: settings.library, progress: &bars };
         let trust = sign::trust(&args.trusted)?;
-        let input = Input::of_paths(paths)?;
+        let input = input?;
         let archive = find(&input, root, trust.as_ref(), &context)?;
         let verified = archive.verify(args.deep, &context)?;
         let asked = Asked { need: args.need, ..Asked::default() };
