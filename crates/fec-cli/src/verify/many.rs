@@ -16,7 +16,7 @@ use fecfile::survey::Survey;
 use fecfile::{Context, Input};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// Bytes of a line of a list: a root, and a path of which every byte is escaped.

@@ -18,6 +18,10 @@ pub(super) fn prefetch(row: &[u8], at: usize) {
 /// The same for a line that will be written.
 #[inline]
 pub(super) fn prefetch_write(row: &[u8], at: usize) {
+    // Miri has no instructions of its own.
+    if cfg!(miri) {
+        return;
+    }
     let address = row.as_ptr().wrapping_add(at).addr();
     // SAFETY: a prefetch changes nothing the program could see and never faults, whatever the address;
     // 64-bit processors without this one take it for no operation. (The intrinsic asks for a plain prefetch
@@ -45,6 +49,10 @@ pub(super) struct Identity {
 /// This processor. Under a hypervisor each question takes microseconds, so it is asked once.
 pub(super) fn identity() -> Identity {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
+    // Miri is no processor that is known.
+    if cfg!(miri) {
+        return Identity::new([0; 12], 0, false);
+    }
     *IDENTITY.get_or_init(|| {
         let ask = |leaf| {
             // SAFETY: every x86-64 processor has the instruction, which touches no memory.
