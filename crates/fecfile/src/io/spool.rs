@@ -9,6 +9,19 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Bytes that are copied at a time: enough that the calls for it cost nothing beside them.
+const PIECE: usize = 256 << 10;
+
+/// What a reader has, again if a signal came in between; 0 at its end.
+fn read_some(from: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(to) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// A temporary file, gone when it is dropped.
 pub struct Spool(File, Turn);
 
@@ -37,7 +50,15 @@ impl Spool {
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
         let fail = |e: io::Error| Error::io("spool", place, e);
         let mut file = tempfile::tempfile().map_err(fail)?;
-        let copied = io::copy(&mut pipe, &mut file).map_err(fail)?;
+        let (mut piece, mut copied) = (vec![0; PIECE], 0);
+        loop {
+            let len = read_some(&mut pipe, &mut piece).map_err(fail)?;
+            if len == 0 {
+                break;
+            }
+            file.write_all(&piece[..len]).map_err(fail)?;
+            copied += len as u64;
+        }
         if file.metadata().map_err(fail)?.len() != copied {
             return Err(fail(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -83,10 +104,17 @@ impl Spool {
         self.0.set_len(len).map_err(here("write"))?;
         let mut file = &self.0;
         file.rewind().map_err(here("read"))?;
-        let copied = io::copy(&mut file.take(len), out).map_err(fail)?;
-        if copied < len {
-            // What went out is not the payload.
-            return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));
+        let mut piece = vec![0; len.min(PIECE as u64) as usize];
+        let mut left = len;
+        while left > 0 {
+            let most = left.min(PIECE as u64) as usize;
+            let len = read_some(&mut file, &mut piece[..most]).map_err(here("read"))?;
+            if len == 0 {
+                // What went out is not the payload.
+                return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));
+            }
+            out.write_all(&piece[..len]).map_err(fail)?;
+            left -= len as u64;
         }
         Ok(())
     }
