@@ -28,6 +28,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 
 LIMIT = 60                                          # seconds for one command
 WHEN = 1_700_000_000 * 10**9                        # when all files were last changed
@@ -202,12 +203,25 @@ class Edit:
 
 # ---------------------------------------------------------------- commands
 
+def pour(pipe, feed):
+    """Writes all of it, if it is read, and closes the pipe."""
+    try:
+        with pipe:
+            pipe.write(feed)
+    except BrokenPipeError:
+        pass
+
+
 def run(command, folder, log=None, feed=None, limit=LIMIT):
     """Runs it to its end, with `feed` in a pipe as its input. What it printed, as text: each byte that is not UTF-8 is a surrogate."""
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True)
+    if feed is not None:
+        # As other programs write: as much at a time as the pipe takes.
+        pipe, child.stdin = child.stdin, None
+        threading.Thread(target=pour, args=(pipe, feed), daemon=True).start()
     try:
-        out, err = child.communicate(feed, timeout=limit)
+        out, err = child.communicate(timeout=limit)
         code = child.returncode
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)

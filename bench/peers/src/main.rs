@@ -1,27 +1,38 @@
-//! fec's block code against other codecs: all contenders of a row take turns in one process, on one
-//! core, over the same bytes; medians of many rounds. Every result is compared with fec's where the code
-//! is the same, so nobody wins by computing less.
+//! fec's block code against other codecs: all contenders of a table take turns in one process, on one core, over the
+//! same bytes, in another random order each round. Every result is compared with fec's where the code is the same, so
+//! nobody wins by computing less.
+//!
+//! Each is timed warm and cold. Warm: it has just done the same work once, untimed, so that nobody pays for what the one
+//! before left in the caches. Cold: before each turn all caches are filled with other bytes. Who takes many times as long
+//! as the fastest has rounds of its own, since every run of it would let the clock and the machine's other guests change.
 //!
 //! `scripts/peers.sh` installs what ISA-L needs and runs this.
 
+mod evict;
 mod isal;
 mod klauspost;
 
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;
 use fec_core::gf256::{inv, mul};
+use fec_core::random::SplitMix64;
+use evict::Evict;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Columns that ISA-L is given at a time where it is called in tiles: its best case.
 const TILE: usize = 4096;
 
-/// One contender of a row.
+/// So many times as slow as the fastest is too slow for rounds with the others.
+const SLOW: u32 = 6;
+
+/// One contender of a table.
 struct Contender<'a> {
     name: String,
     /// Does the work once and tells how long that took.
     run: Box<dyn FnMut() -> Duration + 'a>,
-    times: Vec<Duration>,
+    warm: Vec<Duration>,
+    cold: Vec<Duration>,
 }
 
 impl<'a> Contender<'a> {
@@ -34,40 +45,56 @@ impl<'a> Contender<'a> {
     }
 
     fn timing_itself(name: impl Into<String>, run: impl FnMut() -> Duration + 'a) -> Contender<'a> {
-        Contender { name: name.into(), run: Box::new(run), times: Vec::new() }
+        Contender { name: name.into(), run: Box::new(run), warm: Vec::new(), cold: Vec::new() }
     }
 
-    fn median(&self) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e6
-    }
-
-    fn min(&self) -> f64 {
-        self.times.iter().min().expect("it ran").as_secs_f64() * 1e6
+    /// One warm and one cold turn.
+    fn turn(&mut self, evict: &mut Evict) {
+        (self.run)();
+        self.warm.push((self.run)());
+        evict.all();
+        self.cold.push((self.run)());
     }
 }
 
-/// Runs all contenders in turn and prints a row for each: the first is the one the others are compared
-/// with.
-fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
-    for contender in &mut contenders {
-        (contender.run)();
-    }
-    for round in 0..rounds {
-        for nth in 0..contenders.len() {
-            // Another one begins each round, so that nobody always runs behind the same neighbour.
-            let at = (nth + round) % contenders.len();
-            let contender = &mut contenders[at];
-            let time = (contender.run)();
-            contender.times.push(time);
+/// The quartiles of some times, in µs.
+fn quartiles(times: &[Duration]) -> [f64; 3] {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    [1, 2, 3].map(|quarter| times[times.len() * quarter / 4].as_secs_f64() * 1e6)
+}
+
+/// Lets them take turns in rounds of random order.
+fn rounds_of(contenders: &mut [&mut Contender], rounds: usize, order: &mut SplitMix64, evict: &mut Evict) {
+    for _ in 0..rounds {
+        for last in (1..contenders.len()).rev() {
+            contenders.swap(last, order.index(last + 1));
         }
+        contenders.iter_mut().for_each(|contender| contender.turn(evict));
     }
-    let base = contenders[0].median();
-    println!("\n### {title}\n\n| | median µs | min µs | time relative to fec |\n|---|---|---|---|");
+}
+
+/// Prints a table with a row for each contender: the first is the one that the others are compared with.
+fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
+    let (mut order, mut evict) = (SplitMix64::new(rounds as u64), Evict::new());
+    let alone: Vec<Duration> = contenders.iter_mut().map(|c| (c.run)().min((c.run)())).collect();
+    let bound = *alone.iter().min().expect("somebody runs") * SLOW;
+    let mut of_all = contenders.iter_mut().zip(&alone);
+    let (mut fast, mut slow) = (Vec::new(), Vec::new());
+    of_all.by_ref().for_each(|(c, time)| if *time > bound { slow.push(c) } else { fast.push(c) });
+    rounds_of(&mut fast, rounds, &mut order, &mut evict);
+    rounds_of(&mut slow, rounds.div_ceil(3), &mut order, &mut evict);
+    println!("\n### {title}\n");
+    println!("| | warm: median µs (quartiles) | times fec's | cold: median µs (quartiles) | times fec's |");
+    println!("|---|---|---|---|---|");
+    let base = [&contenders[0].warm, &contenders[0].cold].map(|times| quartiles(times)[1]);
     for contender in &contenders {
-        let median = contender.median();
-        println!("| {} | {median:.1} | {:.1} | {:.2} |", contender.name, contender.min(), median / base);
+        print!("| {}", contender.name);
+        for (times, base) in [&contender.warm, &contender.cold].into_iter().zip(base) {
+            let [first, median, third] = quartiles(times);
+            print!(" | {median:.1} ({first:.1}–{third:.1}) | {:.2}", median / base);
+        }
+        println!(" |");
     }
 }
 
@@ -250,15 +277,23 @@ fn main() {
     let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(31);
     compare_with_klauspost();
     let shard = |payload: usize, k: usize| payload.div_ceil(64 * k) * 64;
-    for (k, m, payload) in
-        [(33, 67, 4 << 20), (86, 14, 4 << 20), (50, 50, 4 << 20), (100, 100, 4 << 20), (10, 4, 10 << 20)]
-    {
+    let shapes =
+        [(33, 67, 4 << 20), (86, 14, 4 << 20), (50, 50, 4 << 20), (100, 100, 4 << 20), (10, 4, 10 << 20)];
+    for (k, m, payload) in shapes {
         encode(k, m, shard(payload, k), rounds);
     }
+    encode(10, 4, 10 << 20, rounds);
     encode(33, 67, 256, 20 * rounds);
+    // A group of a sidecar.
+    for block in [4 << 10, 16 << 10, 64 << 10] {
+        encode(220, 36, block, rounds);
+    }
     for lost in [1, 8, 22, 33] {
         decode(33, 67, shard(4 << 20, 33), lost, rounds);
     }
     decode(33, 67, 256, 22, 20 * rounds);
     decode(86, 14, shard(4 << 20, 86), 14, rounds);
+    for lost in [1, 36] {
+        decode(220, 36, 16 << 10, lost, rounds);
+    }
 }
