@@ -109,6 +109,8 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
         arguments: options.arguments.clone(),
         backend: backend.name().to_owned(),
         tuning: backend.tuning().to_string(),
+        tuning_is_kept: options.tuning_is_kept,
+        better: findings.better.map(|tuning| tuning.to_string()),
         threads: options.settings.threads,
         counters: lab.counters.source.clone(),
         counter_status: lab.counters.status.clone(),

@@ -1,7 +1,7 @@
 //! The header of every report: the machine, the system, the compiler, the revision, the clocks.
 
 use crate::clock::Clocks;
-use fecfile::processor::{data_caches, line};
+use fecfile::processor::{self, data_caches, field, line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -100,8 +100,8 @@ impl Machine {
             date: date(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())),
             host: line("/proc/sys/kernel/hostname"),
             cpu: match &emulated {
-                Some(_) => format!("{} emulated on {}", std::env::consts::ARCH, cpu_name(&info)),
-                None => cpu_name(&info),
+                Some(_) => format!("{} emulated on {}", std::env::consts::ARCH, processor::name()),
+                None => processor::name(),
             },
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             microcode: field(&info, "microcode")
@@ -133,37 +133,6 @@ impl Caches {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         caches(emulator(&info).is_some())
     }
-}
-
-/// A field of /proc/cpuinfo.
-fn field(info: &str, name: &str) -> Option<String> {
-    info.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
-    })
-}
-
-/// The processor's name as the system tells it; ARM kernels tell numbers instead.
-fn cpu_name(info: &str) -> String {
-    let arm = || {
-        let (implementer, part) = (field(info, "CPU implementer")?, field(info, "CPU part")?);
-        let name = match (implementer.as_str(), part.as_str()) {
-            ("0x41", "0xd03") => "Cortex-A53",
-            ("0x41", "0xd05") => "Cortex-A55",
-            ("0x41", "0xd08") => "Cortex-A72",
-            ("0x41", "0xd09") => "Cortex-A73",
-            ("0x41", "0xd0b") => "Cortex-A76",
-            ("0x41", "0xd0c") => "Neoverse N1",
-            _ => return Some(format!("ARM implementer {implementer} part {part}")),
-        };
-        Some(format!("ARM {name}"))
-    };
-    let model = || fs::read("/proc/device-tree/model").ok().and_then(|m| String::from_utf8(m).ok());
-    let board = |cpu: String| match model() {
-        Some(model) => format!("{cpu} ({})", model.trim_end_matches('\0')),
-        None => cpu,
-    };
-    field(info, "model name").or_else(arm).map_or_else(|| std::env::consts::ARCH.to_owned(), board)
 }
 
 /// The part number of an ARM core, as the system tells it.

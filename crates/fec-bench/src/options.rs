@@ -93,6 +93,8 @@ pub struct Options {
     pub preset: Preset,
     /// Threads, kernel and limits.
     pub settings: Settings,
+    /// Whether the kernel's settings were kept by an earlier run, and are not the usual ones.
+    pub tuning_is_kept: bool,
     /// Presets that compare kernels measure only the one of `settings`.
     pub only_this_backend: bool,
     /// Presets that compare numbers of threads measure only that of `settings`.
@@ -140,6 +142,7 @@ impl Options {
             quick: false,
             model: CacheHierarchy::host(),
             profile: None,
+            tuning_is_kept: false,
             folder: ".".into(),
             losses: Vec::new(),
             arguments: Vec::new(),

@@ -54,9 +54,10 @@ fn header(report: &BenchReport) -> Vec<String> {
     // Reports that older versions saved have none.
     lines.retain(|line| !line.is_empty());
     lines.push(format!(
-        "backend {} set for {}{}, {}; preset {}, {}",
+        "backend {} set for {}{}{}, {}; preset {}, {}",
         report.backend,
         report.tuning,
+        if report.tuning_is_kept { " (kept by `fec bench tuning --save`)" } else { "" },
         machine
             .emulated
             .as_ref()

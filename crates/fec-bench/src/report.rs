@@ -32,6 +32,12 @@ pub struct BenchReport {
     pub backend: String,
     /// The processor that the kernel is set for, and changed settings.
     pub tuning: String,
+    /// Whether these were kept by an earlier run, and are not the usual ones.
+    #[serde(default)]
+    pub tuning_is_kept: bool,
+    /// Settings that are faster, as the library reads them, if they were looked for and found.
+    #[serde(default)]
+    pub better: Option<String>,
     /// The threads that were allowed.
     pub threads: usize,
     /// Where figures of caches and cycles come from.

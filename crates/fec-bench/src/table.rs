@@ -1,6 +1,7 @@
 //! Tables of figures: what every preset fills, and every format prints.
 
 use crate::stats::Summary;
+use fec_core::gf256::kernel::Tuning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,6 +10,14 @@ pub(crate) struct Findings {
     /// In the order in which they are shown.
     pub(crate) tables: Vec<FigureTable>,
     pub(crate) notes: Vec<String>,
+    /// Settings of the kernel that are faster than those in use, if they were looked for and found.
+    pub(crate) better: Option<Tuning>,
+}
+
+impl Findings {
+    pub(crate) fn new(tables: Vec<FigureTable>, notes: Vec<String>) -> Findings {
+        Findings { tables, notes, better: None }
+    }
 }
 
 /// Rows of figures.

@@ -6,7 +6,10 @@ use crate::link;
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use crate::terminal::width;
+use crate::tuned;
 use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
+use fec_core::gf256::kernel::Backend;
+use fecfile::names::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -21,6 +24,11 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage(format!("--require-backend {name}: {backend} would run"))
             .help("--backend chooses one that this machine has"));
     }
+    let keeps = matches!(args.save, Some(None));
+    if keeps && args.preset != args::Preset::Tuning {
+        return Err(Failure::usage("bench: --save without a file is for `tuning`")
+            .help("name a file to write the result to, as in --save before.json"));
+    }
     // Before the work, not after it.
     let saved = args.compare.as_deref().map(|path| Ok((path, BenchReport::read(path)?)));
     let saved = saved.transpose().map_err(failure)?;
@@ -34,8 +42,12 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     let bar = RunBar::new(settings, options.time());
     let mut report = fec_bench::run(&options, &bar).map_err(failure)?;
     drop(bar);
-    if let Some(path) = &args.save {
+    if let Some(Some(path)) = &args.save {
         report.save(path).map_err(failure)?;
+    }
+    if keeps {
+        let note = keep(&report, settings)?;
+        report.notes.push(note);
     }
     if let Some((path, then)) = &saved {
         report.compare(path, then, args.gate).map_err(failure)?;
@@ -49,6 +61,22 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         Some(comparison) if comparison.fails() => Exit::Mendable,
         _ => Exit::Done,
     })
+}
+
+/// Keeps the fastest settings that were found, and says so.
+fn keep(report: &BenchReport, settings: &Settings) -> Result<String> {
+    if report.interrupted || report.machine.emulated.is_some() {
+        return Ok("no settings were kept: this is no whole measurement of this machine".to_owned());
+    }
+    let backend = settings.library.backend;
+    let best = match &report.better {
+        Some(better) => {
+            backend.tuning().changed(better).map_err(|e| Failure::usage(format!("--tuning {better}: {e}")))?
+        }
+        None => backend.tuning(),
+    };
+    let path = tuned::keep(Backend::by_name(backend.name()).unwrap_or(backend), best)?;
+    Ok(format!("commands of this user are set for {best} from now on: see {}", show(&path)))
 }
 
 fn gates(options: &Options, format: Format) -> Result<Exit> {
@@ -79,6 +107,7 @@ fn options(args: &args::Bench, settings: &Settings) -> Options {
         budget: args.budget.unwrap_or(usual.budget),
         quick: args.quick,
         profile: args.profile.map(Into::into),
+        tuning_is_kept: settings.tuning_is_kept,
         folder: args.dir.clone().unwrap_or(usual.folder),
         losses: args.loss.clone(),
         arguments: std::env::args().skip(1).collect(),

@@ -3,10 +3,12 @@
 use crate::args::Common;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::{SCHEMA_VERSION, print_line};
+use crate::tuned;
 use fec_core::gf256::kernel::{Backend, Tuning};
-use fecfile::processor;
+use fecfile::names::show;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What asks for a list. A shell may take the second for the name of a file with one letter.
 const LIST: [&str; 2] = ["list", "?"];
@@ -46,6 +48,9 @@ struct Lists {
 struct TuningList {
     /// The processor whose settings are used here, and these.
     chosen: &'static str,
+    /// The file that they were kept in, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<PathBuf>,
     settings: BTreeMap<&'static str, String>,
     /// What each setting can be.
     allowed: BTreeMap<&'static str, &'static str>,
@@ -58,9 +63,10 @@ fn backends() -> Vec<&'static str> {
 }
 
 fn tuning() -> TuningList {
-    let own = processor::tuning(Backend::best().tuning());
+    let (own, kept) = tuned::own(Backend::best());
     TuningList {
         chosen: own.name(),
+        kept,
         settings: own.settings().collect(),
         allowed: Tuning::allowed().collect(),
         processors: Tuning::names().collect(),
@@ -71,11 +77,12 @@ impl Lists {
     /// A line for each thing that may be chosen, which begins with what to write.
     fn text(&self) -> String {
         let mut lines: Vec<String> = self.backends.iter().flatten().map(|name| (*name).to_owned()).collect();
-        if let Some(TuningList { chosen, settings, allowed, processors }) = &self.tuning {
+        if let Some(TuningList { chosen, kept, settings, allowed, processors }) = &self.tuning {
             lines.extend(processors.iter().map(|name| match name == chosen {
                 true => format!("{name:<22}  chosen for this machine"),
                 false => (*name).to_owned(),
             }));
+            lines.extend(kept.iter().map(|path| format!("the settings below are kept in {}", show(path))));
             lines.extend(settings.iter().map(|(name, value)| {
                 let change = format!("{name}={value}");
                 format!("{change:<22}  {}", allowed[name])

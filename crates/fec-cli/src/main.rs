@@ -33,6 +33,7 @@ mod stores;
 mod stream;
 mod target;
 mod terminal;
+mod tuned;
 mod units;
 mod usage;
 mod verify;

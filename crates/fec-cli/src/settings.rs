@@ -5,6 +5,7 @@ use crate::closed::check_stdout;
 use crate::failure::{Exit, Failure, Result, say, say_line};
 use crate::progress::{Bars, Mode};
 use crate::terminal::folded;
+use crate::tuned;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fecfile::io::output::{ANYBODY, Policy};
 use fecfile::processor;
@@ -25,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) backend_asked: bool,
     /// The threads that were asked for, if any.
     pub(crate) threads_asked: Option<usize>,
+    /// Whether the kernel's settings are those that this user keeps.
+    pub(crate) tuning_is_kept: bool,
     /// What the library works with.
     pub(crate) library: fecfile::Settings,
 }
@@ -39,7 +42,7 @@ impl Settings {
                     .help(format!("this machine has: {}", have.join(", ")))
             })?,
         };
-        let own = processor::tuning(backend.tuning());
+        let (own, kept) = tuned::own(backend);
         let tuning = match &common.tuning {
             None => own,
             Some(changes) => own.changed(changes).map_err(|e| {
@@ -60,6 +63,7 @@ impl Settings {
             progress: common.progress,
             backend_asked: common.backend.is_some(),
             threads_asked: common.threads.map(usize::from),
+            tuning_is_kept: kept.is_some() && common.tuning.is_none(),
             library: fecfile::Settings {
                 threads,
                 backend,

@@ -10,6 +10,38 @@ pub fn line(path: &str) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
+/// A field of `/proc/cpuinfo`, as it stands first in its text `info`.
+pub fn field(info: &str, name: &str) -> Option<String> {
+    info.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
+}
+
+/// The processor's name as the system tells it, on boards with theirs; ARM kernels tell numbers instead.
+pub fn name() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let arm = || {
+        let (implementer, part) = (field(&info, "CPU implementer")?, field(&info, "CPU part")?);
+        let name = match (implementer.as_str(), part.as_str()) {
+            ("0x41", "0xd03") => "Cortex-A53",
+            ("0x41", "0xd05") => "Cortex-A55",
+            ("0x41", "0xd08") => "Cortex-A72",
+            ("0x41", "0xd09") => "Cortex-A73",
+            ("0x41", "0xd0b") => "Cortex-A76",
+            ("0x41", "0xd0c") => "Neoverse N1",
+            _ => return Some(format!("ARM implementer {implementer} part {part}")),
+        };
+        Some(format!("ARM {name}"))
+    };
+    let model = || fs::read("/proc/device-tree/model").ok().and_then(|m| String::from_utf8(m).ok());
+    let board = |cpu: String| match model() {
+        Some(model) => format!("{cpu} ({})", model.trim_end_matches('\0')),
+        None => cpu,
+    };
+    field(&info, "model name").or_else(arm).map_or_else(|| std::env::consts::ARCH.to_owned(), board)
+}
+
 /// Bytes and ways of the data caches of a CPU, by level; 0 ways are unknown ones.
 pub fn data_caches(cpu: usize) -> [Option<(u64, u64)>; 4] {
     let mut found = [None; 4];

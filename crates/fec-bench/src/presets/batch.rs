@@ -55,7 +55,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
             }
         }
     }
-    Ok(Findings { tables: vec![table], notes: Vec::new() })
+    Ok(Findings::new(vec![table], Vec::new()))
 }
 
 /// A name, the known shards and the wanted ones.

@@ -78,7 +78,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     if !files.came_back() {
         return Err(Error::WrongFile);
     }
-    Ok(Findings { tables: vec![times, stages], notes })
+    Ok(Findings::new(vec![times, stages], notes))
 }
 
 /// Runs an operation until its time is up, once at least: later operations read what earlier ones wrote. Returns the

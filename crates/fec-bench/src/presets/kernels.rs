@@ -66,7 +66,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
             }
         }
     }
-    Findings { tables: vec![table, walks], notes: Vec::new() }
+    Findings::new(vec![table, walks], Vec::new())
 }
 
 /// A product added to a product, and both engines of each shape.

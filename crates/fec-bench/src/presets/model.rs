@@ -108,5 +108,5 @@ fn outcome(
         ("l2_misses", (misses.l2 as usize).into()),
     ];
     table.row(cells.into_iter().chain(counted).chain(model::cells(misses, bytes)));
-    Findings { tables: vec![table], notes: Vec::new() }
+    Findings::new(vec![table], Vec::new())
 }

@@ -142,7 +142,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         "on several threads BLAKE3 digests run side by side with the kernel, and count as its phase";
     let setup = "Mb/s are payload bits; set-up is making the plan, once, and no part of the total";
     let notes = observing.into_iter().chain([digests.to_owned(), setup.to_owned()]).collect();
-    Ok(Findings { tables: vec![encode, decode, strict], notes })
+    Ok(Findings::new(vec![encode, decode, strict], notes))
 }
 
 /// What is encoded, and what is decoded.

@@ -61,7 +61,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     }
     files(lab, &mut table)?;
     let notes = vec!["read: sums of words; write: fill; copy: of half to half; past caches: a copy by the kernel, whose stores leave the caches out".to_owned()];
-    Ok(Findings { tables: vec![table], notes })
+    Ok(Findings::new(vec![table], notes))
 }
 
 /// Measures one row; `bytes` of each call.

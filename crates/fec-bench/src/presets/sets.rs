@@ -59,5 +59,5 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
     }
     let notes =
         vec!["a set that takes long is coded some columns at a time: the time is of those".to_owned()];
-    Findings { tables: vec![table], notes }
+    Findings::new(vec![table], notes)
 }

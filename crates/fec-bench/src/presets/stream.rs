@@ -56,7 +56,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         "the ideal code has random coefficients over the windows of bounded, on the same line; times are those of a whole stream, with the making of encoder or decoder".to_owned(),
     ];
     let transport = transport(lab, &mut notes);
-    Ok(Findings { tables: vec![table, transport], notes })
+    Ok(Findings::new(vec![table, transport], notes))
 }
 
 fn table(count: u64) -> FigureTable {

@@ -16,21 +16,82 @@ const CASES: [(usize, usize, usize, usize); 3] =
 /// The chosen settings may be slower than the best ones by this.
 const ALLOWED: f64 = 1.05;
 
+/// Other settings are worth having from this on.
+const WORTH: f64 = 1.01;
+
 pub(crate) fn run(lab: &mut Lab) -> Findings {
     let chosen = lab.settings.backend.tuning();
     let rivals = rivals(chosen);
     let mut table = table(chosen);
-    // The best of each case is measured once more.
-    lab.plan(CASES.len() * (rivals.len() + 1));
+    // The best of each case is measured once more, and so is what goes best together.
+    lab.plan(CASES.len() * (rivals.len() + 2));
     let (mut notes, mut held) = (Vec::new(), true);
+    let mut ratios = vec![Vec::new(); rivals.len()];
     for case in CASES {
-        let (note, is_within) = tournament(lab, &mut table, case, &rivals);
+        let (note, is_within) = tournament(lab, &mut table, case, &rivals, &mut ratios);
         notes.push(note);
         held &= is_within;
     }
     let answer = if held { "is within 5 % of the best" } else { "is not shown to be within 5 % of the best" };
     notes.push(format!("the chosen entry, {chosen}, {answer} in all cases"));
-    Findings { tables: vec![table], notes }
+    let better =
+        together(chosen, &rivals, &ratios).filter(|tuning| is_better(lab, &mut table, *tuning, &mut notes));
+    Findings { better, ..Findings::new(vec![table], notes) }
+}
+
+/// Of each setting the value that was fastest over all cases, if it was by more than [`WORTH`]: all of them together; or an entry
+/// of the table, if it was faster than each of these.
+fn together(chosen: Tuning, rivals: &[(String, Tuning)], ratios: &[Vec<f64>]) -> Option<Tuning> {
+    let all = rivals.iter().zip(ratios).filter(|(_, ratios)| ratios.len() == CASES.len());
+    let scores = all.map(|((name, tuning), ratios)| (mean(ratios), name.split_once('='), name, *tuning));
+    let mut worth: Vec<_> = scores.filter(|(score, ..)| *score > WORTH).collect();
+    worth.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (_, setting, _, tuning) = worth.first()?;
+    if setting.is_none() {
+        return Some(*tuning);
+    }
+    let mut settings = Vec::new();
+    worth
+        .iter()
+        .filter_map(|(_, setting, name, _)| setting.map(|(field, _)| (field, name)))
+        .fold(chosen, |tuning, (field, change)| {
+            // The first of each setting is its fastest.
+            if settings.contains(&field) {
+                return tuning;
+            }
+            settings.push(field);
+            tuning.changed(change).unwrap_or(tuning)
+        })
+        .into()
+}
+
+/// The geometric mean.
+fn mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
+}
+
+/// Whether settings are shown to be faster than the chosen ones over all cases, and slower in none.
+fn is_better(lab: &mut Lab, table: &mut FigureTable, tuning: Tuning, notes: &mut Vec<String>) -> bool {
+    let rival = (tuning.to_string(), tuning);
+    let mut ratios = Vec::new();
+    let mut is_slower = false;
+    for case in CASES {
+        let shape = Shape::of(case);
+        let rows =
+            RefCell::new(Sets::new(&Plan::encode(shape.code, lab.settings.backend), shape.sets, shape.len));
+        let Some(duel) = duel(lab, &shape.name, shape.code, &rows, &rival) else { return false };
+        duel.row(table, &shape.name, &format!("{}, together", rival.0), shape.bytes);
+        is_slower |= duel.ratio + duel.noise < 1.0;
+        ratios.push(duel.ratio);
+    }
+    let is = mean(&ratios) > WORTH && !is_slower;
+    let verdict = if is { "faster over all cases" } else { "not shown to be faster in all cases" };
+    notes.push(format!(
+        "{}: {:.3} times as fast as chosen over all cases: {verdict}",
+        rival.0,
+        mean(&ratios)
+    ));
+    is
 }
 
 fn table(chosen: Tuning) -> FigureTable {
@@ -52,24 +113,42 @@ fn table(chosen: Tuning) -> FigureTable {
     )
 }
 
+/// A case, with what follows from it.
+struct Shape {
+    name: String,
+    code: Code,
+    sets: usize,
+    len: usize,
+    /// Of payload.
+    bytes: u64,
+}
+
+impl Shape {
+    fn of((k, m, sets, len): (usize, usize, usize, usize)) -> Shape {
+        let name = match sets {
+            1 => format!("{k}+{m} x {len} B"),
+            _ => format!("{sets} sets of {k}+{m} x {len} B"),
+        };
+        let code = Code::new(k, m).expect("at most 256 shards");
+        Shape { name, code, sets, len, bytes: (sets * k * len) as u64 }
+    }
+}
+
 /// The chosen settings against all others, and against the best of these once more. Returns what there is to say of it,
 /// and whether the chosen ones are shown to be good enough.
 fn tournament(
     lab: &mut Lab,
     table: &mut FigureTable,
-    (k, m, sets, len): (usize, usize, usize, usize),
+    case: (usize, usize, usize, usize),
     rivals: &[(String, Tuning)],
+    ratios: &mut [Vec<f64>],
 ) -> (String, bool) {
-    let case = match sets {
-        1 => format!("{k}+{m} x {len} B"),
-        _ => format!("{sets} sets of {k}+{m} x {len} B"),
-    };
-    let bytes = (sets * k * len) as u64;
-    let code = Code::new(k, m).expect("at most 256 shards");
+    let Shape { name: case, code, sets, len, bytes } = Shape::of(case);
     let rows = RefCell::new(Sets::new(&Plan::encode(code, lab.settings.backend), sets, len));
     let mut found: Vec<(f64, &(String, Tuning))> = Vec::new();
-    for rival in rivals {
+    for (rival, ratios) in rivals.iter().zip(ratios) {
         let Some(duel) = duel(lab, &case, code, &rows, rival) else { continue };
+        ratios.push(duel.ratio);
         found.push((duel.ratio, rival));
         duel.row(table, &case, &rival.0, bytes);
     }
@@ -197,6 +276,26 @@ mod tests {
             let twin = rivals[..i].iter().find(|(_, other)| values(other) == values(rival));
             assert!(twin.is_none(), "{name} and {twin:?}");
         }
+    }
+
+    #[test]
+    fn the_fastest_values_of_all_settings_go_together() {
+        let chosen = Tuning::named("zen4").unwrap();
+        let rivals = |changes: &[&str]| {
+            changes
+                .iter()
+                .map(|change| (change.to_string(), chosen.changed(change).unwrap()))
+                .collect::<Vec<_>>()
+        };
+        let changes = rivals(&["tile=65536", "tile=98304", "prefetch=0", "store=plain"]);
+        let ratios = [vec![1.10, 1.0, 1.1], vec![1.2, 1.0, 1.1], vec![1.0, 1.08, 1.0], vec![1.0; 3]];
+        let found = together(chosen, &changes, &ratios).unwrap();
+        assert_eq!(found, chosen.changed("tile=98304,prefetch=0").unwrap());
+        // What was not measured in all cases does not count, nor does what gains too little.
+        assert_eq!(together(chosen, &changes[2..3], &[vec![1.5]]), None);
+        assert_eq!(together(chosen, &changes[3..], &[vec![1.01, 1.0, 1.0]]), None);
+        let entry = rivals(&["zen3"]);
+        assert_eq!(together(chosen, &entry, &[vec![1.1; 3]]), Some(entry[0].1));
     }
 
     #[test]

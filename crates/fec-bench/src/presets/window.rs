@@ -71,7 +71,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         "additions of packets and sums of packets to one repair packet: dense: every packet that it covers; budgeted: what the format's rule gives on the average; observed: counted. Each source packet is also added to three sums, once, and with bounded its group of four is mixed, once".to_owned(),
     ];
     let model = model(lab, &mut notes)?;
-    Ok(Findings { tables: vec![table, model], notes })
+    Ok(Findings::new(vec![table, model], notes))
 }
 
 /// What the model of caches says of the same streams, and of blocks of 240 with one addition at a time.

@@ -99,9 +99,11 @@ pub(crate) struct Bench {
     /// trace:FILE; may be given several times [default: random:0.1, ge:0.05,50 and burst:300]
     #[arg(long, value_name = "MODEL", value_parser = str::parse::<Loss>)]
     pub(crate) loss: Vec<Loss>,
-    /// Also write the result to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save: Option<PathBuf>,
+    /// Also write the result to this file, as JSON; of `tuning`, without a file: keep the fastest settings for this user, so
+    /// that all commands use them
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "not given; given without a file; with one")]
+    pub(crate) save: Option<Option<PathBuf>>,
     /// Compare with a result that was saved before
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,

@@ -21,5 +21,5 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     let ciphers = ciphers::table(lab)?;
     let recipients = recipients::table(lab, &mut notes)?;
     let openssl = openssl::table(lab, &mut notes);
-    Ok(Findings { tables: vec![ciphers, recipients, openssl], notes })
+    Ok(Findings::new(vec![ciphers, recipients, openssl], notes))
 }

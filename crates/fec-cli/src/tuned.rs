@@ -1,0 +1,102 @@
+//! Settings of kernels that a user keeps: a file in the user's configuration with a line for each processor and backend, so that a
+//! home folder that several machines share serves all of them.
+//!
+//! `PROCESSOR <tab> BACKEND <tab> SETTINGS`, as `fec bench tuning --save` writes them. Whatever stands there, only speed depends on it.
+
+use crate::failure::{Failure, Result, misuse, say};
+use fec_core::gf256::kernel::{Backend, Tuning};
+use fecfile::io::output::{ANYBODY, Policy, write_text};
+use fecfile::processor;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Longer files are none of ours.
+const LONGEST: u64 = 64 << 10;
+
+/// `$XDG_CONFIG_HOME/fec/tuning`, or `~/.config/fec/tuning`; relative paths do not count, as the XDG base directories say.
+fn path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(config.join("fec/tuning"))
+}
+
+/// What stands in front of the settings for this processor, whose usual ones are `table`, and this backend.
+fn key(backend: Backend, table: Tuning) -> String {
+    let name: String = processor::name().chars().filter(|c| !c.is_control()).collect();
+    format!("{name} ({})\t{}\t", table.name(), backend.name())
+}
+
+/// The settings for this processor and backend: those that were kept, with the file that they stand in, or else those of the table.
+/// What was kept and cannot be read is told, and does not count.
+pub(crate) fn own(backend: Backend) -> (Tuning, Option<PathBuf>) {
+    let table = processor::tuning(backend.tuning());
+    match kept(backend, table) {
+        Ok(Some((tuning, path))) => (tuning, Some(path)),
+        Ok(None) => (table, None),
+        Err(failure) => {
+            say(&format!("warning: {failure}; the usual settings are used"));
+            (table, None)
+        }
+    }
+}
+
+fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
+    let Some(path) = path() else { return Ok(None) };
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let key = key(backend, table);
+    let Some(changes) = text.lines().find_map(|line| line.strip_prefix(&key)) else { return Ok(None) };
+    let tuning = table.changed(changes).map_err(|e| misuse("read", &path, &format!("{e}")))?;
+    Ok(Some((tuning, path)))
+}
+
+/// The text of the file, if there is one.
+fn read(path: &Path) -> Result<Option<String>> {
+    let fail = |e| Failure::io("read", path, e);
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        // Nobody kept anything, or may look.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(e) => return Err(fail(e)),
+    };
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    match file.take(LONGEST).read_to_string(&mut text) {
+        Ok(_) => Ok(Some(text)),
+        Err(e) if e.kind() == ErrorKind::InvalidData => Ok(None),
+        Err(e) => Err(fail(e)),
+    }
+}
+
+/// Keeps settings for this processor and backend in place of what was kept, and tells where; what the table has is not kept.
+///
+/// # Errors
+/// When there is no home folder, or the file cannot be written.
+pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
+    let path = path().ok_or_else(|| {
+        Failure::usage("bench: --save without a file keeps settings in the home folder, and there is none")
+            .help("set HOME or XDG_CONFIG_HOME")
+    })?;
+    let table = processor::tuning(backend.tuning());
+    let key = key(backend, table);
+    let text = read(&path)?.unwrap_or_default();
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| !line.starts_with(&key)).map(|line| format!("{line}\n")).collect();
+    if settings != table {
+        lines.push(format!("{key}{settings}\n"));
+    }
+    let folder = path.parent().expect("it is a file in a folder");
+    fs::create_dir_all(folder).map_err(|e| Failure::io("create", folder, e))?;
+    let policy = Policy { force: true, sync: true, permissions: ANYBODY };
+    write_text(&path, &lines.concat(), policy)?;
+    Ok(path)
+}
