@@ -9,11 +9,17 @@
 //! | `Vector` | a word of each of `LANES` rows |
 //! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)`, `splat(u32) -> Vector` | words as they are |
 //! | `load_blocks(&[&[u8; 64]; LANES]) -> [Vector; 16]` | the words of a block of each row, upper byte first |
+//! | `then_add(a, b)`, `subtract` | `a + b`, where `a` is known early; `a - b` |
+//! | `prefetch(row: &[u8], at: usize)` | asks for a line of a row, which need not lie within it |
 //! | `add`, `xor3`, `choose` (Ch), `majority` (Maj), `rotate::<N>`, `shift::<N>` | of words, to the right |
 
 macro_rules! vertical {
     (#[$features:meta] lanes: $lanes:literal) => {
         const LANES: usize = $lanes;
+
+        /// Bytes between what is hashed and what is asked for. Processors do not follow so many rows by themselves, where
+        /// each is read for a few kilobytes.
+        const AHEAD: usize = 512;
 
         #[$features]
         fn compress(states: &mut [State], rows: &[&[u8]]) {
@@ -35,6 +41,7 @@ macro_rules! vertical {
                 let mut now = [&blocks[0][nth]; LANES];
                 for (now, blocks) in now.iter_mut().zip(&blocks) {
                     *now = &blocks[nth];
+                    prefetch(*now, AHEAD);
                 }
                 let made = rounds(sums, load_blocks(&now));
                 for (sum, made) in sums.iter_mut().zip(made) {
@@ -78,17 +85,21 @@ macro_rules! vertical {
         }
 
         /// Round `I` of sixteen. The words stay where they are, and their names go round.
+        ///
+        /// Rounds wait for each other by way of e and a, so these are what is added last: three operations from e to the
+        /// next e. T1 of the standard is what they differ by.
         #[inline]
         #[$features]
         fn round<const I: usize>(s: &mut [Vector; 8], w: Vector, k: u32) {
             let at = |name: usize| (name + 16 - I) % 8;
             let (a, e) = (s[at(0)], s[at(4)]);
-            let first = add(add(s[at(7)], add(w, splat(k))), choose(e, s[at(5)], s[at(6)]));
-            let first = add(first, xor3(rotate::<6>(e), rotate::<11>(e), rotate::<25>(e)));
-            let second = xor3(rotate::<2>(a), rotate::<13>(a), rotate::<22>(a));
-            let second = add(second, majority(a, s[at(1)], s[at(2)]));
-            s[at(3)] = add(s[at(3)], first);
-            s[at(7)] = add(first, second);
+            let known = add(add(s[at(7)], add(w, splat(k))), s[at(3)]);
+            let sum = xor3(rotate::<6>(e), rotate::<11>(e), rotate::<25>(e));
+            let next_e = then_add(then_add(known, choose(e, s[at(5)], s[at(6)])), sum);
+            let first = subtract(next_e, s[at(3)]);
+            let sum = xor3(rotate::<2>(a), rotate::<13>(a), rotate::<22>(a));
+            s[at(7)] = then_add(then_add(first, majority(a, s[at(1)], s[at(2)])), sum);
+            s[at(3)] = next_e;
         }
     };
 }

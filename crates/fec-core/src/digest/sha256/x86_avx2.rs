@@ -8,12 +8,12 @@
 use super::engine::Kernel;
 use super::vertical::vertical;
 use super::{BLOCK, K, State};
-use crate::gf256::kernel::each;
+use crate::gf256::kernel::{each, prefetch};
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_and_si256, _mm256_broadcastsi128_si256,
     _mm256_loadu_si256, _mm256_or_si256, _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_shuffle_epi8,
-    _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
-    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_xor_si256,
+    _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_unpackhi_epi32,
+    _mm256_unpackhi_epi64, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 
 pub(super) static KERNEL: Kernel =
@@ -33,6 +33,18 @@ fn splat(word: u32) -> Vector {
 #[target_feature(enable = "avx2")]
 fn add(a: Vector, b: Vector) -> Vector {
     _mm256_add_epi32(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn then_add(a: Vector, b: Vector) -> Vector {
+    add(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn subtract(a: Vector, b: Vector) -> Vector {
+    _mm256_sub_epi32(a, b)
 }
 
 #[inline]

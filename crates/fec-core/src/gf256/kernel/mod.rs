@@ -102,3 +102,5 @@ pub(crate) use streams::work;
 #[cfg(feature = "trace")]
 pub use trace::{Access, AccessKind};
 pub use tuning::{Store, Tuning, TuningError, Walk};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::prefetch;
