@@ -6,8 +6,8 @@
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
 
-use super::engine::Kernel;
-use super::{BLOCK, K, State};
+use super::contract::Kernel;
+use super::standard::{BLOCK, K, State};
 use std::arch::aarch64::{
     uint32x4_t, vaddq_u32, vdupq_n_u32, vld1q_u8, vld1q_u32, vreinterpretq_u32_u8, vrev32q_u8,
     vsha256h2q_u32, vsha256hq_u32, vsha256su0q_u32, vsha256su1q_u32, vst1q_u32,
@@ -53,11 +53,15 @@ fn streams<const N: usize>(states: [&mut State; N], rows: [&[u8]; N]) {
         [abcd[i], efgh[i]] = load_state(states[i]);
     }
     for nth in 0..blocks[0].len() {
+        let mut now = [&blocks[0][nth]; N];
+        for (now, blocks) in now.iter_mut().zip(&blocks) {
+            *now = &blocks[nth];
+        }
         let before = (abcd, efgh);
         let mut w = [[zero; N]; 4];
         for (quarter, w) in w.iter_mut().enumerate() {
             for i in 0..N {
-                w[i] = load(&blocks[i][nth].as_chunks().0[quarter]);
+                w[i] = load(&now[i].as_chunks().0[quarter]);
             }
             four_rounds(&mut abcd, &mut efgh, w, load_constants(0, quarter));
         }

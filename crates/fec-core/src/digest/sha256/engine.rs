@@ -8,24 +8,12 @@
 
 #[cfg(target_arch = "aarch64")]
 use super::aarch64;
-use super::{BLOCK, State, scalar};
+use super::contract::Kernel;
+use super::scalar;
+use super::standard::{BLOCK, State};
 #[cfg(target_arch = "x86_64")]
 use super::{x86_avx2, x86_avx512, x86_shani};
 use std::fmt;
-
-/// What a kernel file offers.
-pub(super) struct Kernel {
-    /// Its name.
-    pub(super) name: &'static str,
-    /// The CPU features it needs: the test of each at run time.
-    pub(super) features: &'static [fn() -> bool],
-    /// Most rows it takes at once.
-    pub(super) lanes: usize,
-    /// Compresses the blocks of each row into its state. There are as many rows as states, 1 to `lanes`, all of one
-    /// length, a multiple of 64; others panic or are hashed in part. Calling it is sound exactly when the CPU has all
-    /// of `features`.
-    pub(super) compress: unsafe fn(&mut [State], &[&[u8]]),
-}
 
 /// A kernel, and the fewest rows that it is given.
 type Step = (&'static Kernel, usize);

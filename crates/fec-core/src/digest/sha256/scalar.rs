@@ -1,7 +1,7 @@
 //! One row at a time by the crate `sha2`: it uses what instructions for SHA-256 it knows, or none.
 
-use super::engine::Kernel;
-use super::{BLOCK, State};
+use super::contract::Kernel;
+use super::standard::{BLOCK, State};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "sha2", features: &[], lanes: 1, compress };
 

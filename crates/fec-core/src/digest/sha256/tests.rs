@@ -1,7 +1,8 @@
 //! Every engine of this machine against published values and against the crate `sha2`.
 
 use super::engine::Engine;
-use super::{BLOCK, IV, Rows, State, to_bytes};
+use super::rows::Rows;
+use super::standard::{BLOCK, IV, State, to_bytes};
 use crate::digest::Digest;
 use sha2::{Digest as _, Sha256};
 

@@ -5,9 +5,9 @@
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
 
-use super::engine::Kernel;
+use super::contract::Kernel;
+use super::standard::{BLOCK, K, State};
 use super::vertical::vertical;
-use super::{BLOCK, K, State};
 use crate::gf256::kernel::{each, prefetch};
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_and_si256, _mm256_broadcastsi128_si256,

@@ -4,9 +4,9 @@
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
 
-use super::engine::Kernel;
+use super::contract::Kernel;
+use super::standard::{BLOCK, K, State};
 use super::vertical::vertical;
-use super::{BLOCK, K, State};
 use crate::gf256::kernel::{each, prefetch};
 use std::arch::asm;
 use std::arch::x86_64::{

@@ -6,8 +6,8 @@
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
 
-use super::engine::Kernel;
-use super::{BLOCK, K, State};
+use super::contract::Kernel;
+use super::standard::{BLOCK, K, State};
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_blend_epi16, _mm_loadu_si128, _mm_set_epi64x,
     _mm_setzero_si128, _mm_sha256msg1_epu32, _mm_sha256msg2_epu32, _mm_sha256rnds2_epu32, _mm_shuffle_epi8,
@@ -65,11 +65,15 @@ fn streams<const N: usize>(states: [&mut State; N], rows: [&[u8]; N]) {
         cdgh[i] = _mm_blend_epi16::<0xF0>(efgh, cdab);
     }
     for nth in 0..blocks[0].len() {
+        let mut now = [&blocks[0][nth]; N];
+        for (now, blocks) in now.iter_mut().zip(&blocks) {
+            *now = &blocks[nth];
+        }
         let before = (abef, cdgh);
         let mut w = [[zero; N]; 4];
         for (quarter, w) in w.iter_mut().enumerate() {
             for i in 0..N {
-                w[i] = _mm_shuffle_epi8(load(&blocks[i][nth].as_chunks().0[quarter]), swap);
+                w[i] = _mm_shuffle_epi8(load(&now[i].as_chunks().0[quarter]), swap);
             }
             four_rounds(&mut abef, &mut cdgh, w, load_constants(0, quarter));
         }
