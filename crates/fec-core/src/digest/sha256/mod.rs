@@ -6,9 +6,9 @@
 //! Only whole blocks are hashed, from eight words for each row that are kept between pieces, so that rows can be hashed
 //! piece by piece while they are in a cache.
 //!
-//! `rows.rs` is what the codec uses. `engine.rs` lists the kernels, one file each, and which of them take how many rows. `scalar.rs` is the crate `sha2`,
-//! which stands in where nothing else is there, and is the oracle of the tests. Single messages that are not shards go
-//! to that crate directly.
+//! `rows.rs` is what the codec uses. `engine.rs` lists the kernels, one file each, and which of them take how many rows.
+//! `scalar.rs` is the crate `sha2`, which stands in where nothing else is there, and is the oracle of the tests. Single
+//! messages that are not shards go to that crate directly.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

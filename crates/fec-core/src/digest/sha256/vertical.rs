@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `each!` | what repeats a block of code for constant numbers |
 //! | `Vector` | a word of each of `LANES` rows |
-//! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)`, `splat(u32) -> Vector` | words as they are |
+//! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)` | words as they are |
+//! | `splat(u32) -> Vector` | the same word in each lane |
 //! | `load_blocks(&[&[u8; 64]; LANES]) -> [Vector; 16]` | the words of a block of each row, upper byte first |
 //! | `then_add(a, b)`, `subtract` | `a + b`, where `a` is known early; `a - b` |
 //! | `prefetch(row: &[u8], at: usize)` | asks for a line of a row, which need not lie within it |
@@ -62,19 +63,20 @@ macro_rules! vertical {
         #[inline]
         #[$features]
         fn rounds(mut s: [Vector; 8], mut w: [Vector; 16]) -> [Vector; 8] {
-            each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |I| round::<I>(
-                &mut s, w[I], K[0][I]
-            ));
-            for k in &K[1..] {
+            let [first @ .., last] = &K;
+            for k in first {
                 each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |I| {
-                    extend::<I>(&mut w);
                     round::<I>(&mut s, w[I], k[I]);
+                    extend::<I>(&mut w);
                 });
             }
+            each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |I| {
+                round::<I>(&mut s, w[I], last[I]);
+            });
             s
         }
 
-        /// From word `I` of sixteen to the one sixteen later.
+        /// From word `I` of sixteen to the one sixteen later, long before a round waits for it.
         #[inline]
         #[$features]
         fn extend<const I: usize>(w: &mut [Vector; 16]) {
@@ -87,7 +89,7 @@ macro_rules! vertical {
         /// Round `I` of sixteen. The words stay where they are, and their names go round.
         ///
         /// Rounds wait for each other by way of e and a, so these are what is added last: three operations from e to the
-        /// next e. T1 of the standard is what they differ by.
+        /// next e. That is d + T1, from which T1 comes back for the next a.
         #[inline]
         #[$features]
         fn round<const I: usize>(s: &mut [Vector; 8], w: Vector, k: u32) {

@@ -47,7 +47,13 @@ fn then_add(a: Vector, b: Vector) -> Vector {
     // SAFETY: the instruction is part of AVX512F, which this function has. It writes the register that is named for it, and
     // touches no memory and no flags.
     unsafe {
-        asm!("vpaddd {sum}, {a}, {b}", sum = lateout(zmm_reg) sum, a = in(zmm_reg) a, b = in(zmm_reg) b, options(pure, nomem, nostack, preserves_flags));
+        asm!(
+            "vpaddd {sum}, {a}, {b}",
+            sum = lateout(zmm_reg) sum,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
     }
     sum
 }
