@@ -8,7 +8,8 @@
 use super::contract::Kernel;
 use super::standard::{BLOCK, K, State};
 use super::vertical::vertical;
-use crate::gf256::kernel::{each, prefetch};
+use crate::gf256::kernel::each::each;
+use crate::gf256::kernel::prefetch;
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_and_si256, _mm256_broadcastsi128_si256,
     _mm256_loadu_si256, _mm256_or_si256, _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_shuffle_epi8,

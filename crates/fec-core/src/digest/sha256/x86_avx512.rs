@@ -7,7 +7,8 @@
 use super::contract::Kernel;
 use super::standard::{BLOCK, K, State};
 use super::vertical::vertical;
-use crate::gf256::kernel::{each, prefetch};
+use crate::gf256::kernel::each::each;
+use crate::gf256::kernel::prefetch;
 use std::arch::asm;
 use std::arch::x86_64::{
     __m512i, _mm_set_epi64x, _mm512_add_epi32, _mm512_broadcast_i32x4, _mm512_loadu_si512, _mm512_ror_epi32,

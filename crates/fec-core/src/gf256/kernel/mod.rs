@@ -63,7 +63,7 @@ mod avx2;
 mod avx512_gfni;
 mod backend;
 mod contract;
-mod each;
+pub(crate) mod each;
 mod four_layers;
 mod matrix;
 #[cfg(target_arch = "aarch64")]
@@ -93,8 +93,6 @@ pub(crate) use aligned::{AlignedBytes, LINE};
 pub use backend::{Backend, BackendError};
 pub(crate) use backend::{pack, pack_program, run, run_program, transform_pays};
 pub use contract::Rows;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use each::each;
 pub use program::Operations;
 pub(crate) use program::{BLOCK, FEW, Program, Skews, Sum, tail_layers};
 #[cfg(test)]
