@@ -1,4 +1,4 @@
-//! For tests: bytes with a page behind them that nobody may touch.
+//! For tests: bytes between two pages that nobody may touch.
 
 // A mapping has no safe interface.
 #![allow(unsafe_code)]
@@ -9,10 +9,12 @@ use std::ffi::c_void;
 /// No page of the processors that are known here is larger.
 const PAGE: usize = 64 << 10;
 
-/// Bytes that end where a page ends, behind which stands one that cannot be read or written.
+/// Bytes that end where a page ends, behind which stands one that cannot be read or written. Such a page also stands in
+/// front of their first page.
 pub(crate) struct Guarded {
+    /// What follows the page in front.
     start: *mut c_void,
-    /// Bytes in front of the page that cannot be touched.
+    /// Bytes between the pages that cannot be touched.
     room: usize,
     len: usize,
 }
@@ -24,17 +26,19 @@ impl Guarded {
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
-                room + PAGE,
+                PAGE + room + PAGE,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE,
             )
         };
-        let start = start.expect("there is memory");
+        let start = start.expect("there is memory").wrapping_byte_add(PAGE);
         let mut guarded = Guarded { start, room, len: bytes.len() };
         guarded.end_mut(bytes.len()).copy_from_slice(bytes);
-        // SAFETY: the mapping has `room + PAGE` bytes, and no reference reaches behind `room`.
-        let done = unsafe { mprotect(start.wrapping_byte_add(room), PAGE, MprotectFlags::empty()) };
-        done.expect("it is this mapping's own");
+        for page in [start.wrapping_byte_sub(PAGE), start.wrapping_byte_add(room)] {
+            // SAFETY: the mapping has a page on each side of the `room` bytes that references reach.
+            let done = unsafe { mprotect(page, PAGE, MprotectFlags::empty()) };
+            done.expect("it is this mapping's own");
+        }
         guarded
     }
 
@@ -43,6 +47,11 @@ impl Guarded {
         assert!(len <= self.len);
         // SAFETY: they are within the mapping, in front of the page; they live and are not written to as long as `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.start.wrapping_byte_add(self.room - len).cast(), len) }
+    }
+
+    /// The first `len` bytes. They begin behind the page in front if all bytes fill whole pages.
+    pub(crate) fn start(&self, len: usize) -> &[u8] {
+        &self.end(self.len)[..len]
     }
 
     /// The last `len` bytes, to be written.
@@ -56,6 +65,6 @@ impl Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         // SAFETY: it is the mapping that `new` made, all of it, and no reference is left.
-        let _ = unsafe { munmap(self.start, self.room + PAGE) };
+        let _ = unsafe { munmap(self.start.wrapping_byte_sub(PAGE), PAGE + self.room + PAGE) };
     }
 }

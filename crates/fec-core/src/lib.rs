@@ -93,7 +93,7 @@ pub mod error;
 pub mod executor;
 pub mod format;
 pub mod gf256;
-#[cfg(all(test, target_os = "linux", feature = "blake3-lanes"))]
+#[cfg(all(test, target_os = "linux"))]
 mod guarded;
 pub mod merkle;
 pub mod observe;

@@ -2,21 +2,22 @@
 
 use super::columns::Columns;
 use super::hash::{Digest, HashKind};
-use sha2::{Digest as _, Sha256};
+use super::sha256;
 
 /// Hashes several messages of one length side by side, for those who have them in pieces: of each message its first
 /// [`PIECE_LEN`](Digests::PIECE_LEN) bytes, then the next, and so on.
 #[derive(Debug)]
 pub struct Digests {
     len: usize,
+    /// Bytes of each message that were hashed.
+    done: usize,
     hashing: Hashing,
 }
 
 #[derive(Debug)]
 enum Hashing {
-    /// The tree values, and the number of pieces that were hashed.
-    Blake3(Columns, usize),
-    Sha256(Vec<Sha256>),
+    Blake3(Columns),
+    Sha256(sha256::Rows),
 }
 
 impl Digests {
@@ -31,44 +32,43 @@ impl Digests {
     pub fn new(hash: HashKind, count: usize, len: usize) -> Digests {
         assert!(len > 0 && len.is_multiple_of(64), "messages of {len} bytes");
         let hashing = match hash {
-            HashKind::Blake3 => Hashing::Blake3(Columns::new(count, len, Digests::PIECE_LEN), 0),
-            HashKind::Sha256 => Hashing::Sha256(vec![Sha256::new(); count]),
+            HashKind::Blake3 => Hashing::Blake3(Columns::new(count, len, Digests::PIECE_LEN)),
+            HashKind::Sha256 => Hashing::Sha256(sha256::Rows::new(count)),
         };
-        Digests { len, hashing }
+        Digests { len, done: 0, hashing }
     }
 
     /// Hashes the next piece of all messages, in their order.
     ///
     /// # Panics
-    /// If there are more or fewer pieces than messages, or more pieces than a message has.
+    /// If there are more or fewer pieces than messages, if one is longer or shorter than it should be, or if the messages
+    /// have no more of them.
     pub fn update(&mut self, pieces: &[&[u8]]) {
+        let len = Digests::PIECE_LEN.min(self.len - self.done);
+        assert!(len > 0, "a message has no more pieces");
+        assert!(pieces.iter().all(|piece| piece.len() == len), "a piece of each message");
         match &mut self.hashing {
-            Hashing::Blake3(columns, done) => {
-                let start = *done * Digests::PIECE_LEN;
-                let expected = self.len.saturating_sub(start).min(Digests::PIECE_LEN);
-                assert!(pieces.iter().all(|piece| piece.len() == expected), "a piece of each message");
-                columns.pieces().nth(*done).expect("a message has no more pieces").hash(pieces);
-                *done += 1;
+            Hashing::Blake3(columns) => {
+                let next = columns.pieces().nth(self.done / Digests::PIECE_LEN);
+                next.expect("pieces were counted").hash(pieces);
             }
-            Hashing::Sha256(states) => {
-                assert_eq!(pieces.len(), states.len(), "a piece of each message");
-                states.iter_mut().zip(pieces).for_each(|(state, piece)| state.update(piece));
-            }
+            Hashing::Sha256(rows) => rows.hash(pieces),
         }
+        self.done += len;
     }
 
     /// The digests, when all pieces were hashed.
     pub fn finish(self) -> Vec<Digest> {
         match self.hashing {
-            Hashing::Blake3(columns, _) => columns.finish(),
-            Hashing::Sha256(states) => states.into_iter().map(|state| state.finalize().into()).collect(),
+            Hashing::Blake3(columns) => columns.finish(),
+            Hashing::Sha256(rows) => rows.finish(self.done),
         }
     }
 }
 
 impl HashKind {
     /// The plain hash of each of several messages of one length: the same as [`digest`](HashKind::digest) of each,
-    /// and with BLAKE3 faster, since a message in each lane of a vector fills it whatever the length.
+    /// and faster where the length is a multiple of 64: a message in each lane of a vector fills it whatever the length.
     ///
     /// # Panics
     /// If the messages differ in length.
@@ -77,6 +77,12 @@ impl HashKind {
         assert!(messages.iter().all(|message| message.len() == len), "messages of one length");
         if len == 0 || !len.is_multiple_of(64) {
             return messages.iter().map(|message| self.digest(message)).collect();
+        }
+        if let HashKind::Sha256 = self {
+            // Messages that are there do not get faster in pieces, only trees do.
+            let mut rows = sha256::Rows::new(messages.len());
+            rows.hash(messages);
+            return rows.finish(len);
         }
         let mut digests = Digests::new(self, messages.len(), len);
         for start in (0..len).step_by(Digests::PIECE_LEN) {

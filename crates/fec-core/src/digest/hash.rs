@@ -1,5 +1,7 @@
 //! The hash functions of an encoding, and what they make of nodes and leaves.
 
+use super::sha256;
+
 /// A 32-byte hash: a digest, a node or a root.
 pub type Digest = [u8; 32];
 
@@ -39,10 +41,6 @@ impl Tag {
         }
     }
 }
-
-/// The initial value of SHA-256 (FIPS 180-4, section 5.3.3).
-pub(super) const SHA256_IV: [u32; 8] =
-    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 impl HashKind {
     /// The number of this hash in a geometry block.
@@ -89,17 +87,13 @@ impl HashKind {
         match self {
             HashKind::Blake3 => *blake3::keyed_hash(tag.bytes(), &block).as_bytes(),
             HashKind::Sha256 => {
-                let mut state = SHA256_IV;
+                let mut state = sha256::IV;
                 let (words, _) = tag.bytes().as_chunks::<4>();
                 for (word, bytes) in state.iter_mut().zip(words) {
                     *word ^= u32::from_be_bytes(*bytes);
                 }
                 sha2::block_api::compress256(&mut state, &[block]);
-                let mut out = [0u8; 32];
-                for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(state) {
-                    *bytes = word.to_be_bytes();
-                }
-                out
+                sha256::to_bytes(&state)
             }
         }
     }

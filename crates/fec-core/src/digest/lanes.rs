@@ -7,14 +7,14 @@
 //! one version of `blake3` that this was written for; the tests below say what to do when it moves.
 
 use super::engine::{CHUNK, HashEngine, Parent};
-use super::hash::{Digest, SHA256_IV};
+use super::{hash::Digest, sha256};
 use blake3::IncrementCounter;
 use blake3::platform::Platform;
 
 pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
 
 /// The initial chaining value is that of SHA-256 (BLAKE3 specification, section 2.2).
-const IV: [u32; 8] = SHA256_IV;
+const IV: [u32; 8] = sha256::IV;
 
 /// Domain flags (section 2.1).
 const CHUNK_START: u8 = 1;

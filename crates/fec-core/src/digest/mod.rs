@@ -5,7 +5,7 @@
 //! another, because each level has a tag of its own.
 //!
 //! Many shards of one length are hashed together by [`HashKind::digests`], and the codec hashes them in pieces
-//! while they are in the cache (`columns.rs`).
+//! while they are in the cache: BLAKE3 in any order (`columns.rs`), SHA-256 from the first to the last (`sha256/`).
 //!
 //! ```
 //! use fec_core::digest::{HashKind, Tag};
@@ -25,6 +25,7 @@ mod engine;
 mod hash;
 #[cfg(feature = "blake3-lanes")]
 mod lanes;
+pub(crate) mod sha256;
 #[cfg(any(test, not(feature = "blake3-lanes")))]
 mod subtrees;
 

@@ -147,7 +147,7 @@ impl SetDecoder {
 /// A set that is being read: shards go into slots, are checked there, and count from then on.
 ///
 /// One by one: [`slot`](Reading::slot), [`check`](Reading::check), until k are [`intact`](Reading::intact). Or in
-/// batches, which BLAKE3 hashes faster: a `slot` for each of k shards, one [`check_all`](Reading::check_all) over
+/// batches, which are hashed faster: a `slot` for each of k shards, one [`check_all`](Reading::check_all) over
 /// them, and again for as many as are still lacking.
 #[derive(Debug)]
 pub struct Reading<'a> {
@@ -185,7 +185,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The same for several shards, each with its proofs. Their rows are hashed together, and on all threads that are
-    /// lent: with BLAKE3 that is faster than one by one. One bool for each, in order; false also for a shard that has
+    /// lent, which is faster than one by one. One bool for each, in order; false also for a shard that has
     /// no row, because it was never read or its room went to another.
     ///
     /// # Panics

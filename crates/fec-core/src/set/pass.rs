@@ -5,10 +5,9 @@
 
 use super::run::Run;
 use crate::block::{Plan, ShardBuf};
-use crate::digest::{Columns, Digest, HashKind, Piece};
+use crate::digest::{Columns, Digest, HashKind, Piece, sha256};
 use crate::executor::{Executor, for_each};
 use crate::observe::{Observer, Phase, Unobserved};
-use sha2::{Digest as _, Sha256};
 
 /// Bytes of each row that are coded into room for pieces and hashed there.
 ///
@@ -194,25 +193,24 @@ impl SetPass<'_> {
         scratch: &mut Scratch,
         Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
+        let len = rows.len();
         let piece_len = match (self.keeps_recovery, executor.width()) {
-            (true, _) => rows.len(),
+            (true, _) => len,
             (false, 1) => PIECE_LEN,
             (false, _) => SHARED_PIECE_LEN,
         };
         let room = &mut scratch.rooms(1, self.dropped(), piece_len)[0];
-        let mut states = vec![Sha256::new(); hashed];
+        let mut hashing = sha256::Rows::new(hashed);
         for mut rows in rows.pieces(piece_len) {
             let fresh =
                 self.code(&mut rows, room, observer, |plan, src, dst| run_plan(executor, plan, src, dst));
             observer.begin(Phase::Digest);
             let share = hashed.div_ceil(executor.width());
-            let jobs = states.chunks_mut(share).zip(fresh.chunks(share)).collect();
-            for_each(executor, jobs, |(states, rows): (&mut [Sha256], &[&[u8]])| {
-                states.iter_mut().zip(rows).for_each(|(state, row)| state.update(row));
-            });
+            let jobs = hashing.shares(share).zip(fresh.chunks(share)).collect();
+            for_each(executor, jobs, |(share, rows): (sha256::Share<'_>, &[&[u8]])| share.hash(rows));
             observer.end(Phase::Digest, bytes(&fresh));
         }
-        states.into_iter().map(|state| state.finalize().into()).collect()
+        hashing.finish(len)
     }
 
     /// PassRows of room for what is dropped.

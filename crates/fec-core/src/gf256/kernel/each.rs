@@ -8,7 +8,7 @@ macro_rules! each {
     };
     ([$($n:literal),*], |$i:ident| $body:expr) => {{ $({ const $i: usize = $n; $body; })* }};
 }
-pub(super) use each;
+pub(crate) use each;
 
 /// The same as a loop, for the portable kernel, whose lines are in memory anyway: it keeps that small.
 macro_rules! looped {

@@ -63,7 +63,7 @@ mod avx2;
 mod avx512_gfni;
 mod backend;
 mod contract;
-mod each;
+pub(crate) mod each;
 mod four_layers;
 mod matrix;
 #[cfg(target_arch = "aarch64")]
@@ -100,3 +100,5 @@ pub(crate) use streams::work;
 #[cfg(feature = "trace")]
 pub use trace::{Access, AccessKind};
 pub use tuning::{Store, Tuning, TuningError, Walk};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::prefetch;

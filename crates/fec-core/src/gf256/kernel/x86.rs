@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Asks for the line that holds byte `at` of `row`, which need not lie within it.
 #[inline]
-pub(super) fn prefetch(row: &[u8], at: usize) {
+pub(crate) fn prefetch(row: &[u8], at: usize) {
     let address = row.as_ptr().wrapping_add(at).cast();
     // SAFETY: a prefetch reads nothing the program could see and never faults, whatever the address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }

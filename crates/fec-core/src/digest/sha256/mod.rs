@@ -1,0 +1,32 @@
+//! SHA-256 of many rows of one length at a time (FIPS 180-4, sections 5 and 6.2).
+//!
+//! SHA-256 has no tree: the blocks of a row come one after the other, and each waits for the one before. So a single
+//! row leaves most of a processor idle, whatever instructions there are, and rows are hashed side by side: some in
+//! vectors with a row in each lane (`vertical.rs`), some as streams of the instructions for SHA-256 that take turns.
+//! Only whole blocks are hashed, from eight words for each row that are kept between pieces, so that rows can be hashed
+//! piece by piece while they are in a cache.
+//!
+//! `rows.rs` is what the codec uses. `engine.rs` lists the kernels, one file each, and which of them take how many rows.
+//! `scalar.rs` is the crate `sha2`, which stands in where nothing else is there, and is the oracle of the tests. Single
+//! messages that are not shards go to that crate directly.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod contract;
+mod engine;
+mod rows;
+mod scalar;
+mod standard;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod vertical;
+#[cfg(target_arch = "x86_64")]
+mod x86_avx2;
+#[cfg(target_arch = "x86_64")]
+mod x86_avx512;
+#[cfg(target_arch = "x86_64")]
+mod x86_shani;
+
+pub(crate) use rows::{Rows, Share};
+pub(super) use standard::{IV, to_bytes};

@@ -1,0 +1,109 @@
+//! SHA-256 with a row in each lane of vectors, in the words of the standard (FIPS 180-4, sections 4.1.2 and 6.2.2).
+//!
+//! A macro, because a function with `#[target_feature]` is safe to call only from one with the same features: each kernel
+//! file gets a copy, with that attribute, and needs `unsafe` for loads and stores alone. It finds by name in the file:
+//!
+//! | name | what it is |
+//! |---|---|
+//! | `each!` | what repeats a block of code for constant numbers |
+//! | `Vector` | a word of each of `LANES` rows |
+//! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)` | words as they are |
+//! | `splat(u32) -> Vector` | the same word in each lane |
+//! | `load_blocks(&[&[u8; 64]; LANES]) -> [Vector; 16]` | the words of a block of each row, upper byte first |
+//! | `then_add(a, b)`, `subtract` | `a + b`, where `a` is known early; `a - b` |
+//! | `prefetch(row: &[u8], at: usize)` | asks for a line of a row, which need not lie within it |
+//! | `add`, `xor3`, `choose` (Ch), `majority` (Maj), `rotate::<N>`, `shift::<N>` | of words, to the right |
+
+macro_rules! vertical {
+    (#[$features:meta] lanes: $lanes:literal) => {
+        const LANES: usize = $lanes;
+
+        /// Bytes between what is hashed and what is asked for. Processors do not follow so many rows by themselves, where
+        /// each is read for a few kilobytes.
+        const AHEAD: usize = 512;
+
+        #[$features]
+        fn compress(states: &mut [State], rows: &[&[u8]]) {
+            assert!(states.len() == rows.len() && (1..=LANES).contains(&rows.len()), "a row in each lane");
+            // Lanes that have no row repeat the first one, and what comes of them is dropped.
+            let mut blocks = [rows[0].as_chunks::<BLOCK>().0; LANES];
+            let mut words = [[0; LANES]; 8];
+            for (lane, (state, row)) in states.iter().zip(rows).enumerate() {
+                blocks[lane] = row.as_chunks().0;
+                for (words, word) in words.iter_mut().zip(state) {
+                    words[lane] = *word;
+                }
+            }
+            let mut sums = [splat(0); 8];
+            for (sum, words) in sums.iter_mut().zip(&words) {
+                *sum = load_words(words);
+            }
+            for nth in 0..blocks[0].len() {
+                let mut now = [&blocks[0][nth]; LANES];
+                for (now, blocks) in now.iter_mut().zip(&blocks) {
+                    *now = &blocks[nth];
+                    prefetch(*now, AHEAD);
+                }
+                let made = rounds(sums, load_blocks(&now));
+                for (sum, made) in sums.iter_mut().zip(made) {
+                    *sum = add(*sum, made);
+                }
+            }
+            for (words, sum) in words.iter_mut().zip(sums) {
+                store_words(words, sum);
+            }
+            for (lane, state) in states.iter_mut().enumerate() {
+                for (word, words) in state.iter_mut().zip(&words) {
+                    *word = words[lane];
+                }
+            }
+        }
+
+        /// All 64 rounds, from the words a to h and those of a block.
+        #[inline]
+        #[$features]
+        fn rounds(mut s: [Vector; 8], mut w: [Vector; 16]) -> [Vector; 8] {
+            let [first @ .., last] = &K;
+            for k in first {
+                each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |I| {
+                    round::<I>(&mut s, w[I], k[I]);
+                    extend::<I>(&mut w);
+                });
+            }
+            each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |I| {
+                round::<I>(&mut s, w[I], last[I]);
+            });
+            s
+        }
+
+        /// From word `I` of sixteen to the one sixteen later, long before a round waits for it.
+        #[inline]
+        #[$features]
+        fn extend<const I: usize>(w: &mut [Vector; 16]) {
+            let (early, late) = (w[(I + 1) % 16], w[(I + 14) % 16]);
+            let early = xor3(rotate::<7>(early), rotate::<18>(early), shift::<3>(early));
+            let late = xor3(rotate::<17>(late), rotate::<19>(late), shift::<10>(late));
+            w[I] = add(add(w[I], w[(I + 9) % 16]), add(early, late));
+        }
+
+        /// Round `I` of sixteen. The words stay where they are, and their names go round.
+        ///
+        /// Rounds wait for each other by way of e and a, so these are what is added last: three operations from e to the
+        /// next e. That is d + T1, from which T1 comes back for the next a.
+        #[inline]
+        #[$features]
+        fn round<const I: usize>(s: &mut [Vector; 8], w: Vector, k: u32) {
+            let at = |name: usize| (name + 16 - I) % 8;
+            let (a, e) = (s[at(0)], s[at(4)]);
+            let known = add(add(s[at(7)], add(w, splat(k))), s[at(3)]);
+            let sum = xor3(rotate::<6>(e), rotate::<11>(e), rotate::<25>(e));
+            let next_e = then_add(then_add(known, choose(e, s[at(5)], s[at(6)])), sum);
+            let first = subtract(next_e, s[at(3)]);
+            let sum = xor3(rotate::<2>(a), rotate::<13>(a), rotate::<22>(a));
+            s[at(7)] = then_add(then_add(first, majority(a, s[at(1)], s[at(2)])), sum);
+            s[at(3)] = next_e;
+        }
+    };
+}
+
+pub(super) use vertical;

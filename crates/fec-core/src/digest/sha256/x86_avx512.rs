@@ -1,0 +1,152 @@
+//! Sixteen rows in the lanes of AVX-512, which rotates in one instruction and combines three words by any function in
+//! another. All sixteen words of a block and the eight of the state fit its thirty-two registers.
+
+// Loads and stores go through pointers: helpers at the end of the file.
+#![allow(unsafe_code)]
+
+use super::contract::Kernel;
+use super::standard::{BLOCK, K, State};
+use super::vertical::vertical;
+use crate::gf256::kernel::each::each;
+use crate::gf256::kernel::prefetch;
+use std::arch::asm;
+use std::arch::x86_64::{
+    __m512i, _mm_set_epi64x, _mm512_add_epi32, _mm512_broadcast_i32x4, _mm512_loadu_si512, _mm512_ror_epi32,
+    _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_srli_epi32, _mm512_storeu_si512,
+    _mm512_sub_epi32, _mm512_ternarylogic_epi32, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+};
+
+pub(super) static KERNEL: Kernel = Kernel {
+    name: "avx512",
+    features: &[|| is_x86_feature_detected!("avx512f"), || is_x86_feature_detected!("avx512bw")],
+    lanes: LANES,
+    compress,
+};
+
+vertical! { #[target_feature(enable = "avx512f,avx512bw")] lanes: 16 }
+
+type Vector = __m512i;
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn splat(word: u32) -> Vector {
+    _mm512_set1_epi32(word.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn add(a: Vector, b: Vector) -> Vector {
+    _mm512_add_epi32(a, b)
+}
+
+/// Assembly, because the compiler puts sums of several words in another order, by which a hash takes a fifth longer.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn then_add(a: Vector, b: Vector) -> Vector {
+    let sum;
+    // SAFETY: the instruction is part of AVX512F, which this function has. It writes the register that is named for it, and
+    // touches no memory and no flags.
+    unsafe {
+        asm!(
+            "vpaddd {sum}, {a}, {b}",
+            sum = lateout(zmm_reg) sum,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sum
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn subtract(a: Vector, b: Vector) -> Vector {
+    _mm512_sub_epi32(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn rotate<const N: i32>(a: Vector) -> Vector {
+    _mm512_ror_epi32::<N>(a)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn shift<const N: u32>(a: Vector) -> Vector {
+    _mm512_srli_epi32::<N>(a)
+}
+
+// The numbers below are truth tables: bit 4a + 2b + c is what comes of these bits.
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn xor3(a: Vector, b: Vector, c: Vector) -> Vector {
+    _mm512_ternarylogic_epi32::<0b1001_0110>(a, b, c)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn choose(a: Vector, b: Vector, c: Vector) -> Vector {
+    _mm512_ternarylogic_epi32::<0b1100_1010>(a, b, c)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn majority(a: Vector, b: Vector, c: Vector) -> Vector {
+    _mm512_ternarylogic_epi32::<0b1110_1000>(a, b, c)
+}
+
+/// The transpose of sixteen rows of sixteen words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load_blocks(blocks: &[&[u8; BLOCK]; LANES]) -> [Vector; 16] {
+    let swap = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0C0D_0E0F_0809_0A0B, 0x0405_0607_0001_0203));
+    let mut w = [swap; 16];
+    // Quarters of four rows at a time: a quarter of `w[4 * i + c]` is word c of a quarter of the rows from 4 · i on.
+    for i in [0, 4, 8, 12] {
+        let mut rows = [swap; 4];
+        for (row, block) in rows.iter_mut().zip(&blocks[i..]) {
+            *row = _mm512_shuffle_epi8(load(block), swap);
+        }
+        let [a, b, c, d] = rows;
+        let (low, high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+        let (low_next, high_next) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+        w[i] = _mm512_unpacklo_epi64(low, low_next);
+        w[i + 1] = _mm512_unpackhi_epi64(low, low_next);
+        w[i + 2] = _mm512_unpacklo_epi64(high, high_next);
+        w[i + 3] = _mm512_unpackhi_epi64(high, high_next);
+    }
+    // Then the quarters.
+    for c in 0..4 {
+        let (a, b, d, e) = (w[c], w[4 + c], w[8 + c], w[12 + c]);
+        let (low, high) = (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xEE>(a, b));
+        let (low_next, high_next) = (_mm512_shuffle_i32x4::<0x44>(d, e), _mm512_shuffle_i32x4::<0xEE>(d, e));
+        w[c] = _mm512_shuffle_i32x4::<0x88>(low, low_next);
+        w[4 + c] = _mm512_shuffle_i32x4::<0xDD>(low, low_next);
+        w[8 + c] = _mm512_shuffle_i32x4::<0x88>(high, high_next);
+        w[12 + c] = _mm512_shuffle_i32x4::<0xDD>(high, high_next);
+    }
+    w
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load(block: &[u8; BLOCK]) -> Vector {
+    // SAFETY: the reference vouches for 64 readable bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load_words(words: &[u32; LANES]) -> Vector {
+    // SAFETY: the reference vouches for sixteen readable words, 64 bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn store_words(words: &mut [u32; LANES], vector: Vector) {
+    // SAFETY: the reference vouches for sixteen words, 64 bytes, that are ours to write; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
+}
