@@ -414,6 +414,27 @@ fn the_originals_define_the_payload() {
     }
 }
 
+/// Section 10: of a recovery shards, one of which serves, those at ⌊t·a/16⌋ are tried.
+#[test]
+fn which_recovery_shards_are_tried() {
+    let honest = Signed::honest(Code::new(1, 20).unwrap(), HashKind::Blake3, &payload(64));
+    for right in 0..20 {
+        let mut shards = honest.shards.clone();
+        for (nth, shard) in shards[1..].iter_mut().enumerate().filter(|(nth, _)| *nth != right) {
+            shard[0] ^= 1 + nth as u8;
+        }
+        let signed = Signed::new(honest.group, shards);
+        let mut decoder = SetDecoder::for_payload_from_all(signed.group.shape());
+        let decoded = signed.decode(&mut decoder, &(1..=20).collect::<Vec<_>>());
+        let is_tried = (0..16).any(|t| t * 20 / 16 == right);
+        assert_eq!(
+            decoded.map(|decoded| decoded.row(0) == honest.shards[0]).ok(),
+            is_tried.then_some(true),
+            "{right}"
+        );
+    }
+}
+
 /// An observer hears phases that begin and end in turn, and their bytes.
 #[test]
 fn observers_hear_every_phase() {
