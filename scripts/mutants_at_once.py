@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The faults of cargo-mutants, all of them in one build, so that trying one costs a run of tests and no compiling.
 
-    scripts/mutants_at_once.py [--folder DIR] [--built] [--sample N] [--seed SEED] [--only TEXT] [--again] [PART…]
+    scripts/mutants_at_once.py [--folder DIR] [--near] [--built] [--sample N] [--seed SEED] [--only TEXT] [--again] [PART…]
 
 Each function with faults gets its body once for each of them, and FEC_MUTANT says which one runs: `match mutant::on() { 1 => {…} … }`.
 PART is as for scripts/mutants.sh, which runs cargo-mutants itself, one build for each fault. Without PART: all of fec-core's, then all
 of fecfile's. DIR (target/mutants-at-once) gets a copy of the tree and results.tsv: id, part, verdict, what noticed it, the fault.
 --only takes the faults whose names contain TEXT, --sample N of each part by SEED (1). --built builds nothing: what is in DIR is run, which was
 built for the same parts. --again runs every test that may notice on what results.tsv calls MISSED, where the first run takes the tests
-that are near the fault. Verdicts: caught; timeout (20 s of processor for one process; noticed too); MISSED; unviable (does not compile); left (in a const fn, or in one that returns `impl Trait`, whose bodies would
+that are near the fault; --near builds those alone, which is much quicker. Verdicts: caught; timeout (20 s of processor for one process; noticed too); MISSED; unviable (does not compile); left (in a const fn, or in one that returns `impl Trait`, whose bodies would
 have several types, or outside of functions: for scripts/mutants.sh). Faults that .cargo/mutants.toml explains are not in the list.
 Exit code 1 if a fault was missed. Runs of the tests take one core, about; memory of each process is bounded.
 """
@@ -48,6 +48,7 @@ GOLDEN = [("golden", ""), ("sidecar_golden", ""), ("seal_golden", ""), ("stream_
 CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", "--skip=live::"), *GOLDEN]
 MORE = [("reports", ""), ("leftovers", ""), ("syncs", ""), ("seal", ""), ("golden", ""), ("hostile", "")]
 AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, _) in FILES.items()}
+COMMAND = {name for name, _ in CLI + MORE + GOLDEN} - {"fecfile"}
 AGAIN["window"] = [("fecfile", "live::"), ("stream_golden", "")]
 SWITCH = """
 /// Which fault is on.
@@ -162,7 +163,7 @@ class Source:
         return text, owners
 
 
-def build(folder, faults, verdicts):
+def build(folder, faults, verdicts, near):
     """The copy of the tree with all faults, and its test binaries; what does not compile is taken out."""
     tree, env = folder / "tree", cargo_env(folder)
     shutil.rmtree(tree, ignore_errors=True)
@@ -181,9 +182,10 @@ def build(folder, faults, verdicts):
             verdicts[fault["id"]] = ("left", "kind of function")
             continue
         source.functions[start, end].append(fault)
-    test = ["cargo", "test", "-p", "fec-core", "-p", "fecfile", "-p", "fec-cli", "--no-default-features", "--no-run", "--message-format=json", "-q", "--lib"]
-    for name in sorted({name for part in {fault["part"] for fault in faults} for name, _ in STAGES[part] + AGAIN[part]} - {"fec_core", "fecfile"}):
-        test += ["--test", name]
+    names = {name for part in {fault["part"] for fault in faults} for name, _ in STAGES[part] + ([] if near else AGAIN[part])}
+    packages = [crate for crate, needed in (("fec-core", True), ("fecfile", "fecfile" in names), ("fec-cli", names & COMMAND)) if needed]
+    test = ["cargo", "test", *(f"-p={crate}" for crate in packages), "--no-default-features", "--no-run", "--message-format=json", "-q",
+            "--lib", *(f"--test={name}" for name in sorted(names - {"fec_core", "fecfile"}))]
     # Checking tells most of what does not compile, and is quick.
     commands = [["cargo", "check", "-p", "fec-core", "-p", "fecfile", "--message-format=json", "-q"], test]
     while commands:
@@ -244,6 +246,7 @@ def verdict_of(number, part, stages, binaries):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=ROOT / "target/mutants-at-once")
+    parser.add_argument("--near", action="store_true")
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", default="1")
@@ -263,7 +266,7 @@ def main():
         verdicts = {int(number): tuple(verdict) for number, verdict in verdicts.items()}
     else:
         verdicts = {}
-        binaries = build(folder, faults, verdicts)
+        binaries = build(folder, faults, verdicts, options.near)
         kept.write_text(json.dumps((binaries, verdicts)))
     stages, file = (AGAIN, "again.tsv") if options.again else (STAGES, "results.tsv")
     for part in parts:
