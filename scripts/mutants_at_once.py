@@ -20,6 +20,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 from collections import defaultdict
 from pathlib import Path
 
@@ -229,17 +230,20 @@ def verdict_of(number, part, stages, binaries):
     for test, words in stages[part]:
         binary, place = binaries[test]
         env = dict(os.environ, FEC_MUTANT=str(number), RUST_TEST_THREADS="1", RUST_BACKTRACE="0")
-        command = [binary, "-q", *words.format(part=part).split()]
-        with subprocess.Popen(command, cwd=place, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              preexec_fn=bounds, start_new_session=True) as run:
-            try:
-                code = run.wait(timeout=120)
-            except subprocess.TimeoutExpired:
-                code = -24
+        command = [binary, *words.format(part=part).split()]
+        with subprocess.Popen(command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              errors="replace", preexec_fn=bounds, start_new_session=True) as run:
+            late = threading.Timer(300, os.killpg, (run.pid, 9))
+            late.start()
+            # The first test that fails is enough.
+            failed = any(line.startswith("test ") and line.endswith(" FAILED\n") for line in run.stdout)
+            if failed:
                 os.killpg(run.pid, 9)
-        if code:
+            code = run.wait()
+            late.cancel()
+        if failed or code:
             noticed = " ".join([test, words.format(part=part)]).strip()
-            return ("timeout" if code in (-24, -9) else "caught", noticed)
+            return ("timeout" if not failed and code in (-24, -9) else "caught", noticed)
     return ("MISSED", "")
 
 
