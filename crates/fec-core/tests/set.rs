@@ -414,6 +414,19 @@ fn the_originals_define_the_payload() {
     }
 }
 
+/// The most shards, whose numbers fill a byte: builds that check for overflow panicked.
+#[test]
+fn codes_of_256_shards() {
+    for (k, m) in [(256, 0), (255, 1), (1, 255)] {
+        let bytes = payload(k * 64);
+        let signed = Signed::honest(Code::new(k, m).unwrap(), HashKind::Blake3, &bytes);
+        let mut decoder = SetDecoder::for_payload(signed.group.shape());
+        let first = if m > 0 { 1 } else { 0 };
+        let decoded = signed.decode(&mut decoder, &(first..first + k as u32).collect::<Vec<_>>()).unwrap();
+        assert_eq!(decoded.payload().flat_map(|(_, part)| part).copied().collect::<Vec<u8>>(), bytes);
+    }
+}
+
 /// Section 10: of a recovery shards, one of which serves, those at ⌊t·a/16⌋ are tried.
 #[test]
 fn which_recovery_shards_are_tried() {
