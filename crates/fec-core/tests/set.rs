@@ -7,7 +7,10 @@ use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
 use fec_core::observe::{Observer, Phase};
 use fec_core::params::{Form, GroupGeometry};
-use fec_core::set::{Decoded, EncodedSet, PlanCache, Reading, Run, SetDecoder, SetEncoder, SetError};
+use fec_core::set::{
+    Decoded, EncodedSet, PlanCache, Reading, Run, SetDecoder, SetEncoder, SetError, leaf_is_proved,
+    shard_is_proved, tree_of_shard,
+};
 
 /// Scoped threads, as a caller lends them.
 struct Lent(usize);
@@ -411,6 +414,40 @@ fn the_originals_define_the_payload() {
     }
 }
 
+/// The most shards, whose numbers fill a byte: builds that check for overflow panicked.
+#[test]
+fn codes_of_256_shards() {
+    for (k, m) in [(256, 0), (255, 1), (1, 255)] {
+        let bytes = payload(k * 64);
+        let signed = Signed::honest(Code::new(k, m).unwrap(), HashKind::Blake3, &bytes);
+        let mut decoder = SetDecoder::for_payload(signed.group.shape());
+        let first = if m > 0 { 1 } else { 0 };
+        let decoded = signed.decode(&mut decoder, &(first..first + k as u32).collect::<Vec<_>>()).unwrap();
+        assert_eq!(decoded.payload().flat_map(|(_, part)| part).copied().collect::<Vec<u8>>(), bytes);
+    }
+}
+
+/// Section 10: of a recovery shards, one of which serves, those at ⌊t·a/16⌋ are tried.
+#[test]
+fn which_recovery_shards_are_tried() {
+    let honest = Signed::honest(Code::new(1, 20).unwrap(), HashKind::Blake3, &payload(64));
+    for right in 0..20 {
+        let mut shards = honest.shards.clone();
+        for (nth, shard) in shards[1..].iter_mut().enumerate().filter(|(nth, _)| *nth != right) {
+            shard[0] ^= 1 + nth as u8;
+        }
+        let signed = Signed::new(honest.group, shards);
+        let mut decoder = SetDecoder::for_payload_from_all(signed.group.shape());
+        let decoded = signed.decode(&mut decoder, &(1..=20).collect::<Vec<_>>());
+        let is_tried = (0..16).any(|t| t * 20 / 16 == right);
+        assert_eq!(
+            decoded.map(|decoded| decoded.row(0) == honest.shards[0]).ok(),
+            is_tried.then_some(true),
+            "{right}"
+        );
+    }
+}
+
 /// An observer hears phases that begin and end in turn, and their bytes.
 #[test]
 fn observers_hear_every_phase() {
@@ -442,6 +479,101 @@ fn observers_hear_every_phase() {
     let expected =
         [(Phase::Check, 128), (Phase::Plan, 0), (Phase::Decode, 64), (Phase::Digest, 64), (Phase::Tree, 192)];
     assert_eq!(*heard.0.lock().unwrap(), expected);
+    // What is for the payload has a tree of the originals alone.
+    heard.0.lock().unwrap().clear();
+    let mut decoder = SetDecoder::for_payload(signed.group.shape());
+    signed.load(&mut decoder, &[1, 2]).decode(&PlanCache::new(Backend::best()), run).unwrap();
+    assert_eq!(heard.0.lock().unwrap().last(), Some(&(Phase::Tree, 128)));
+}
+
+/// Threads that share the work are heard as one: all bytes that are hashed, once.
+#[test]
+fn observers_hear_the_bytes_of_all_threads() {
+    #[derive(Default)]
+    struct Hashed(std::sync::Mutex<u64>);
+    impl Observer for Hashed {
+        fn end(&self, phase: Phase, bytes: u64) {
+            if matches!(phase, Phase::Encode | Phase::Decode) {
+                *self.0.lock().unwrap() += bytes;
+            }
+        }
+    }
+    let code = Code::new(2, 1).unwrap();
+    let signed = Signed::honest(code, HashKind::Blake3, &payload(2 * 100_032));
+    let hashed = Hashed::default();
+    let mut decoder = SetDecoder::for_payload(signed.group.shape());
+    let run = Run { executor: &Lent(2), observer: &hashed };
+    signed.load(&mut decoder, &[1, 2]).decode(&PlanCache::new(Backend::best()), run).unwrap();
+    assert_eq!(*hashed.0.lock().unwrap(), 100_032);
+}
+
+/// Section 6.1: the siblings in the shard's own tree, the root of the other one, and zeros. A set without recovery shards has
+/// zeros for their tree.
+#[test]
+fn proofs_lead_from_shards_to_the_tree_and_nothing_else_does() {
+    for (k, m) in [(3, 0), (1, 1), (3, 1), (5, 8)] {
+        let code = Code::new(k, m).unwrap();
+        let signed = Signed::honest(code, HashKind::Blake3, &payload(k * 128));
+        let (group, root) = (&signed.group, &signed.root);
+        let mut encoded = EncodedSet::new(group.shape());
+        let originals: Vec<&[u8]> = signed.shards[..k].iter().map(Vec::as_slice).collect();
+        SetEncoder::new(code, HashKind::Blake3, Backend::best()).encode(
+            0,
+            &originals,
+            &mut encoded,
+            Run::default(),
+        );
+        for (i, body) in (0..).zip(&signed.shards) {
+            let proof = signed.proof(i);
+            let mut path = vec![0xff; proof.len()];
+            encoded.write_path(i as usize, &mut path);
+            assert_eq!(path, proof, "{k}+{m}, shard {i}");
+            let hash = group.shape().hash;
+            let leaf = hash.leaf(&hash.digest(body), 0, i);
+            assert_eq!(tree_of_shard(group, 0, i, body, &proof), Some(*root));
+            assert!(shard_is_proved(group, root, 0, i, body, &proof));
+            assert!(leaf_is_proved(group, root, 0, i, &leaf, &proof));
+            // Another body, tree, place or length; and bytes behind the path, or too few of them.
+            let other: Vec<u8> = body.iter().map(|byte| byte ^ 1).collect();
+            assert!(!shard_is_proved(group, root, 0, i, &other, &proof));
+            assert!(!shard_is_proved(group, &[7; 32], 0, i, body, &proof));
+            assert!(!leaf_is_proved(group, &[7; 32], 0, i, &leaf, &proof));
+            assert!(!leaf_is_proved(group, root, 0, i, &[7; 32], &proof));
+            assert_eq!(tree_of_shard(group, 0, i, &body[1..], &proof), None);
+            assert_eq!(tree_of_shard(group, 0, i, body, &proof[..proof.len() - 1]), None);
+            let is_original = (i as usize) < k;
+            let height = if is_original { k } else { m }.next_power_of_two().ilog2() as usize;
+            for at in 32 * (height + 1)..proof.len() {
+                let mut proof = proof.clone();
+                proof[at] ^= 1;
+                assert_eq!(tree_of_shard(group, 0, i, body, &proof), None, "byte {at} has to be zero");
+            }
+        }
+    }
+}
+
+/// Whoever encodes could bind what no reader compares.
+#[test]
+fn a_tree_of_recovery_shards_where_there_are_none() {
+    let signed = Signed::honest(Code::new(3, 0).unwrap(), HashKind::Blake3, &payload(3 * 128));
+    let hash = HashKind::Blake3;
+    let root = hash.node(Tag::Set, &signed.trees[0].root(), &[1; 32]);
+    let mut proof = signed.proof(0);
+    let height = 2;
+    proof[32 * height..][..32].fill(1);
+    assert_eq!(tree_of_shard(&signed.group, 0, 0, &signed.shards[0], &proof), None);
+    assert!(!shard_is_proved(&signed.group, &root, 0, 0, &signed.shards[0], &proof));
+}
+
+/// Rows for the originals and for as many recovery shards as can take their place, and a piece of 8 KiB of each recovery shard.
+#[test]
+fn memory_of_decoders_for_the_payload() {
+    for (k, m, rows) in [(3, 2, 5), (2, 3, 4)] {
+        let code = Code::new(k, m).unwrap();
+        let whole =
+            GroupGeometry::whole(Form::Shards, HashKind::Blake3, code, 4096 * k as u64, 4096 * k as u64);
+        assert_eq!(SetDecoder::payload_bytes(whole.unwrap().shape()), rows * 4096 + m as u64 * 8192);
+    }
 }
 
 /// 1, 2 and 4 threads, on every backend, with rows long enough to be split: the same bytes and roots.

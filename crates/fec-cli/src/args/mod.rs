@@ -150,4 +150,17 @@ mod tests {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
+
+    /// What is above asserts nothing where debug assertions are off, as in releases.
+    #[test]
+    fn groups_have_names_of_their_own() {
+        use clap::CommandFactory;
+        let mut fec = Cli::command();
+        fec.build();
+        for command in fec.get_subcommands() {
+            let mut names: Vec<_> = command.get_groups().map(|group| group.get_id().as_str()).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}: {names:?}", command.get_name());
+        }
+    }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Network {
 /// Where `encode` sends shards to.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
+// `encode` has another of this name, and clap names groups after them.
+#[group(skip)]
 pub(crate) struct Send {
     /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what fails
     /// together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`; or @FILE with a line for each.

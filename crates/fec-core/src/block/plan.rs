@@ -108,7 +108,7 @@ impl Plan {
         }
         let shift = fft::shift(known)?;
         let mut sources = vec![0; known.len()];
-        (0..).zip(known).for_each(|(row, &index)| sources[usize::from(index ^ shift)] = row);
+        (0..=u8::MAX).zip(known).for_each(|(row, &index)| sources[usize::from(index ^ shift)] = row);
         let positions: Vec<u8> = wanted.iter().map(|&index| index ^ shift).collect();
         let program = fft::program(sources, &positions);
         let tables = kernel::pack_program(backend, &program);

@@ -78,3 +78,25 @@ impl PlanCache {
         built
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Losses of an input are whatever somebody likes: plans for them must not pile up.
+    #[test]
+    fn plans_are_found_again_and_their_number_is_bounded() {
+        let cache = PlanCache::new(Backend::best());
+        let code = Code::new(2, 30).unwrap();
+        let first = cache.get(code, &[1, 2]);
+        for lost in 3..=17 {
+            cache.get(code, &[1, lost]);
+            assert!(Arc::ptr_eq(&first, &cache.get(code, &[1, 2])), "{lost}");
+        }
+        assert_eq!(lock(&cache.plans).len(), MAX_PLANS);
+        for lost in 18..32 {
+            cache.get(code, &[1, lost]);
+            assert!(lock(&cache.plans).len() <= MAX_PLANS);
+        }
+    }
+}

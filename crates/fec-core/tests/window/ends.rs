@@ -3,7 +3,7 @@
 use super::common::*;
 use fec_core::format::packet;
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Event, Limits, Profile, Received};
+use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, PushError, Received};
 
 /// The source packets of a stream, and its parameters.
 fn sources() -> (Vec<Vec<u8>>, packet::Parameters) {
@@ -50,6 +50,51 @@ fn one_mark_is_no_end_and_two_are() {
     decoder.receive(&end);
     decoder.give_up_before(u64::MAX);
     assert_eq!((drained(&mut decoder), decoder.has_ended()), ((100, true), true));
+}
+
+/// Somebody who waits for the rest has to know that there is an end.
+#[test]
+fn an_end_is_told_before_everything_is_there() {
+    let (sources, parameters) = sources();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    assert!(!decoder.is_told_end());
+    take(&mut decoder, &sources[..50]);
+    assert!(!decoder.is_told_end());
+    let end = packet::mark(&parameters, 100, true);
+    take(&mut decoder, &[&end, &end]);
+    assert_eq!(
+        (drained(&mut decoder), decoder.has_ended(), decoder.is_told_end()),
+        ((50, false), false, true)
+    );
+}
+
+/// What was named as lost and comes after all is late, each time.
+#[test]
+fn packets_that_come_after_they_were_given_up_are_late() {
+    let (sources, _) = sources();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    take(&mut decoder, &sources[2..]);
+    decoder.give_up_before(2);
+    assert!(matches!(decoder.next(), Some(Event::Gap { first: 0, count: 2 })));
+    assert_eq!(drained(&mut decoder), (98, false));
+    for late in 1..=2 {
+        assert_eq!(decoder.receive(&sources[late as usize - 1]), Received::Late);
+        assert_eq!((decoder.statistics().late, decoder.statistics().lost), (late, 2));
+    }
+}
+
+#[test]
+fn a_payload_that_is_too_long_is_not_sent() {
+    let settings = settings(Profile::Bounded, 1000, 100);
+    let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+    let most = encoder.parameters().payload;
+    let mut emitted = 0;
+    encoder.push(&vec![1; most.into()], &mut |_| emitted += 1).unwrap();
+    let len = usize::from(most) + 1;
+    let refused = encoder.push(&vec![1; len], &mut |_| unreachable!("nothing is emitted"));
+    assert_eq!(refused, Err(PushError::TooLong { len, most }));
+    encoder.push(b"", &mut |_| emitted += 1).unwrap();
+    assert_eq!((encoder.sent(), emitted >= 2), (2, true));
 }
 
 /// Whatever an end mark says, packets behind it come out, and somebody is told.

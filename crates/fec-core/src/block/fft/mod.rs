@@ -60,7 +60,7 @@ pub fn transformable(code: Code, is_intact: impl Fn(usize) -> bool) -> Option<Ve
 pub(super) fn program(sources: Vec<u8>, wanted: &[u8]) -> Program {
     let k = sources.len();
     let mut row_at = [None; POINTS];
-    (0..).zip(wanted).for_each(|(row, &position)| row_at[usize::from(position)] = Some(row));
+    (0..=u8::MAX).zip(wanted).for_each(|(row, &position)| row_at[usize::from(position)] = Some(row));
     let mut planner = Planner { program: Program::new(sources), row_at, free: Vec::new(), blocks: 0 };
     let coefficients = planner.interpolate(0, POINTS, k, None);
     planner.evaluate(0, POINTS, &coefficients, k, None);
