@@ -241,7 +241,8 @@ impl Duel {
 }
 
 /// Encodes with the chosen settings and with others, in turn. Both work on the same rows: where rows lie in memory
-/// makes more of a difference than most settings.
+/// makes more of a difference than most settings. Recovery shards are read once, since somebody hashes or sends them next: stores
+/// past the caches would look better than they are.
 fn duel(
     lab: &mut Lab,
     case: &str,
@@ -251,8 +252,11 @@ fn duel(
 ) -> Option<Duel> {
     let backend = lab.settings.backend;
     let [chosen, other] = [backend, backend.with_tuning(*tuning)].map(|backend| Plan::encode(code, backend));
-    let mut with_chosen = || rows.borrow_mut().batched(&chosen);
-    let mut with_other = || rows.borrow_mut().batched(&other);
+    let with = |plan: &Plan| {
+        rows.borrow_mut().batched(plan);
+        rows.borrow().read_back();
+    };
+    let (mut with_chosen, mut with_other) = (|| with(&chosen), || with(&other));
     let works: &mut [&mut dyn FnMut()] = &mut [&mut with_chosen, &mut with_other];
     let measured = lab.race(&format!("{case}, {name}"), false, works)?;
     let [chosen, rival] = <[_; 2]>::try_from(measured).ok()?.map(|measured| measured.time);

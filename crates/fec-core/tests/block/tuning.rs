@@ -83,11 +83,14 @@ fn what_cannot_be_set_is_said() {
 /// Caches that are known decide the tiles; those that are not change nothing.
 #[test]
 fn tiles_follow_the_caches() {
-    let base = Tuning::named("generic").unwrap();
+    let base = Tuning::named("cortex-a53").unwrap();
     assert_eq!(base.with_caches(0, 0), base);
     let larger = base.with_caches(64 << 10, 4 << 20);
-    assert_eq!(larger.to_string(), "generic,tile=43690,columns=7,past=8388608");
-    assert_eq!(base.with_caches(48 << 10, 0).to_string(), "generic,tile=32768,columns=6");
+    assert_eq!(larger.to_string(), "cortex-a53,tile=43690,columns=7,past=8388608");
+    assert_eq!(base.with_caches(48 << 10, 0).to_string(), "cortex-a53,tile=32768,columns=6");
+    // Those that were chosen for an entry do not.
+    let chosen = Tuning::named("zen3").unwrap().with_caches(64 << 10, 4 << 20);
+    assert_eq!(chosen.to_string(), "zen3,past=8388608");
 }
 
 /// Backends with other settings are other backends to whoever keeps plans for them.
