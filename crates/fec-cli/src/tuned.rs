@@ -35,7 +35,7 @@ pub(crate) fn own(backend: Backend) -> (Tuning, Option<PathBuf>) {
         Ok(Some((tuning, path))) => (tuning, Some(path)),
         Ok(None) => (table, None),
         Err(failure) => {
-            say(&format!("warning: {failure}; the usual settings are used"));
+            say(&format!("warning: {}; the usual settings are used", failure.message));
             (table, None)
         }
     }

@@ -20,9 +20,12 @@ pub fn field(info: &str, name: &str) -> Option<String> {
 
 /// The processor's name as the system tells it, on boards with theirs; ARM kernels tell numbers instead.
 pub fn name() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    name_in(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+}
+
+fn name_in(info: &str) -> String {
     let arm = || {
-        let (implementer, part) = (field(&info, "CPU implementer")?, field(&info, "CPU part")?);
+        let (implementer, part) = (field(info, "CPU implementer")?, field(info, "CPU part")?);
         let name = match (implementer.as_str(), part.as_str()) {
             ("0x41", "0xd03") => "Cortex-A53",
             ("0x41", "0xd05") => "Cortex-A55",
@@ -39,7 +42,7 @@ pub fn name() -> String {
         Some(model) => format!("{cpu} ({})", model.trim_end_matches('\0')),
         None => cpu,
     };
-    field(&info, "model name").or_else(arm).map_or_else(|| std::env::consts::ARCH.to_owned(), board)
+    field(info, "model name").or_else(arm).map_or_else(|| std::env::consts::ARCH.to_owned(), board)
 }
 
 /// Bytes and ways of the data caches of a CPU, by level; 0 ways are unknown ones.
@@ -121,6 +124,13 @@ mod tests {
         assert_eq!(kibibytes("64"), Some(64));
         assert_eq!(kibibytes("32X"), None);
         assert_eq!(kibibytes("K"), None);
+    }
+
+    #[test]
+    fn arm_cores_are_known_by_their_numbers() {
+        let info = "processor : 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n";
+        assert!(name_in(info).starts_with("ARM Cortex-A53"));
+        assert_eq!(name_in("model name : A Thing\n").split(" (").next(), Some("A Thing"));
     }
 
     #[test]

@@ -1,0 +1,76 @@
+//! Settings of the kernel that a user keeps: which commands use them, and what a spoilt file does.
+
+mod common;
+
+use common::{Arena, text};
+use std::fs;
+use std::process::Output;
+
+/// Runs `fec` with a home folder of its own in the arena.
+fn at_home<'a>(arena: &Arena, args: impl IntoIterator<Item = &'a str>) -> Output {
+    let mut command = common::fec();
+    command.current_dir(arena.path("")).env("XDG_CONFIG_HOME", arena.path("config")).args(args);
+    command.output().expect("fec starts")
+}
+
+fn listed(arena: &Arena) -> serde_json::Value {
+    let output = at_home(arena, ["encode", "--tuning", "list", "--json"]);
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")["tuning"].clone()
+}
+
+/// What `bench tuning --save` finds depends on the machine, that it is used does not.
+#[test]
+fn settings_are_kept_and_used() {
+    let arena = Arena::new();
+    let before = listed(&arena);
+    assert!(before.get("kept").is_none());
+    let done = at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert!(text(&done.stdout).contains("commands of this user are set for"), "{}", text(&done.stdout));
+    let kept = fs::read_to_string(arena.path("config/fec/tuning")).unwrap();
+    assert_eq!(kept.lines().count(), 1, "{kept}");
+    let after = listed(&arena);
+    assert_eq!(after["kept"], arena.path("config/fec/tuning").to_str().unwrap());
+    let settings = kept.trim_end().rsplit('\t').next().unwrap();
+    for change in settings.split(',').skip(1) {
+        let (name, value) = change.split_once('=').unwrap();
+        assert_eq!(after["settings"][name], value, "{kept}");
+        assert_ne!(before["settings"][name], value, "{kept}");
+    }
+    // Lines of other machines stay, and this machine's is written anew.
+    fs::write(arena.path("config/fec/tuning"), format!("another\tscalar\tgeneric\n{kept}")).unwrap();
+    at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
+    let kept = fs::read_to_string(arena.path("config/fec/tuning")).unwrap();
+    assert!(kept.starts_with("another\tscalar\tgeneric\n") && kept.lines().count() == 2, "{kept}");
+}
+
+/// A file that makes no sense costs a warning: the usual settings do as well.
+#[test]
+fn what_was_kept_and_is_spoilt_does_no_harm() {
+    let arena = Arena::new();
+    arena.write("in", b"payload");
+    at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
+    let path = arena.path("config/fec/tuning");
+    let kept = fs::read_to_string(&path).unwrap();
+    let (key, _) = kept.rsplit_once('\t').unwrap();
+    fs::write(&path, format!("{key}\tcolumns=many\n")).unwrap();
+    let done = at_home(&arena, ["encode", "in", "-o", "s/"]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let said = text(&done.stderr);
+    assert!(said.contains("warning: read ") && said.contains("columns cannot be \"many\""), "{said}");
+    fs::write(&path, [0xFF; 100_000]).unwrap();
+    let done = at_home(&arena, ["encode", "in", "-o", "t/"]);
+    assert_eq!((done.status.code(), text(&done.stderr).contains("warning")), (Some(0), false), "{done:?}");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(at_home(&arena, ["encode", "in", "-o", "u/"]).status.code(), Some(0));
+}
+
+#[test]
+fn only_tuning_keeps_something_without_a_file() {
+    let arena = Arena::new();
+    let refused = at_home(&arena, ["bench", "roof", "--save"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--save without a file is for `tuning`"), "{refused:?}");
+    assert!(!arena.path("config").exists());
+}
