@@ -85,6 +85,12 @@ impl Made {
         self.without(&[lost])
     }
 
+    /// Two shards of a set are damaged, which only decoding tells.
+    fn with_damaged_group(self, nth: usize) -> Made {
+        let at = self.group(nth);
+        self.without(&[at..at + 200, at + 8800..at + 9000])
+    }
+
     /// Restores it to a writer, and to a file: what came out of each. Both say the same.
     fn restored(&self, wish: Wish<'_>) -> (Result<Restored>, Vec<u8>, Option<Vec<u8>>) {
         let place = tempfile::tempdir().unwrap();
@@ -155,7 +161,7 @@ fn what_is_lost_ends_the_payload() {
         (all.clone(), Wish::default(), 2 * GROUP),
         (all, STRICT, 0),
     ] {
-        let made = Made::new(payload.clone(), meta).without_group(2);
+        let made = Made::new(payload.clone(), meta).with_damaged_group(2);
         let (restored, out, file) = made.restored(wish);
         let restored = restored.unwrap();
         assert!(!restored.written && !restored.is_whole());
@@ -170,9 +176,7 @@ fn what_is_lost_is_zeros_where_a_part_is_wanted() {
     let right = digests(&payload, true, true);
     for wish in [PARTIAL, Wish { partial: true, ..STRICT }] {
         let made = Made::new(payload.clone(), right.clone());
-        // Two shards of a set of group 1, of which the others are left; and all of group 3.
-        let at = made.group(1);
-        let made = made.without(&[at..at + 200, at + 8800..at + 9000]).without_group(3);
+        let made = made.with_damaged_group(1).without_group(3);
         let (restored, out, file) = made.restored(wish);
         let restored = restored.unwrap();
         assert!(restored.written && !restored.is_whole());
@@ -265,7 +269,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
     let (restored, out, _) = opener.restored(Wish::default());
     assert!(restored.unwrap().opened.is_none() && out == opener.coded);
 
-    let holed = Made::sealed(&payload, &keys).without_group(7);
+    let holed = Made::sealed(&payload, &keys).with_damaged_group(7);
     let (restored, out, file) = read(&holed, false);
     let restored = restored.unwrap();
     assert!(!restored.written && restored.opened.is_none() && file.is_none());

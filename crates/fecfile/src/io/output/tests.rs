@@ -284,7 +284,8 @@ fn a_folder_of_shard_files_alone_is_replaced_with_force() {
                 let mut back = [0; 9];
                 assert_eq!(out.read_back(1, 4, &mut back).unwrap(), 5);
                 assert_eq!(&back[..5], b"yload");
-                out.commit()
+                assert_eq!(NewObjects::place(&out).to_string(), Place::from(&*target).to_string());
+                NewObjects::commit(Box::new(out))
             });
             let said = made.map_or_else(|error| error.to_string(), |()| "new".to_owned());
             assert!(said.contains(expected), "{said}");
