@@ -19,6 +19,7 @@ use fec_core::params::ContainerLayout;
 use fec_core::random::SplitMix64;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
 /// Payload of a group: two sets of three shards.
@@ -38,6 +39,26 @@ struct Made {
     /// What is coded: the payload, sealed if it is to be.
     coded: Vec<u8>,
     container: Vec<u8>,
+    /// What it is once it was looked through, if it changes.
+    later: Option<Vec<u8>>,
+}
+
+/// Bytes that become others.
+struct Changing {
+    now: Vec<u8>,
+    later: Vec<u8>,
+    is_later: Arc<AtomicBool>,
+}
+
+impl ReadAt for Changing {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = if self.is_later.load(Ordering::SeqCst) { &self.later } else { &self.now };
+        ReadAt::read_at(&bytes[..], offset, out)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.now.len() as u64)
+    }
 }
 
 impl Made {
@@ -51,7 +72,7 @@ impl Made {
         let source = Source::Payload(&coded as &dyn Payload);
         let context = Context::default();
         writer::write(source, &mut container, &fail, layout, &meta.to_bytes(), &context).unwrap();
-        Made { coded, container }
+        Made { coded, container, later: None }
     }
 
     fn sealed(payload: &Vec<u8>, keys: &Keys) -> Made {
@@ -85,10 +106,17 @@ impl Made {
         self.without(&[lost])
     }
 
-    /// Two shards of a set are damaged, which only decoding tells.
+    /// Two shards of a set are damaged.
     fn with_damaged_group(self, nth: usize) -> Made {
         let at = self.group(nth);
         self.without(&[at..at + 200, at + 8800..at + 9000])
+    }
+
+    /// The same, once it was looked through.
+    fn losing_group(self, nth: usize) -> Made {
+        let now = self.container.clone();
+        let lost = self.with_damaged_group(nth);
+        Made { later: Some(lost.container), container: now, ..lost }
     }
 
     /// Restores it to a writer, and to a file: what came out of each. Both say the same.
@@ -118,9 +146,13 @@ impl Made {
     }
 
     fn archive(&self) -> Archive {
-        let bytes: Arc<[u8]> = self.container.clone().into();
+        let is_later = Arc::new(AtomicBool::new(false));
+        let later = self.later.as_ref().unwrap_or(&self.container).clone();
+        let bytes = Changing { now: self.container.clone(), later, is_later: is_later.clone() };
         let input = Input::One(Object::new("x.fec", Arc::new(bytes)).unwrap());
-        Archive::open(&input, None, &Context::default()).unwrap()
+        let archive = Archive::open(&input, None, &Context::default()).unwrap();
+        is_later.store(true, Ordering::SeqCst);
+        archive
     }
 }
 
@@ -150,7 +182,7 @@ fn a_damaged_container_is_restored_whole() {
     }
 }
 
-/// To a writer what was proved before has gone out. Where digests are to be compared first, or for a file, nothing has.
+/// Something is lost after all was looked through. To a writer what was proved before has gone out. Where digests are to be compared first, or for a file, nothing has.
 #[test]
 fn what_is_lost_ends_the_payload() {
     let payload = random(100_000);
@@ -161,7 +193,7 @@ fn what_is_lost_ends_the_payload() {
         (all.clone(), Wish::default(), 2 * GROUP),
         (all, STRICT, 0),
     ] {
-        let made = Made::new(payload.clone(), meta).with_damaged_group(2);
+        let made = Made::new(payload.clone(), meta).losing_group(2);
         let (restored, out, file) = made.restored(wish);
         let restored = restored.unwrap();
         assert!(!restored.written && !restored.is_whole());
@@ -269,7 +301,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
     let (restored, out, _) = opener.restored(Wish::default());
     assert!(restored.unwrap().opened.is_none() && out == opener.coded);
 
-    let holed = Made::sealed(&payload, &keys).with_damaged_group(7);
+    let holed = Made::sealed(&payload, &keys).losing_group(7);
     let (restored, out, file) = read(&holed, false);
     let restored = restored.unwrap();
     assert!(!restored.written && restored.opened.is_none() && file.is_none());
@@ -404,7 +436,7 @@ fn a_payload_is_put_where_it_belongs() {
     let payload = random(100_000);
     for lost in [None, Some(2)] {
         let made = Made::new(payload.clone(), Meta::default());
-        let made = lost.into_iter().fold(made, Made::without_group);
+        let made = lost.into_iter().fold(made, Made::losing_group);
         let out = Mutex::new(vec![0; payload.len()]);
         let put = |at: u64, bytes: &[u8]| {
             put_in_memory(&out, at, bytes);
