@@ -36,7 +36,7 @@ FILES = {
     "output": ("fecfile", "io/output.rs"),
 }
 # Which tests have to notice, the quickest first: test binary, filter. Then those that are run --again.
-CLI = [("fecfile", "{part}"), ("redirects", ""), ("repair", ""), ("words", ""), ("environment", ""), ("leftovers", ""), ("syncs", ""),
+CLI = [("fecfile", "{part}::"), ("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
        ("cli", ""), ("keep", ""), ("hostile", ""), ("seal", ""), ("sign", ""), ("reports", ""), ("campaign", ""), ("golden", "")]
 STAGES = {
     "merkle": [("fec_core", "merkle"), ("set", "")],
