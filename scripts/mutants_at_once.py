@@ -36,7 +36,8 @@ FILES = {
     "output": ("fecfile", "io/output.rs"),
 }
 # Which tests have to notice, the quickest first: test binary, filter. Then those that are run --again.
-CLI = [("fecfile", "{part}"), ("fecfile", "keep"), ("fecfile", "simple"), ("cli", ""), ("keep", ""), ("redirects", ""), ("repair", "")]
+CLI = [("fecfile", "{part}::"), ("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
+       ("cli", ""), ("keep", ""), ("hostile", ""), ("seal", ""), ("sign", ""), ("reports", ""), ("campaign", ""), ("golden", "")]
 STAGES = {
     "merkle": [("fec_core", "merkle"), ("set", "")],
     "params": [("fec_core", "params"), ("format", "")],
@@ -47,7 +48,7 @@ STAGES = {
 }
 GOLDEN = [("golden", ""), ("sidecar_golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]
 CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", "--skip=live::"), *GOLDEN]
-MORE = [("reports", ""), ("leftovers", ""), ("syncs", ""), ("seal", ""), ("golden", ""), ("hostile", "")]
+MORE = [("fecfile", ""), ("sidecar", "")]
 AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, _) in FILES.items()}
 COMMAND = {name for name, _ in CLI + MORE + GOLDEN} - {"fecfile"}
 AGAIN["window"] = [("fecfile", "live::"), ("stream_golden", "")]
@@ -122,6 +123,16 @@ def head_of(text, start):
         at += 1
 
 
+def returned(head):
+    """What a function returns, of its signature: behind its parameters, which may have arrows and brackets of their own."""
+    depth = 0
+    for at in range(head.index("fn "), len(head)):
+        depth += {"(": 1, "[": 1, "<": 1, ")": -1, "]": -1}.get(head[at], 0) - (head[at] == ">" and head[at - 1] != "-")
+        if head[at] == ")" and depth == 0:
+            return head[at + 1:]
+    return ""
+
+
 class Source:
     """A file, and its functions with the faults in them."""
 
@@ -179,7 +190,7 @@ def build(folder, faults, verdicts, near):
             continue
         start, end = source.span(fault["function"]["span"])
         head, brace = head_of(source.text, start)
-        if "const fn" in head or "impl " in head.partition("->")[2] or not brace < source.span(fault["span"])[0] < end:
+        if "const fn" in head or "impl " in returned(head) or not brace < source.span(fault["span"])[0] < end:
             verdicts[fault["id"]] = ("left", "kind of function")
             continue
         source.functions[start, end].append(fault)
@@ -229,7 +240,7 @@ def bounds():
 def verdict_of(number, part, stages, binaries):
     for test, words in stages[part]:
         binary, place = binaries[test]
-        env = dict(os.environ, FEC_MUTANT=str(number), RUST_TEST_THREADS="1", RUST_BACKTRACE="0")
+        env = dict(os.environ, FEC_MUTANT=str(number), RUST_TEST_THREADS="1", RUST_BACKTRACE="0", FEC_MUTATIONS="300")
         command = [binary, *words.format(part=part).split()]
         with subprocess.Popen(command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               errors="replace", preexec_fn=bounds, start_new_session=True) as run:

@@ -114,20 +114,18 @@ fn no_memory_is_an_error_that_leaves_nothing() {
     assert!(failed > 0, "the limits were too large");
 }
 
-/// Limits of processes do not bind root, so that this becomes somebody else for it.
-#[test]
-fn without_threads_fewer_do_the_work_or_it_is_an_error() {
-    let arena = arena();
-    let has_tools = Command::new("setpriv").arg("--version").output().is_ok()
-        && Command::new("prlimit").arg("--version").output().is_ok();
+/// Neither limits of processes nor permissions bind root: for it, somebody that nobody else is, to whom these belong now, and `fec`
+/// with them. `None` where root cannot become somebody else.
+fn somebody_else(arena: &Arena, names: &[&str]) -> Option<u32> {
+    let has_tools =
+        ["setpriv", "prlimit"].iter().all(|tool| Command::new(tool).arg("--version").output().is_ok());
     if !getuid().is_root() || !has_tools {
         println!("skipped: it takes root, setpriv and prlimit");
-        return;
+        return None;
     }
-    // A user that nobody else is, of whom every thread counts.
     let user = 200_000 + std::process::id() % 100_000;
     fs::copy(env!("CARGO_BIN_EXE_fec"), arena.path("fec")).unwrap();
-    for name in ["", "fec", "in", "in.fec"] {
+    for name in ["", "fec"].iter().chain(names) {
         std::os::unix::fs::chown(arena.path(name), Some(user), None).unwrap();
     }
     let mut way = arena.path("");
@@ -136,6 +134,29 @@ fn without_threads_fewer_do_the_work_or_it_is_an_error() {
             fs::set_permissions(&way, Permissions::from_mode(0o711)).unwrap();
         }
     }
+    Some(user)
+}
+
+/// Such a folder cannot be opened, so that the whole file system is put on the disk instead.
+#[test]
+fn outputs_go_to_a_folder_that_may_not_be_listed() {
+    let arena = arena();
+    fs::create_dir(arena.path("box")).unwrap();
+    let Some(user) = somebody_else(&arena, &["in", "in.fec", "box"]) else { return };
+    set_mode(&arena, "box", 0o300);
+    for command in ["encode in -o box/new.fec", "encode in -o box/new/", "decode in.fec -o box/back"] {
+        let line = format!("exec setpriv --reuid {user} --clear-groups ./fec {command} -q");
+        common::expect(&shell(&arena, &line), 0);
+    }
+    assert!(arena.read("box/back") == arena.read("in"));
+    arena.expect(["verify", "box/new.fec"], 0);
+    arena.expect(["verify", "box/new"], 0);
+}
+
+#[test]
+fn without_threads_fewer_do_the_work_or_it_is_an_error() {
+    let arena = arena();
+    let Some(user) = somebody_else(&arena, &["in", "in.fec"]) else { return };
     let mut done = 0;
     for processes in 1..=5 {
         for command in [

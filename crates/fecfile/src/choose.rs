@@ -163,4 +163,167 @@ mod tests {
         let of = [Some([0; 32]), Some([2; 32])];
         assert!(matches!(none_whole.kind, ErrorKind::NoneWhole { roots, .. } if roots == of));
     }
+
+    /// What is known only by decoding: of each what that tells, and whether it has the form of the input.
+    fn decoded(encodings: Vec<(Result<Outcome>, bool)>) -> Result<usize> {
+        let candidate = Candidate { root: Some([1; 32]), is_restorable: None, has_records: true };
+        let all: Vec<_> = (0..encodings.len()).map(|nth| ((0, nth), candidate)).collect();
+        let have_form: Vec<bool> = encodings.iter().map(|(_, has)| *has).collect();
+        let outcomes: Vec<_> =
+            encodings.into_iter().map(|(outcome, _)| std::cell::RefCell::new(Some(outcome))).collect();
+        let check = |(_, nth): Choice| outcomes[nth].take().expect("it is asked once");
+        only_one(&all, |(_, nth)| have_form[nth], &check, Leftovers::default).map(|(_, nth)| nth)
+    }
+
+    #[test]
+    fn what_is_not_known_is_told_by_decoding() {
+        let refused = || Err(Error::new("decode", ErrorKind::SetMemory { need: 2, most: 1 }));
+        let unreadable = || Err(Error::new("read", ErrorKind::Io(std::io::ErrorKind::Other.into())));
+        let whole = || Ok(Outcome::default());
+        let partly = |intact_records| Ok(Outcome { lost_sets: 1, intact_records, ..Outcome::default() });
+        let is_refused = |error: Error| matches!(error.kind, ErrorKind::SetMemory { .. });
+        // The only one is not decoded twice.
+        assert_eq!(decoded(vec![(unreadable(), true)]).unwrap(), 0);
+        assert_eq!(decoded(vec![(partly(1), true), (whole(), false)]).unwrap(), 1);
+        assert_eq!(decoded(vec![(refused(), true), (whole(), true)]).unwrap(), 1);
+        assert!(is_refused(decoded(vec![(refused(), true), (partly(1), true)]).unwrap_err()));
+        let error = decoded(vec![(unreadable(), true), (whole(), true)]).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Io(_)), "{error}");
+        // One of which nothing is left, or of another form than the input, is no rival.
+        for intact in [1, 2] {
+            assert_eq!(decoded(vec![(partly(0), true), (partly(intact), true)]).unwrap(), 1);
+        }
+        assert_eq!(decoded(vec![(partly(1), false), (partly(1), true)]).unwrap(), 1);
+        let nothing = decoded(vec![(partly(1), false), (partly(1), false)]).unwrap_err();
+        assert!(matches!(nothing.kind, ErrorKind::NothingFound(_)));
+    }
+
+    /// What was found of one form: roots, whether they can be restored, and what stands beside them.
+    struct Told {
+        kind: Form,
+        roots: Vec<Digest>,
+        is_restorable: bool,
+        leftovers: Leftovers,
+    }
+
+    impl Found for Told {
+        fn kind(&self) -> Form {
+            self.kind
+        }
+
+        fn candidates(&self) -> Vec<Candidate> {
+            let candidate = |root: &Digest| Candidate {
+                root: Some(*root),
+                is_restorable: Some(self.is_restorable),
+                has_records: true,
+            };
+            self.roots.iter().map(candidate).collect()
+        }
+
+        fn leftovers(&self) -> &Leftovers {
+            &self.leftovers
+        }
+
+        fn encoded(&self, _: usize) -> Encoded<'_> {
+            unreachable!("all is known")
+        }
+
+        fn examine(&self, _: usize, _: &crate::context::Context<'_>) -> crate::report::Examination {
+            unreachable!("it is only chosen")
+        }
+
+        fn repair(
+            &self,
+            _: usize,
+            _: &crate::report::Examination,
+            _: &crate::forms::repair::RepairJob<'_>,
+        ) -> Result<Vec<std::path::PathBuf>> {
+            unreachable!("it is only chosen")
+        }
+
+        fn signatures(&self) -> &crate::sign::Signatures {
+            unreachable!("it is only chosen")
+        }
+    }
+
+    fn found(kind: Form, roots: &[u8], unreadable: &str) -> Box<dyn Found> {
+        let mut leftovers = Leftovers::default();
+        leftovers.unreadable.push(unreadable.to_owned());
+        Box::new(Told {
+            kind,
+            roots: roots.iter().map(|root| [*root; 32]).collect(),
+            is_restorable: true,
+            leftovers,
+        })
+    }
+
+    fn choice(
+        found: &[Box<dyn Found>],
+        form: Option<Form>,
+        wanted: Option<u8>,
+        only: Option<&[u8]>,
+    ) -> Result<Choice> {
+        let seen = Seen { form, ..Seen::default() };
+        let only: Option<Vec<Digest>> = only.map(|only| only.iter().map(|root| [*root; 32]).collect());
+        let check = |_: &Encoded<'_>| unreachable!("all is known");
+        choose(found, &seen, wanted.map(|root| [root; 32]), only.as_deref(), &check)
+    }
+
+    #[test]
+    fn the_root_that_is_wanted_is_chosen_among_all_forms() {
+        let both = [found(Form::Shards, &[1, 2], "a"), found(Form::Container, &[3, 2], "b")];
+        for (wanted, expected) in [(1, (0, 0)), (2, (0, 1)), (3, (1, 0))] {
+            assert_eq!(choice(&both, None, Some(wanted), None).unwrap(), expected);
+        }
+        let ErrorKind::NothingFound(nothing) = choice(&both, None, Some(9), None).unwrap_err().kind else {
+            panic!("it is not there")
+        };
+        assert_eq!(nothing.wanted, Some([9; 32]));
+        assert_eq!(nothing.others, [[1; 32], [2; 32], [3; 32], [2; 32]]);
+        // Those that were left aside are told once.
+        let mut leftovers = Leftovers::default();
+        leftovers.others.extend([[1; 32], [5; 32]]);
+        let aside = Told { kind: Form::Container, roots: vec![[1; 32]], is_restorable: true, leftovers };
+        let Err(Error { kind: ErrorKind::NothingFound(nothing), .. }) =
+            choice(&[Box::new(aside)], None, Some(9), None)
+        else {
+            panic!("it is not there")
+        };
+        assert_eq!(nothing.others, [[1; 32], [5; 32]]);
+        let several = choice(&both, None, None, None).unwrap_err();
+        assert!(matches!(several.kind, ErrorKind::Ambiguous(roots) if roots.len() == 4));
+        assert_eq!(choice(&both, None, None, Some(&[3])).unwrap(), (1, 0));
+    }
+
+    #[test]
+    fn what_stands_beside_counts_as_far_as_it_has_the_form_of_the_input() {
+        let both = [found(Form::Shards, &[], "a"), found(Form::Container, &[], "b")];
+        let beside = |form, wanted| {
+            let ErrorKind::NothingFound(nothing) = choice(&both, form, wanted, None).unwrap_err().kind else {
+                panic!("nothing is there")
+            };
+            nothing.leftovers.unreadable
+        };
+        assert_eq!(beside(Some(Form::Shards), None), ["a"]);
+        assert_eq!(beside(Some(Form::Container), None), ["b"]);
+        // Nothing says what it is: it is told as a container, and all counts.
+        assert_eq!(beside(None, None), ["b", "a"]);
+        assert_eq!(beside(Some(Form::Shards), Some(9)), ["a", "b"]);
+        assert_eq!(beside(None, Some(9)), ["b", "a"]);
+    }
+
+    /// Of encodings of which none is whole, the one of the input's form is it.
+    #[test]
+    fn only_the_form_of_the_input_is_restored_in_part() {
+        let partly = |kind, root: u8| -> Box<dyn Found> {
+            let (roots, leftovers) = (vec![[root; 32]], Leftovers::default());
+            Box::new(Told { kind, roots, is_restorable: false, leftovers })
+        };
+        let both = [partly(Form::Shards, 1), partly(Form::Container, 2)];
+        for (form, expected) in
+            [(Some(Form::Shards), (0, 0)), (Some(Form::Container), (1, 0)), (None, (1, 0))]
+        {
+            assert_eq!(choice(&both, form, None, None).unwrap(), expected);
+        }
+    }
 }

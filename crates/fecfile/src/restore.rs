@@ -145,7 +145,7 @@ impl Archive {
         self.restore(Wish::default(), context, |encoded, walk| {
             let visitor = PayloadOut { put, partial: false };
             let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
-            let is_whole = outcome.untrue.is_none() && outcome.is_whole();
+            let is_whole = outcome.is_whole();
             Ok((outcome, is_whole))
         })
     }
@@ -210,6 +210,11 @@ impl Payload for WrittenPayload<'_> {
 const ZEROS: u64 = 1 << 30;
 const ZEROS_FOR_EACH: u64 = 1024;
 
+/// Most bytes that go out where so many may be left.
+fn most_for(left: u64) -> u64 {
+    left.saturating_mul(ZEROS_FOR_EACH).saturating_add(ZEROS)
+}
+
 /// Refuses to write zeros without end: what a few records claim to be a part of.
 fn check_left(encoded: &Encoded) -> Result<()> {
     let left: u64 = (0..encoded.groups.len())
@@ -222,7 +227,7 @@ fn check_left(encoded: &Encoded) -> Result<()> {
         })
         .sum();
     let len = encoded.known_len();
-    if len > left.saturating_mul(ZEROS_FOR_EACH).saturating_add(ZEROS) {
+    if len > most_for(left) {
         return Err(Error::new("decode", ErrorKind::FewLeft { left, len }));
     }
     Ok(())
@@ -299,7 +304,7 @@ fn by_group(
         let (group, only) = (encoded.groups.get(nth), encoded.groups.only(nth));
         let len = group.geometry.payload_len();
         let capacity = group.geometry.shape().capacity();
-        let is_small = capacity <= BOUNDED_GROUP_BYTES && encoded.groups.len() > 1;
+        let is_small = waits_in_memory(capacity, encoded.groups.len());
         let spool = if is_small { None } else { Some(Spool::new()?) };
         walk.budget = if is_small { most.saturating_sub(capacity) } else { most };
         if is_small {
@@ -330,7 +335,15 @@ fn by_group(
     Ok((outcome, true))
 }
 
+/// Whether a group of this capacity waits in memory. The only one there is may well be a whole file.
+fn waits_in_memory(capacity: u64, groups: usize) -> bool {
+    capacity <= BOUNDED_GROUP_BYTES && groups > 1
+}
+
 /// Copies bytes to a place of a group's payload.
 pub(crate) fn put_in_memory(buffer: &Mutex<Vec<u8>>, at: u64, bytes: &[u8]) {
     lock(buffer)[at as usize..][..bytes.len()].copy_from_slice(bytes);
 }
+
+#[cfg(test)]
+mod tests;

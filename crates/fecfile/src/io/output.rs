@@ -8,6 +8,7 @@ use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
 use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags};
+use rustix::io::retry_on_intr;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read, Write};
@@ -97,10 +98,15 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if stat.f_blocks > 0 && free < bytes {
+    if lacks_room(stat.f_blocks, free, bytes) {
         return Err(Error::at("write", path, ErrorKind::NoRoom { needed: bytes, free }));
     }
     Ok(())
+}
+
+/// Whether a file system of so many blocks has less free than `bytes`. One of no blocks does not count any.
+fn lacks_room(blocks: u64, free: u64, bytes: u64) -> bool {
+    blocks > 0 && free < bytes
 }
 
 /// Whose turn it is to write to a file: the system lets one thread at a time, and while others wait for that they spin.
@@ -185,16 +191,18 @@ fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
     }
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // A file system without that call: a link never replaces anything either.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            match rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty()) {
-                Ok(()) => fs::remove_file(from),
-                Err(rustix::io::Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
-                // Folders, and file systems without links: the output was checked before the work.
-                Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
-                Err(e) => Err(e.into()),
-            }
-        }
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => rename_by_link(from, to),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// On a file system that cannot rename without replacing: a link never replaces anything either.
+fn rename_by_link(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty()) {
+        Ok(()) => fs::remove_file(from),
+        Err(rustix::io::Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
+        // Folders, and file systems without links: the output was checked before the work.
+        Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
         Err(e) => Err(e.into()),
     }
 }
@@ -413,11 +421,9 @@ pub fn is_shard_file(path: &Path) -> io::Result<bool> {
 fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < out.len() {
-        match file.read_at(&mut out[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+        match retry_on_intr(|| rustix::io::pread(file, &mut out[filled..], offset + filled as u64))? {
+            0 => break,
+            n => filled += n,
         }
     }
     Ok(filled)
@@ -428,14 +434,12 @@ fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> 
     // Empty rows are nothing to write.
     IoSlice::advance_slices(&mut rows, 0);
     while !rows.is_empty() {
-        match rustix::io::pwritev(file, rows, at) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => {
+        match retry_on_intr(|| rustix::io::pwritev(file, rows, at))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => {
                 at += written as u64;
                 IoSlice::advance_slices(&mut rows, written);
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
         }
     }
     Ok(())
@@ -462,78 +466,4 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
-    const FORCED: Policy = Policy { force: true, ..QUICK };
-
-    /// More than is kept may have been written, and what is lost at the end was not.
-    #[test]
-    fn a_file_has_the_length_that_it_is_given() {
-        let place = tempfile::tempdir().unwrap();
-        for (len, expected) in [(4, &b"payl"[..]), (7, b"payload"), (9, b"payload\0\0"), (0, b"")] {
-            let target = place.path().join(len.to_string());
-            let out = FileOut::create(&target, QUICK).unwrap();
-            out.put(0, b"payload").unwrap();
-            out.commit(len).unwrap();
-            assert_eq!(fs::read(&target).unwrap(), expected);
-        }
-    }
-
-    /// It was not there when the work began.
-    #[test]
-    fn a_file_that_appears_meanwhile_is_not_replaced() {
-        for policy in [QUICK, FORCED] {
-            let place = tempfile::tempdir().unwrap();
-            let target = place.path().join("out");
-            let out = FileOut::create(&target, policy).unwrap();
-            out.put(0, b"new").unwrap();
-            fs::write(&target, b"precious").unwrap();
-            let done = out.commit(3);
-            let is_refused = done.is_err_and(|error| matches!(error.kind, ErrorKind::Exists));
-            assert_eq!(is_refused, !policy.force);
-            let expected = if policy.force { &b"new"[..] } else { b"precious" };
-            assert_eq!(fs::read(&target).unwrap(), expected);
-            assert_eq!(list(place.path()).unwrap(), ["out"], "nothing temporary is left");
-        }
-    }
-
-    /// Whoever put it there learns which file is in the way, and that it is not the disk.
-    #[test]
-    fn a_file_that_appears_in_the_folder_meanwhile_is_named() {
-        for policy in [QUICK, FORCED] {
-            let place = tempfile::tempdir().unwrap();
-            let target = place.path().join("out");
-            fs::create_dir(&target).unwrap();
-            let out = FolderOut::create(&target, &["a".into()], policy).unwrap();
-            let precious = target.join("precious");
-            fs::write(&precious, b"precious").unwrap();
-            match out.commit().unwrap_err().kind {
-                ErrorKind::NotAShardFile(path) if policy.force => assert_eq!(path, precious),
-                ErrorKind::FolderNotEmpty if !policy.force => {}
-                other => panic!("{other:?}"),
-            }
-            assert_eq!(fs::read(&precious).unwrap(), b"precious");
-            assert_eq!(list(place.path()).unwrap(), ["out"], "nothing temporary is left");
-        }
-    }
-
-    /// Somebody puts a file into the output folder between the last check and the rename.
-    #[test]
-    fn a_folder_that_fills_up_meanwhile_is_not_replaced() {
-        for force in [false, true] {
-            let place = tempfile::tempdir().unwrap();
-            let (from, to) = (place.path().join("from"), place.path().join("to"));
-            for folder in [&from, &to] {
-                fs::create_dir(folder).unwrap();
-            }
-            fs::write(to.join("precious"), b"precious").unwrap();
-            fs::write(from.join("new"), b"new").unwrap();
-            let done = replace_folder(&from, &to, Policy { force, sync: false, permissions: ANYBODY }, None);
-            assert_eq!(done.unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
-            assert_eq!(fs::read(to.join("precious")).unwrap(), b"precious");
-            assert!(from.join("new").exists());
-        }
-    }
-}
+mod tests;
