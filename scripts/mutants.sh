@@ -42,7 +42,7 @@ cd "$root"
 # without and tests, and how many seconds they may take, in patience.
 of_part() {
     without=()
-    package=fec-core patience=20 tests=(--lib --test format --test layouts --test set)
+    package=fec-core patience=20 tests=(--lib --test format --test layouts --test vectors --test set)
     case $1 in
     merkle | params) files=("$1.rs") ;;
     format) files=('format/**') ;;

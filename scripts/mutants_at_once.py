@@ -40,7 +40,7 @@ CLI = [("fecfile", "{part}"), ("fecfile", "keep"), ("fecfile", "simple"), ("cli"
 STAGES = {
     "merkle": [("fec_core", "merkle"), ("set", "")],
     "params": [("fec_core", "params"), ("format", "")],
-    "format": [("layouts", ""), ("fec_core", "format"), ("format", "")],
+    "format": [("vectors", ""), ("layouts", ""), ("fec_core", "format"), ("format", "")],
     "set": [("set", ""), ("fec_core", "set")],
     "window": [("fec_core", "window"), ("window", "")],
     "choose": CLI, "restore": CLI, "output": CLI,
