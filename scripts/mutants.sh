@@ -48,7 +48,7 @@ of_part() {
     format) files=('format/**') ;;
     set) files=('set/**') tests+=(--test simple) ;;
     # What it touches in memory is told to models of caches, with the feature trace alone.
-    window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test window) ;;
+    window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test vectors --test window) ;;
     choose | restore) package=fecfile files=("$1.rs") tests=(--lib) ;;
     output) package=fecfile files=(io/output.rs) tests=(--lib) ;;
     esac

@@ -42,7 +42,7 @@ STAGES = {
     "params": [("fec_core", "params"), ("format", "")],
     "format": [("vectors", ""), ("layouts", ""), ("fec_core", "format"), ("format", "")],
     "set": [("set", ""), ("fec_core", "set")],
-    "window": [("fec_core", "window"), ("window", "")],
+    "window": [("fec_core", "window"), ("vectors", "streams"), ("window", "")],
     "choose": CLI, "restore": CLI, "output": CLI,
 }
 GOLDEN = [("golden", ""), ("sidecar_golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]

@@ -257,7 +257,8 @@ fn places_of_files_hold_at_their_limits() {
     const RUNS: FormatError = FormatError::Catalog("the runs of a file are not its blocks");
     const BEHIND: FormatError = FormatError::Catalog("a file lies behind the last position");
     const PACKED: FormatError = FormatError::Catalog("packed bytes lie in a whole block");
-    let cases: [(&[(&str, EntryKind)], Option<FormatError>); 14] = [
+    type Case<'a> = (&'a [(&'a str, EntryKind)], Option<FormatError>);
+    let cases: [Case<'_>; 14] = [
         (&[("a", file(2048, &[(8, 2)], 0))], None),
         (&[("a", file(2048, &[(9, 2)], 0))], Some(BEHIND)),
         (&[("a", file(1024, &[], 9216))], None),

@@ -17,8 +17,10 @@ use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
 use fec_core::format::sidecar::piece::{Piece, piece_head_len};
 use fec_core::format::sidecar::stat::Stats;
+use fec_core::gf256::kernel::Backend;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, default_set_size};
 use fec_core::set::tree_of_shard;
+use fec_core::window::{Encoder, Profile, Ratio, StreamSettings, WINDOW_LIMIT};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -156,6 +158,65 @@ fn packets() {
         out[packet::HEADER - 4..packet::HEADER].fill(0x55);
         packet::restore_checksum(&mut out);
         assert_eq!(out, bytes, "{name}");
+    }
+}
+
+/// The bytes of the vectors' generator: 64 bits of state, Knuth's MMIX constants.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let next =
+        |x: &u64| Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+    std::iter::successors(next(&seed), next).map(|x| (x >> 56) as u8).take(len).collect()
+}
+
+/// The payloads of a stream: mostly full, some short, some empty.
+fn payloads(vector: &Value) -> Vec<Vec<u8>> {
+    let (most, seed) = (number(vector, "packet") as usize, number(vector, "seed"));
+    let lens = noise(seed, number(vector, "packets") as usize).into_iter().map(|x| match x {
+        0..160 => most,
+        160..=170 => 0,
+        _ => usize::from(x) * most / 255,
+    });
+    let lens: Vec<usize> = lens.collect();
+    let bytes = noise(seed + 1, lens.iter().sum());
+    let starts = lens.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
+    starts.zip(&lens).map(|(start, len)| bytes[start..start + len].to_vec()).collect()
+}
+
+/// A sender's packets, byte for byte: which rows are due, and what is in them.
+#[test]
+fn streams() {
+    let sha256 = |bytes: &[u8]| HashKind::Sha256.digest(bytes);
+    for vector in list(&vectors("stream.json"), 30) {
+        let name = str_of(vector, "name");
+        let profile = Profile::ALL.into_iter().find(|p| p.name() == str_of(vector, "profile")).unwrap();
+        let settings = StreamSettings {
+            stream_id: u64::from_str_radix(str_of(vector, "stream_id"), 16).unwrap(),
+            window: number(vector, "window") as u32,
+            block: number(vector, "block") as u16,
+            payload: number(vector, "packet") as u16,
+            profile,
+            ratio: Ratio::new(number(vector, "repair") as u16, number(vector, "source") as u16).unwrap(),
+            limit: WINDOW_LIMIT,
+        };
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        let (mut repairs, mut all, mut last) = (0, Vec::new(), Vec::new());
+        let expected = list(&vector["repairs"], 0);
+        let mut emit = |packet: &[u8]| {
+            if packet[5] == 1 {
+                let start = expected.get(repairs).and_then(Value::as_str).map(hex);
+                assert_eq!(start.as_deref(), Some(&sha256(packet)[..8]), "{name}, repair packet {repairs}");
+                repairs += 1;
+            }
+            all.extend((packet.len() as u32).to_le_bytes());
+            all.extend(packet);
+            last = packet.to_vec();
+        };
+        for payload in payloads(vector) {
+            encoder.push(&payload, &mut emit).unwrap();
+        }
+        encoder.finish(&mut emit);
+        assert_eq!((repairs, last), (expected.len(), hex(str_of(vector, "end"))), "{name}");
+        assert_eq!(sha256(&all).to_vec(), hex(str_of(vector, "sha256")), "{name}");
     }
 }
 
