@@ -42,13 +42,13 @@ cd "$root"
 # without and tests, and how many seconds they may take, in patience.
 of_part() {
     without=()
-    package=fec-core patience=20 tests=(--lib --test format --test layouts --test set)
+    package=fec-core patience=20 tests=(--lib --test format --test layouts --test vectors --test set)
     case $1 in
     merkle | params) files=("$1.rs") ;;
     format) files=('format/**') ;;
     set) files=('set/**') tests+=(--test simple) ;;
     # What it touches in memory is told to models of caches, with the feature trace alone.
-    window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test window) ;;
+    window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test vectors --test window) ;;
     choose | restore) package=fecfile files=("$1.rs") tests=(--lib) ;;
     output) package=fecfile files=(io/output.rs) tests=(--lib) ;;
     esac

@@ -41,9 +41,9 @@ CLI = [("fecfile", "{part}::"), ("environment", ""), ("redirects", ""), ("repair
 STAGES = {
     "merkle": [("fec_core", "merkle"), ("set", "")],
     "params": [("fec_core", "params"), ("format", "")],
-    "format": [("layouts", ""), ("fec_core", "format"), ("format", "")],
+    "format": [("vectors", ""), ("layouts", ""), ("fec_core", "format"), ("format", "")],
     "set": [("set", ""), ("fec_core", "set")],
-    "window": [("fec_core", "window"), ("window", "")],
+    "window": [("fec_core", "window"), ("vectors", "streams"), ("window", "")],
     "choose": CLI, "restore": CLI, "output": CLI,
 }
 GOLDEN = [("golden", ""), ("sidecar_golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]

@@ -7,10 +7,14 @@ use fec_core::format::container::{GroupId, Index, IndexHeader, MetaFrame, Record
 use fec_core::format::manifest::{Manifest, ManifestTarget};
 use fec_core::format::meta::Meta;
 use fec_core::format::packet::{Body, PacketError, Parameters, Profile, parse, payload_checksum};
+use fec_core::format::seal::{Seal, SealedKind};
 use fec_core::format::shard_file::{Encoding, ShardHeader, header_checks};
 use fec_core::format::sidecar::anchor::Gear;
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup};
 use fec_core::format::sidecar::piece::{Generation, Layout, Piece, piece_head_len};
 use fec_core::format::sidecar::stat::{Stat, Stats};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run, has_anchor};
 use fec_core::params::{ContainerLayout, Form, GroupGeometry};
 
 /// 2+1, two sets, shards of 4096 bytes. A proof has 32·(1 + 1) bytes of set path and 32 of group path.
@@ -131,6 +135,194 @@ fn pieces() {
     assert_eq!((Piece::parse(&head), piece.proof(&head)), (Ok(piece), &[8; 96][..]));
 }
 
+/// Section 17.4: what the layout and the header of a piece may say.
+#[test]
+fn layouts_of_pieces_hold_at_their_limits() {
+    let parsed = |geometry: GroupGeometry, layout: Layout| {
+        let of = Generation::new(geometry, layout, &[6; 32]);
+        let mut head = vec![0; of.head_len()];
+        Piece { set: 0, index: 0, of }.seal(&mut head);
+        Piece::parse(&head).map(|piece| assert_eq!(piece.of, of))
+    };
+    let first = Layout { before: [0; 32], generation: 1, start: 0, blocks: 0, catalog_len: 100, block: 1024 };
+    let later = Layout { before: [1; 32], generation: 2, start: 4096, ..first };
+    const WRONG: Result<(), FormatError> =
+        Err(FormatError::Catalog("a number of the layout is not possible"));
+    const BLOCK: Result<(), FormatError> =
+        Err(FormatError::Catalog("a block has 1024 to 1,048,576 bytes, a power of two"));
+    for (layout, expected) in [
+        (first, Ok(())),
+        (later, Ok(())),
+        (Layout { generation: 2, ..first }, WRONG),
+        (Layout { generation: 0, ..first }, WRONG),
+        (Layout { start: 1, ..first }, WRONG),
+        (Layout { generation: 1, ..later }, WRONG),
+        (Layout { generation: 0, ..later }, WRONG),
+        (Layout { generation: u64::MAX, ..later }, Ok(())),
+        (Layout { start: (1 << 62) - 1, ..later }, Ok(())),
+        (Layout { start: 1 << 62, ..later }, WRONG),
+        (Layout { blocks: (1 << 50) - 1, ..later }, Ok(())),
+        (Layout { blocks: 1 << 50, ..later }, WRONG),
+        // The metadata have 16,384 bytes.
+        (Layout { catalog_len: 16_384, ..first }, Ok(())),
+        (Layout { catalog_len: 16_385, ..first }, WRONG),
+        (Layout { block: 1 << 20, ..first }, Ok(())),
+        (Layout { block: 1 << 21, ..first }, BLOCK),
+        (Layout { block: 512, ..first }, BLOCK),
+        (Layout { block: 1536, ..first }, BLOCK),
+        (Layout { block: 0, ..first }, BLOCK),
+    ] {
+        assert_eq!(parsed(group(Form::Sidecar), layout), expected, "{layout:?}");
+    }
+    // n·G below 2^32: three times 1,431,655,765 is 2^32 − 1.
+    let sets = |sets: u64| {
+        let code = Code::new(2, 1).unwrap();
+        GroupGeometry::whole(Form::Sidecar, HashKind::Blake3, code, 8192, 8192 * sets).unwrap()
+    };
+    assert_eq!(sets(1_431_655_765).shape().sets, 1_431_655_765);
+    assert_eq!(parsed(sets(1_431_655_765), first), Ok(()));
+    assert_eq!(
+        parsed(sets(1_431_655_766), first),
+        Err(FormatError::NotCanonical("there are too many pieces"))
+    );
+}
+
+/// A file of zeros, as far as a catalog can tell.
+fn file(size: u64, runs: &[(u64, u64)], tail: u64) -> EntryKind {
+    let runs = runs.iter().map(|&(start, count)| Run { start, count }).collect();
+    EntryKind::File(FileEntry { size, blake3: [0; 32], sha256: None, is_executable: false, runs, tail })
+}
+
+/// One group of 5 + 2 with two sets, the four recovery shards of which are all of an area with three pieces.
+fn catalog(entries: &[(&str, EntryKind)]) -> Catalog {
+    let entry = |(path, kind): &(&str, EntryKind)| Entry { path: path.as_bytes().into(), kind: kind.clone() };
+    Catalog {
+        block: 1024,
+        areas: vec![Area { start: 0, blocks: 4, pieces: 3, piece_len: 512 }],
+        groups: vec![SidecarGroup { code: Code::new(5, 2).unwrap(), sets: 2, area: 0, first: 0 }],
+        entries: entries.iter().map(entry).collect(),
+    }
+}
+
+/// With digests and anchors that are all zeros.
+fn bytes_of(catalog: &Catalog) -> Vec<u8> {
+    let mut bytes = catalog.head_bytes();
+    bytes.resize(bytes.len() + catalog.digests() as usize * 16 + catalog.anchors() as usize * 8, 0);
+    bytes
+}
+
+fn rule_of(catalog: &Catalog) -> Option<FormatError> {
+    let parsed = Catalog::parse(&bytes_of(catalog)).map(|(parsed, _, _)| assert_eq!(parsed, *catalog));
+    parsed.err()
+}
+
+/// Section 17.2: areas and groups.
+#[test]
+fn areas_and_groups_hold_at_their_limits() {
+    type Change = fn(&mut Catalog);
+    const AREA: FormatError = FormatError::Catalog("an area is not possible");
+    const GROUP: FormatError = FormatError::Catalog("a group is not possible");
+    // The area has 4·1024 + 3·512 bytes.
+    let cases: [(Change, Option<FormatError>); 12] = [
+        (|_| (), None),
+        (|c| c.areas.push(Area { start: 5632, ..c.areas[0] }), None),
+        (
+            |c| c.areas.push(Area { start: 5631, ..c.areas[0] }),
+            Some(FormatError::Catalog("areas overlap, or are not in order")),
+        ),
+        (|c| c.areas[0].start = (1 << 62) - 5633, None),
+        (|c| c.areas[0].start = (1 << 62) - 5632, Some(AREA)),
+        (|c| c.areas[0].pieces = 2, None),
+        (|c| c.areas[0].pieces = 1, Some(AREA)),
+        (|c| c.areas[0].blocks = 3, Some(GROUP)),
+        (|c| c.groups[0].first = 1, Some(GROUP)),
+        (|c| c.groups.push(SidecarGroup { code: Code::new(1, 0).unwrap(), ..c.groups[0] }), Some(GROUP)),
+        (|c| c.groups.push(SidecarGroup { sets: 0, first: 4, ..c.groups[0] }), Some(GROUP)),
+        (|c| c.groups.push(SidecarGroup { area: 1, ..c.groups[0] }), Some(GROUP)),
+    ];
+    for (nth, (change, expected)) in cases.into_iter().enumerate() {
+        let mut catalog = catalog(&[("a", EntryKind::Folder)]);
+        change(&mut catalog);
+        assert_eq!(rule_of(&catalog), expected, "case {nth}");
+    }
+    // An area of all but 2^62 bytes, or of as many.
+    let area = Area { start: 0, blocks: (1 << 52) - 1, pieces: 2, piece_len: 511 };
+    assert_eq!(area.len(1024), Some((1 << 62) - 2));
+    assert_eq!(Area { piece_len: 512, ..area }.len(1024), None);
+}
+
+/// Section 17.2: where the bytes of files are, of ten positions of 1024 bytes.
+#[test]
+fn places_of_files_hold_at_their_limits() {
+    const RUNS: FormatError = FormatError::Catalog("the runs of a file are not its blocks");
+    const BEHIND: FormatError = FormatError::Catalog("a file lies behind the last position");
+    const PACKED: FormatError = FormatError::Catalog("packed bytes lie in a whole block");
+    type Case<'a> = (&'a [(&'a str, EntryKind)], Option<FormatError>);
+    let cases: [Case<'_>; 14] = [
+        (&[("a", file(2048, &[(8, 2)], 0))], None),
+        (&[("a", file(2048, &[(9, 2)], 0))], Some(BEHIND)),
+        (&[("a", file(1024, &[], 9216))], None),
+        (&[("a", file(1, &[], 10_240))], Some(BEHIND)),
+        // Below 2^62.
+        (&[("a", file(2048, &[((1 << 62) - 3, 2)], 0))], Some(BEHIND)),
+        (&[("a", file(2048, &[((1 << 62) - 2, 2)], 0))], Some(RUNS)),
+        (&[("a", file(100, &[], (1 << 62) - 101))], Some(BEHIND)),
+        (&[("a", file(100, &[], (1 << 62) - 100))], Some(RUNS)),
+        // Packed bytes in front of whole blocks, and behind them.
+        (&[("a", file(1024, &[], 0)), ("b", file(2048, &[(1, 2)], 0)), ("c", file(1, &[], 3072))], None),
+        (&[("a", file(1024, &[], 1024)), ("b", file(2048, &[(1, 2)], 0))], Some(PACKED)),
+        (&[("a", file(1, &[], 3071)), ("b", file(2048, &[(1, 2)], 0))], Some(PACKED)),
+        (&[("a", file(2049, &[(0, 1), (2, 1)], 1024))], None),
+        (&[("a", file(2049, &[(0, 1), (2, 1)], 1023))], Some(PACKED)),
+        (&[("a", file(0, &[], 0)), ("b", file(2048, &[(0, 2)], 0))], None),
+    ];
+    for (entries, expected) in cases {
+        assert_eq!(rule_of(&catalog(entries)), expected, "{entries:?}");
+    }
+    // A file that is not longer than a block has none that is whole.
+    let blocks = [(0, 0), (1023, 0), (1024, 0), (1025, 1), (2047, 1), (2048, 2)];
+    for (size, whole) in blocks {
+        assert_eq!(FileEntry::whole_blocks(size, 1024), whole, "{size}");
+    }
+    // Anchors: at multiples of 65,536.
+    let offsets =
+        [(0, true), (1024, false), (65_535, false), (65_536, true), (131_072, true), (98_304, false)];
+    for (offset, has) in offsets {
+        assert_eq!(has_anchor(offset), has, "{offset}");
+    }
+}
+
+/// Section 17.2: an entry of a folder has four bytes at least; lengths are compared with the bytes that are there.
+#[test]
+fn counts_of_entries_hold_at_their_limits() {
+    let folders = catalog(&[("a", EntryKind::Folder), ("b", EntryKind::Folder)]);
+    let mut bytes = bytes_of(&folders);
+    // Behind a head, an area and a group: shared, count, the path, the kind.
+    assert_eq!((&bytes[24..32], &bytes[128..136]), (&8u64.to_le_bytes()[..], &b"\0\x01a\x01\0\x01b\x01"[..]));
+    assert!(Catalog::parse(&bytes).is_ok());
+    bytes[20] = 3;
+    let rule = |bytes: &[u8]| Catalog::parse(bytes).err();
+    assert_eq!(rule(&bytes), Some(FormatError::Catalog("there are fewer entries than it says")));
+    // Of five blocks in one run: its step and its length stand last, their count before.
+    let one = catalog(&[("a", file(5 * 1024, &[(1, 5)], 0))]);
+    let mut bytes = bytes_of(&one);
+    let end = one.head_bytes().len();
+    assert_eq!(bytes[end - 3..end], [1, 2, 5]);
+    bytes[end - 3] = 2;
+    assert_eq!(rule(&bytes), Some(FormatError::Catalog("a length is beyond its limit")));
+    // 4096 bytes of a path, and 4097, of which the path before has all but two.
+    let path =
+        format!("{}{}/{}", format!("{}/", "x".repeat(255)).repeat(15), "y".repeat(127), "y".repeat(128));
+    assert_eq!(path.len(), 4096);
+    let next = format!("{}z", &path[..4095]);
+    let after = format!("{}zz", &path[..4095]);
+    assert_eq!(rule_of(&catalog(&[(&path, EntryKind::Folder), (&next, EntryKind::Folder)])), None);
+    assert_eq!(
+        rule_of(&catalog(&[(&path, EntryKind::Folder), (&after, EntryKind::Folder)])),
+        Some(FormatError::Catalog("a length is beyond its limit"))
+    );
+}
+
 /// Section 17.3: 16 bytes for each entry, and a path with its length in front.
 #[test]
 fn times_and_permissions() {
@@ -154,6 +346,9 @@ fn times_and_permissions() {
         assert!(is_wrong(&wrong, 2), "byte {at}");
     }
     assert!(is_wrong(&bytes, 3) && is_wrong(&bytes[..32], 2));
+    let mut wrong = bytes;
+    wrong[12..14].copy_from_slice(&[0, 0x10]);
+    assert!(is_wrong(&wrong, 2), "2^12");
 }
 
 /// The first output of SplitMix64, as its author publishes it, is of seed 0.
@@ -179,6 +374,95 @@ fn room_of_manifests() {
     // As many bytes of targets as 100 headers have.
     let targets = vec![target(&"a".repeat(180), "12345678"); 100];
     assert_eq!(Manifest::most_segments(&meta, &targets), rest / 192 - 100);
+}
+
+/// Section 18.1: at most 2^24 bytes, 65,536 bytes of meta, 1024 targets, and payloads below 2^63 bytes.
+#[test]
+fn manifests_hold_at_their_limits() {
+    let encoding = |k, set_size, len| {
+        let code = Code::new(k, 1).unwrap();
+        let geometry = GroupGeometry::whole(Form::Shards, HashKind::Blake3, code, set_size, len).unwrap();
+        Encoding::new(geometry, [7; 32], b"")
+    };
+    let of = |k, segment_len, segments| Manifest {
+        hash: HashKind::Blake3,
+        code: Code::new(k, 1).unwrap(),
+        segment_len,
+        segments,
+        meta: Meta::default(),
+        targets: Vec::new(),
+    };
+    let opened = |manifest: &Manifest| {
+        let opened = Manifest::open(&manifest.root(), &manifest.to_bytes());
+        opened.map(|opened| assert_eq!(opened, *manifest))
+    };
+    // 64 + 87,381 · 192 is 2^24.
+    let mut long = of(1, 1, vec![encoding(1, 4096, 1); 87_381]);
+    let bytes = long.to_bytes();
+    assert_eq!((bytes.len(), opened(&long)), (1 << 24, Ok(())));
+    long.segments.push(long.segments[0]);
+    assert!(opened(&long).is_err());
+    const LENGTH: FormatError = FormatError::Damaged("the length of the manifest");
+    assert_eq!(Manifest::parse(&long.to_bytes()), Err(LENGTH));
+    // No segment, and one more than there are headers.
+    let small = of(1, 1, vec![encoding(1, 4096, 1)]);
+    let mut front = small.to_bytes();
+    for (len, segments) in [(64, 0), (64, 1), (64 + 192, 2)] {
+        front.truncate(64);
+        front.resize(len, 0);
+        front[16..20].copy_from_slice(&(len as u32).to_le_bytes());
+        front[20] = segments;
+        let sum = crc32c::crc32c(&front[12..]).to_le_bytes();
+        front[8..12].copy_from_slice(&sum);
+        assert_eq!(Manifest::parse(&front), Err(FormatError::Manifest("the number of segments")));
+    }
+    assert_eq!(Manifest::parse(&front[..63]), Err(LENGTH));
+    assert_eq!(opened(&small), Ok(()));
+    let mut meta = small.clone();
+    meta.meta.others = vec![(11, vec![1; 65_536 - 3])];
+    assert_eq!((meta.meta.to_bytes().len(), opened(&meta)), (65_536, Ok(())));
+    meta.meta.others[0].1.push(1);
+    // A length of 65,534 bytes still fits its field.
+    assert_eq!(opened(&meta), Err(FormatError::Manifest("the length of the meta")));
+    let mut targets = small;
+    targets.targets = vec![ManifestTarget { url: "a".into(), domain: "b".into() }; 1024];
+    assert_eq!(opened(&targets), Ok(()));
+    targets.targets.push(targets.targets[0].clone());
+    assert_eq!(opened(&targets), Err(FormatError::Manifest("the number of targets")));
+    // 64 shards of 2^26 bytes: 2^30 sets of them are 2^62 bytes.
+    let (half, less) = (encoding(64, 1 << 32, 1 << 62), encoding(64, 1 << 32, (1 << 62) - 1));
+    assert_eq!(opened(&of(64, 1 << 62, vec![half, less])), Ok(()));
+    let payload = FormatError::Manifest("the length of the payload");
+    assert_eq!(opened(&of(64, 1 << 62, vec![half, half])), Err(payload));
+}
+
+/// Section 20.2: at most 65,000 bytes; private parts of 256·n + 16. What is written leaves room for 512 + 16.
+#[test]
+fn seals_hold_at_their_limits() {
+    let entry = |age: usize, private: usize| {
+        let mut bytes = vec![1, 2, 1, 0];
+        bytes.extend((age as u32).to_le_bytes());
+        bytes.resize(8 + age + private, 3);
+        bytes
+    };
+    let rule = |bytes: &[u8]| Seal::parse(bytes).map(|_| ()).err();
+    assert_eq!(rule(&entry(65_000 - 8 - 272, 272)), None);
+    assert_eq!(
+        rule(&entry(65_001 - 8 - 272, 272)),
+        Some(FormatError::Meta("the seal is longer than 65,000 bytes"))
+    );
+    for (private, is_right) in [(16, false), (256, false), (272, true), (528, true), (529, false), (0, false)]
+    {
+        assert_eq!(rule(&entry(100, private)).is_none(), is_right, "{private}");
+    }
+    let most = 65_000 - 8 - 528;
+    let public = Seal::public(2, SealedKind::Sidecar, &vec![3; most]).unwrap();
+    assert_eq!(public, entry(most, 0));
+    let (value, limit) = (65_001, 65_000);
+    assert_eq!(
+        Seal::public(2, SealedKind::Sidecar, &vec![3; most + 1]),
+        Err(FormatError::Limit { what: "the length of the seal", value, limit })
+    );
 }
 
 fn parameters(profile: Profile, (window, payload, block): (u32, u16, u16)) -> Parameters {

@@ -204,17 +204,17 @@ impl MetaFrame {
     /// # Errors
     /// The first check of section 9 that fails.
     pub fn parse(frame: &[u8]) -> Result<MetaFrame, FormatError> {
-        MetaFrame::open(frame).map_err(|(error, _)| error)
+        MetaFrame::open(frame).map_err(|(error, _, _)| error)
     }
 
-    /// The same; with M, if what is wrong is the meta alone, and not the frame.
-    pub(super) fn open(frame: &[u8]) -> Result<MetaFrame, (FormatError, Option<Digest>)> {
-        let (hash, bytes) = MetaFrame::unwrap(frame).map_err(|error| (error, None))?;
+    /// The same; with how many bytes of meta were hashed, and with M, if what is wrong is the meta alone, and not the frame.
+    pub(super) fn open(frame: &[u8]) -> Result<MetaFrame, (FormatError, usize, Option<Digest>)> {
+        let (hash, bytes) = MetaFrame::unwrap(frame).map_err(|error| (error, 0, None))?;
         let meta_hash = array_at(frame, 64);
         if hash.digest(bytes) != meta_hash {
-            return Err((FormatError::Damaged("the hash of the meta"), None));
+            return Err((FormatError::Damaged("the hash of the meta"), bytes.len(), None));
         }
-        let meta = Meta::parse(bytes).map_err(|error| (error, Some(meta_hash)))?;
+        let meta = Meta::parse(bytes).map_err(|error| (error, bytes.len(), Some(meta_hash)))?;
         Ok(MetaFrame { kind: array_at(frame, 32), meta_hash, meta_len: bytes.len() as u32, meta })
     }
 

@@ -169,9 +169,8 @@ impl Manifest {
                 if header.index != 0 || shape.hash != hash || shape.code != code {
                     return Err(invalid("a segment has another index, hash or code"));
                 }
-                let is_whole = len == segment_len;
                 // Only a payload of no bytes has a segment of none.
-                if !(is_whole || is_last && len < segment_len) || (len == 0 && headers.len() > 1) {
+                if len > segment_len || (len < segment_len && !is_last) || (len == 0 && headers.len() > 1) {
                     return Err(invalid("the length of a segment"));
                 }
                 Ok(header.encoding)

@@ -411,3 +411,16 @@ pub fn mark(parameters: &Parameters, sent: u64, end: bool) -> [u8; MARK] {
     mark[HEADER..].copy_from_slice(&flags);
     mark
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The checksum of a symbol, of parts and in one piece. The value is that of the catalogues.
+    #[test]
+    fn checksums_of_symbols_are_of_one_piece() {
+        assert_eq!(summed_checksum(b"123456789"), 0xE306_9283);
+        let summed = b"\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x04\0text";
+        assert_eq!(summed_checksum(summed), payload_checksum(5, 6, b"text"));
+    }
+}

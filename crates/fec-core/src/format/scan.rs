@@ -201,8 +201,7 @@ impl Scanner {
         };
         match MetaFrame::open(frame) {
             Ok(frame) => ScanStep::Meta { frame: Box::new(frame), drop: len },
-            Err((error, meta_hash)) => {
-                let hashed = if error.is_behind_checksum() { len - HEADER_LEN } else { 0 };
+            Err((error, hashed, meta_hash)) => {
                 let drop = self.in_vain((len - BEFORE_CHECKSUM + hashed) as u64, position, len);
                 match meta_hash {
                     Some(meta_hash) => ScanStep::BadMeta { meta_hash, error, drop },

@@ -76,7 +76,8 @@ impl<'a> Seal<'a> {
         }
         let age_len = u32_at(front, 4) as usize;
         let (age_file, private) = rest.split_at_checked(age_len).ok_or(too_short)?;
-        if private.len() < PRIVATE_UNIT + TAG || !(private.len() - TAG).is_multiple_of(PRIVATE_UNIT) {
+        let is_padded = |len: usize| len > 0 && len.is_multiple_of(PRIVATE_UNIT);
+        if !private.len().checked_sub(TAG).is_some_and(is_padded) {
             return Err(FormatError::Meta("the private part of the seal has another length"));
         }
         let public = &bytes[..FRONT + age_len];

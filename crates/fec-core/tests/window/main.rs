@@ -1,6 +1,7 @@
 //! The packet code as its users see it: packets in, packets out.
 
 mod common;
+mod counts;
 mod ends;
 mod hostile;
 mod ideal;

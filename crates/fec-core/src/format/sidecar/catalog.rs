@@ -218,7 +218,7 @@ impl Catalog {
         for (_, file) in self.files() {
             whole.extend(file.runs.iter().map(|run| (run.start, run.start + run.count)));
             let tail = file.tail_len(block);
-            if tail > 0 {
+            if tail != 0 {
                 packed.push((file.tail, file.tail + tail));
             }
         }

@@ -1,0 +1,890 @@
+//! The golden vectors, which the independent implementations in `scripts/oracle*.py` wrote from docs/FORMAT.md, by the parsers
+//! and writers of this crate alone. What whole inputs are worth, the tests of the command ask.
+
+use fec_core::block::Code;
+use fec_core::digest::HashKind;
+use fec_core::error::{Class, FormatError};
+use fec_core::format::annex::{self, AnnexHeader};
+use fec_core::format::container::{GroupId, IndexHeader, MetaFrame, RecordHeader};
+use fec_core::format::manifest::Manifest;
+use fec_core::format::meta::Meta;
+use fec_core::format::packet::{self, Body, PacketError, RowHeader};
+use fec_core::format::scan::{ScanStep, Scanner};
+use fec_core::format::seal::{self, Seal, SealedKind};
+use fec_core::format::sealed_packet;
+use fec_core::format::shard_file::{Layout, ShardHeader, header_checks};
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::piece::{Piece, piece_head_len};
+use fec_core::format::sidecar::stat::Stats;
+use fec_core::gf256::kernel::Backend;
+use fec_core::params::{FileGeometry, Form, GroupGeometry, default_set_size};
+use fec_core::set::tree_of_shard;
+use fec_core::window::{Encoder, Profile, Ratio, StreamSettings, WINDOW_LIMIT};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn golden(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(path)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("the vectors are there")
+}
+
+fn vectors(file: &str) -> Value {
+    serde_json::from_slice(&read(&golden(file))).expect("they are JSON")
+}
+
+fn list(value: &Value, at_least: usize) -> &[Value] {
+    let list = value.as_array().expect("a list");
+    assert!(list.len() >= at_least, "there are {}", list.len());
+    list
+}
+
+fn str_of<'a>(vector: &'a Value, field: &str) -> &'a str {
+    vector[field].as_str().unwrap_or_else(|| panic!("{vector} has no {field}"))
+}
+
+fn number(vector: &Value, field: &str) -> u64 {
+    vector[field].as_u64().unwrap_or_else(|| panic!("{vector} has no {field}"))
+}
+
+fn hex(digits: &str) -> Vec<u8> {
+    (0..digits.len() / 2)
+        .map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("digits"))
+        .collect()
+}
+
+fn root_of(vector: &Value) -> [u8; 32] {
+    hex(str_of(vector, "root")).try_into().expect("32 bytes")
+}
+
+fn class_of(error: &FormatError) -> &'static str {
+    match error.class() {
+        Class::Damaged => "damaged",
+        Class::Invalid => "invalid",
+        Class::Refused => "refused",
+    }
+}
+
+/// The shard files of a folder, in order.
+fn shard_files(folder: &Path) -> Vec<Vec<u8>> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    files.iter().map(|file| read(file)).collect()
+}
+
+#[test]
+fn manifests() {
+    for vector in list(&vectors("manifest.json"), 35) {
+        let name = str_of(vector, "name");
+        let bytes = hex(str_of(vector, "bytes"));
+        let parsed = Manifest::parse(&bytes);
+        assert_eq!(
+            parsed.as_ref().err().map(class_of),
+            vector["error"].as_str(),
+            "{name}: {:?}",
+            parsed.err()
+        );
+        let Ok(manifest) = parsed else { continue };
+        let root = root_of(vector);
+        assert_eq!((manifest.root(), manifest.to_bytes()), (root, bytes.clone()), "{name}");
+        assert_eq!(Manifest::open(&root, &bytes).as_ref(), Ok(&manifest), "{name}");
+        assert_eq!(manifest.segment_len, number(vector, "segment_len"));
+        assert_eq!(manifest.payload_len(), number(vector, "payload_len"));
+        assert_eq!(manifest.segments.len() as u64, number(vector, "segments"));
+        assert_eq!(u64::from(manifest.hash.number()), number(vector, "hash"));
+        let targets = list(&vector["targets"], 0);
+        assert_eq!(manifest.targets.len(), targets.len());
+        for (target, pair) in manifest.targets.iter().zip(targets) {
+            assert_eq!((Some(&*target.url), Some(&*target.domain)), (pair[0].as_str(), pair[1].as_str()));
+        }
+        for segment in 0..manifest.segments.len() {
+            assert_eq!(manifest.segment_start(segment), segment as u64 * number(vector, "segment_len"));
+        }
+        let changed = [&bytes[..], b"x"].concat();
+        assert!(Manifest::open(&root, &changed).is_err() && Manifest::open(&[0; 32], &bytes).is_err());
+    }
+}
+
+fn kind(error: &PacketError) -> &'static str {
+    match error {
+        PacketError::Magic => "magic",
+        PacketError::Damaged => "damaged",
+        PacketError::Version(_) => "version",
+        PacketError::Type(_) => "type",
+        PacketError::Authentication(_) => "authentication",
+        PacketError::Profile(_) => "profile",
+        PacketError::Invalid(_) => "invalid",
+        other => panic!("{other:?} is not in the vectors"),
+    }
+}
+
+/// A packet that breaks no rule is written again as it was.
+#[test]
+fn packets() {
+    for vector in list(&vectors("stream-packets.json"), 200) {
+        let name = str_of(vector, "name");
+        let bytes = hex(str_of(vector, "packet"));
+        let parsed = packet::parse(&bytes);
+        assert_eq!(parsed.as_ref().err().map(kind), vector["error"].as_str(), "{name}: {:?}", parsed.err());
+        let Ok((parameters, body)) = parsed else { continue };
+        let mut out = b"what was there".to_vec();
+        match body {
+            Body::Source { seq, payload, checksum } => {
+                packet::write_source(&mut out, &parameters, seq, payload, checksum);
+                let mut symbol = out[packet::HEADER..].to_vec();
+                symbol.resize(parameters.symbol_len(), 0);
+                let opened = packet::open_symbol(parameters.stream_id, seq, &symbol);
+                assert_eq!(opened, Some((payload, checksum)), "{name}");
+                let wrong = |symbol: &[u8]| packet::open_symbol(parameters.stream_id, seq, symbol).is_none();
+                if let Some(padding) = symbol.get_mut(6 + payload.len()) {
+                    *padding = 1;
+                    assert!(wrong(&symbol), "{name}: its padding is not zero");
+                    symbol[6 + payload.len()] = 0;
+                }
+                symbol[0] ^= 1;
+                assert!(wrong(&symbol), "{name}: its checksum is wrong");
+            }
+            Body::Repair { row, first, count, part, symbol } => {
+                let row = RowHeader { row, first, count, part };
+                packet::write_repair(&mut out, &parameters, &row, symbol);
+            }
+            Body::Mark { sent, end } => out = packet::mark(&parameters, sent, end).to_vec(),
+        }
+        assert_eq!(out, bytes, "{name}");
+        out[packet::HEADER - 4..packet::HEADER].fill(0x55);
+        packet::restore_checksum(&mut out);
+        assert_eq!(out, bytes, "{name}");
+    }
+}
+
+/// The bytes of the vectors' generator: 64 bits of state, Knuth's MMIX constants.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let next =
+        |x: &u64| Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+    std::iter::successors(next(&seed), next).map(|x| (x >> 56) as u8).take(len).collect()
+}
+
+/// The payloads of a stream: mostly full, some short, some empty.
+fn payloads(vector: &Value) -> Vec<Vec<u8>> {
+    let (most, seed) = (number(vector, "packet") as usize, number(vector, "seed"));
+    let lens = noise(seed, number(vector, "packets") as usize).into_iter().map(|x| match x {
+        0..160 => most,
+        160..=170 => 0,
+        _ => usize::from(x) * most / 255,
+    });
+    let lens: Vec<usize> = lens.collect();
+    let bytes = noise(seed + 1, lens.iter().sum());
+    let starts = lens.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
+    starts.zip(&lens).map(|(start, len)| bytes[start..start + len].to_vec()).collect()
+}
+
+/// A sender's packets, byte for byte: which rows are due, and what is in them.
+#[test]
+fn streams() {
+    let sha256 = |bytes: &[u8]| HashKind::Sha256.digest(bytes);
+    for vector in list(&vectors("stream.json"), 30) {
+        let name = str_of(vector, "name");
+        let profile = Profile::ALL.into_iter().find(|p| p.name() == str_of(vector, "profile")).unwrap();
+        let settings = StreamSettings {
+            stream_id: u64::from_str_radix(str_of(vector, "stream_id"), 16).unwrap(),
+            window: number(vector, "window") as u32,
+            block: number(vector, "block") as u16,
+            payload: number(vector, "packet") as u16,
+            profile,
+            ratio: Ratio::new(number(vector, "repair") as u16, number(vector, "source") as u16).unwrap(),
+            limit: WINDOW_LIMIT,
+        };
+        let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+        let (mut repairs, mut all, mut last) = (0, Vec::new(), Vec::new());
+        let expected = list(&vector["repairs"], 0);
+        let mut emit = |packet: &[u8]| {
+            if packet[5] == 1 {
+                let start = expected.get(repairs).and_then(Value::as_str).map(hex);
+                assert_eq!(start.as_deref(), Some(&sha256(packet)[..8]), "{name}, repair packet {repairs}");
+                repairs += 1;
+            }
+            all.extend((packet.len() as u32).to_le_bytes());
+            all.extend(packet);
+            last = packet.to_vec();
+        };
+        for payload in payloads(vector) {
+            encoder.push(&payload, &mut emit).unwrap();
+        }
+        encoder.finish(&mut emit);
+        assert_eq!((repairs, last), (expected.len(), hex(str_of(vector, "end"))), "{name}");
+        assert_eq!(sha256(&all).to_vec(), hex(str_of(vector, "sha256")), "{name}");
+    }
+}
+
+#[test]
+fn heads_of_sealed_packets() {
+    for vector in list(&vectors("stream-sealed.json"), 10) {
+        let (plain, sealed) = (hex(str_of(vector, "packet")), hex(str_of(vector, "sealed")));
+        let read = sealed_packet::parse(&sealed).expect("it is sealed");
+        let says = (u64::from(read.authentication), u64::from(read.time), read.counter);
+        let number = |field: &str| number(vector, field);
+        assert_eq!(says, (number("authentication"), number("time"), number("counter")));
+        assert_eq!(read.stream_id.to_le_bytes(), plain[8..16]);
+        assert_eq!(read.nonce(), sealed[32..44]);
+        assert_eq!(sealed_packet::head(&plain, read.authentication, read.time, read.counter), sealed[..44]);
+        assert_eq!(
+            (sealed_packet::is_sealed(&plain), sealed_packet::is_sealed(&sealed)),
+            (Some(false), Some(true))
+        );
+        assert_eq!(sealed.len(), plain.len() + sealed_packet::OVERHEAD);
+        // As if it was decrypted.
+        let mut bytes = sealed;
+        bytes[44..][..plain.len() - packet::HEADER].copy_from_slice(&plain[packet::HEADER..]);
+        assert_eq!(read.packet(&mut bytes), plain);
+    }
+}
+
+/// Of files that the vectors only name: their lengths.
+#[test]
+fn lengths_of_files() {
+    let mut tried = 0;
+    for vector in list(&vectors("encode.json"), 400) {
+        if vector["grouping"] == "bounded"
+            || str_of(vector, "form") == "shards" && !vector["set_size"].is_null()
+        {
+            continue;
+        }
+        let code = Code::new(number(vector, "k") as usize, number(vector, "m") as usize).unwrap();
+        let hash = if vector["hash"] == "sha256" { HashKind::Sha256 } else { HashKind::Blake3 };
+        let (len, meta_len) = (number(vector, "payload_len"), number(vector, "meta_len"));
+        let set_size = vector["set_size"].as_u64().unwrap_or_else(|| default_set_size(code, Some(len)));
+        let whole = |form| GroupGeometry::whole(form, hash, code, set_size, len).unwrap();
+        let file_len = if str_of(vector, "form") == "shards" {
+            Layout::new(&whole(Form::Shards), meta_len as u32).file_len
+        } else {
+            let geometry = whole(Form::Container);
+            let id = GroupId { geometry, root: [0; 32], before: [0; 32] };
+            let file = FileGeometry::of_only(&geometry);
+            let index =
+                IndexHeader { geometry: file, root: [0; 32], meta_hash: [0; 32], meta_len: meta_len as u32 };
+            let frame = if meta_len > 0 { MetaFrame::len_for(meta_len as usize) } else { 0 };
+            frame + id.group_len() + 3 * 128 + 2 * index.body_len()
+        };
+        assert_eq!(file_len, number(vector, "file_len"), "{}", vector["name"]);
+        tried += 1;
+    }
+    assert!(tried >= 280, "{tried}");
+}
+
+#[test]
+fn shard_files_of_the_other_implementation() {
+    let all = vectors("encode.json");
+    for vector in list(&all, 400).iter().filter(|v| v["path"].is_string() && v["form"] == "shards") {
+        let (name, root) = (str_of(vector, "name"), root_of(vector));
+        let (k, m) = (number(vector, "k") as usize, number(vector, "m") as usize);
+        let files = shard_files(&golden(str_of(vector, "path")));
+        assert_eq!(files.len(), k + m);
+        for (index, file) in files.iter().enumerate() {
+            let first: &[u8; 192] = file.first_chunk().unwrap();
+            assert_eq!(Some(first), file.last_chunk(), "{name}");
+            assert!(header_checks(first));
+            let header = ShardHeader::parse(first).unwrap();
+            let encoding = header.encoding;
+            assert_eq!((header.index as usize, encoding.root), (index, root), "{name}");
+            assert_eq!(u64::from(encoding.meta_len), number(vector, "meta_len"));
+            assert_eq!(encoding.geometry.payload_len(), number(vector, "payload_len"));
+            let code = encoding.geometry.shape().code;
+            assert_eq!((code.k(), code.m()), (k, m));
+            assert_eq!(header.to_bytes(), *first);
+            let layout = encoding.layout();
+            assert_eq!((layout.file_len, number(vector, "file_len")), (file.len() as u64, file.len() as u64));
+            for meta in layout.metas() {
+                let bytes = &file[meta as usize..][..encoding.meta_len as usize];
+                let meta = Meta::open(encoding.geometry.shape().hash, &encoding.meta_hash, bytes).unwrap();
+                assert_eq!(meta.to_bytes(), bytes);
+                assert_eq!(meta.name.as_deref(), vector["file_name"].as_str().map(str::as_bytes));
+                assert_eq!(meta.seal.map(|seal| seal.len() as u64), vector["extra"]["len"].as_u64());
+            }
+            for set in 0..encoding.geometry.shape().sets {
+                let body = &file[layout.shard(set) as usize..][..layout.shard_len as usize];
+                for proof in layout.proofs(set) {
+                    let proof = &file[proof as usize..][..layout.proof_len as usize];
+                    let tree = tree_of_shard(&encoding.geometry, set, header.index, body, proof);
+                    assert_eq!(tree, Some(encoding.tree), "{name}");
+                }
+            }
+        }
+    }
+}
+
+/// What a scan finds, as a line for each thing.
+struct Found {
+    lines: Vec<String>,
+    errors: Vec<FormatError>,
+    skipped: usize,
+}
+
+/// Scans a whole input, given as much of it at a time as the scanner asks for, `more` bytes beyond that.
+fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
+    let mut scanner = Scanner::new(wanted);
+    let mut found = Found { lines: Vec::new(), errors: Vec::new(), skipped: 0 };
+    let (mut at, mut end) = (0, bytes.len().min(more));
+    while at < bytes.len() {
+        let window = &bytes[at..end.max(at)];
+        let (drop, line) = match scanner.step(window, at + window.len() == bytes.len(), at as u64) {
+            ScanStep::More(needed) => {
+                assert!(needed > window.len() && end < bytes.len(), "{needed} bytes at {at}");
+                end = bytes.len().min(at + needed + more);
+                continue;
+            }
+            ScanStep::Skip(skipped) => {
+                found.skipped += skipped;
+                (skipped, String::new())
+            }
+            ScanStep::Record { header, tree, proof, body, len, drop } => {
+                let geometry = header.group.geometry;
+                assert_eq!((len as u64, body.len()), (header.group.record_len(), geometry.shape().shard_len));
+                assert_eq!(proof.len(), geometry.shape().proof_len());
+                assert_eq!(geometry.root(&tree, &header.group.before), header.group.root);
+                let hides = wanted.is_none_or(|wanted| wanted == header.group.root);
+                assert_eq!(drop, if hides { len } else { 8 });
+                let mut again = window[..len - body.len()].to_vec();
+                again[..128].fill(0xff);
+                header.seal(&mut again);
+                assert_eq!(again, window[..again.len()]);
+                (drop, format!("record {} {} of group {}", header.index, header.set, geometry.number()))
+            }
+            ScanStep::Meta { frame, drop } => {
+                assert_eq!(drop as u64, MetaFrame::len_for(frame.meta_len as usize));
+                (drop, format!("meta of {}", frame.meta_len))
+            }
+            ScanStep::Index { index, drop } => {
+                assert_eq!(drop as u64, 128 + index.header.body_len());
+                let meta = &window[128 + 32 * index.trees.len()..][..index.header.meta_len as usize];
+                assert_eq!(index.to_bytes(meta)[..drop], window[..drop]);
+                (drop, format!("index {:02x?}", &index.header.root[..4]))
+            }
+            ScanStep::IndexHeader { header, len } => {
+                let drop = scanner.index_in_vain(&header, false, at as u64, len);
+                (drop, format!("index header {:02x?}", &header.root[..4]))
+            }
+            ScanStep::Annex { kind, data, len, drop } => {
+                assert_eq!((len, drop), (64 + data.len(), 8));
+                assert_eq!(annex::write(kind, data), window[..len]);
+                (drop, format!("annex {kind} of {}", data.len()))
+            }
+            ScanStep::BadMeta { error, drop, .. } => {
+                let line = format!("bad meta: {error}");
+                found.errors.push(error);
+                (drop, line)
+            }
+            ScanStep::Rejected { error, drop } => {
+                let line = format!("rejected: {error}");
+                found.errors.push(error);
+                (drop, line)
+            }
+        };
+        assert!(drop > 0 && drop <= window.len().max(8), "{drop} of {} are dropped", window.len());
+        if !line.is_empty() {
+            found.lines.push(format!("{at}: {line}"));
+        }
+        at += drop;
+        end = end.max(at).min(bytes.len());
+    }
+    found
+}
+
+/// Containers are found as they were written: the frame, each record in its place, two indexes and a header.
+#[test]
+fn containers_of_the_other_implementation() {
+    let all = vectors("encode.json");
+    for vector in list(&all, 400).iter().filter(|v| v["path"].is_string() && v["form"] == "container") {
+        let (name, root, meta_len) = (str_of(vector, "name"), root_of(vector), number(vector, "meta_len"));
+        let bytes = read(&golden(str_of(vector, "path")));
+        assert_eq!(bytes.len() as u64, number(vector, "file_len"));
+        // From the index, which the end of the file tells the length of.
+        let header = IndexHeader::parse(bytes.last_chunk().unwrap()).unwrap();
+        assert_eq!((header.root, u64::from(header.meta_len)), (root, meta_len), "{name}");
+        assert_eq!(header.geometry.payload_len(), number(vector, "payload_len"));
+        let body_len = header.body_len() as usize;
+        assert_eq!(
+            body_len,
+            (32 * header.geometry.groups() as usize + meta_len as usize).next_multiple_of(64)
+        );
+        let index = header.open(&bytes[bytes.len() - 128 - body_len..bytes.len() - 128]).unwrap();
+        let mut expected = Vec::new();
+        let mut at = 0;
+        if meta_len > 0 {
+            expected.push(format!("0: meta of {meta_len}"));
+            at += MetaFrame::len_for(meta_len as usize);
+            let frame = MetaFrame::parse(&bytes[..at as usize]).unwrap();
+            assert_eq!(frame.kind, bytes[bytes.len() - 96..bytes.len() - 92]);
+            let meta = &bytes[128..][..meta_len as usize];
+            assert_eq!(MetaFrame::to_bytes(header.geometry.shape(), meta), bytes[..at as usize]);
+        }
+        for (id, _) in index.groups() {
+            let shape = *id.geometry.shape();
+            for (shard, set) in (0..shape.code.n()).flat_map(|i| (0..shape.sets).map(move |s| (i, s))) {
+                expected.push(format!("{at}: record {shard} {set} of group {}", id.geometry.number()));
+                at += id.record_len();
+            }
+        }
+        let root_start = &root[..4];
+        expected.push(format!("{at}: index {root_start:02x?}"));
+        expected.push(format!("{}: index {root_start:02x?}", at as usize + 128 + body_len));
+        expected.push(format!("{}: index header {root_start:02x?}", at as usize + 2 * (128 + body_len)));
+        for more in [0, 1, 1 << 20] {
+            let found = scan(&bytes, None, more);
+            assert_eq!(found.lines, expected, "{name}, {more} bytes more");
+            // Behind the magic of the last header, which nothing follows.
+            assert_eq!((found.skipped, found.errors.len()), (120, 0), "{name}");
+        }
+        // With the root of another, records hide nothing: they are all found, and bodies are looked through.
+        let other = scan(&bytes, Some([0; 32]), 0);
+        assert!(expected.iter().all(|line| other.lines.contains(line)), "{name}");
+    }
+}
+
+/// A rule of sections 4, 7, 8 and 9 that all copies of something break: the parser tells, or the scan. What stands behind
+/// each class, and that nothing else does.
+#[test]
+fn every_rule_rejects() {
+    const SECTIONS: [&str; 6] = ["§4.1", "§7", "§8", "§9 ", "§9:", "§9.4"];
+    let all = vectors("errors.json");
+    let mut tried = 0;
+    for vector in list(&all, 500).iter().filter(|v| v["root"].is_null()) {
+        let (name, rule, class) = (str_of(vector, "name"), str_of(vector, "rule"), vector["class"].as_str());
+        if !SECTIONS.iter().any(|section| rule.starts_with(section)) || rule.contains("strictly") {
+            continue;
+        }
+        let path = golden(str_of(vector, "path"));
+        let errors: Vec<FormatError> = if path.is_dir() {
+            let errors = shard_files(&path).into_iter().filter_map(|file| {
+                let header = match ShardHeader::parse(file.first_chunk()?) {
+                    Ok(header) => header,
+                    Err(error) => return Some(error),
+                };
+                let encoding = header.encoding;
+                let [at, _] = encoding.layout().metas();
+                let meta = file.get(at as usize..)?.get(..encoding.meta_len as usize)?;
+                Meta::open(encoding.geometry.shape().hash, &encoding.meta_hash, meta).err()
+            });
+            errors.collect()
+        } else {
+            let bytes = read(&path);
+            let (whole, piecemeal) = (scan(&bytes, None, bytes.len()), scan(&bytes, None, 0));
+            assert_eq!(whole.lines, piecemeal.lines, "{name}");
+            whole.errors
+        };
+        if let Some(class @ ("refused" | "invalid")) = class {
+            let classes: Vec<&str> = errors.iter().map(class_of).collect();
+            let worst = ["refused", "invalid", "damaged"].into_iter().find(|class| classes.contains(class));
+            assert_eq!(worst, Some(class), "{name}, {rule}: {errors:?}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 100, "{tried}");
+}
+
+/// The metadata of the first generation of a sidecar in its place, or the first error on the way to it.
+fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
+    let Some(head) = bytes.first_chunk().and_then(|start| bytes.get(..piece_head_len(start))) else {
+        return Ok(None);
+    };
+    if head[..8] != *b"\x89fecP\r\n\x1a" {
+        return Ok(None);
+    }
+    let first = Piece::parse(head)?;
+    let (of, layout) = (first.of, first.of.layout);
+    let (geometry, shape) = (of.geometry, *of.geometry.shape());
+    let area = Area {
+        start: layout.start,
+        blocks: layout.blocks,
+        pieces: of.pieces() as u32,
+        piece_len: of.piece_len() as u32,
+    };
+    if geometry.payload_len() > bytes.len() as u64 {
+        return Ok(None);
+    }
+    let mut payload = vec![0; geometry.payload_len() as usize];
+    for (index, set) in (0..shape.code.n() as u32).flat_map(|i| (0..shape.sets).map(move |s| (i, s))) {
+        let at = area.piece(of.ordinal(set, index), layout.block.into()) as usize;
+        let Some(whole) = bytes.get(at..).and_then(|bytes| bytes.get(..of.piece_len() as usize)) else {
+            return Ok(None);
+        };
+        let (head, body) = whole.split_at(of.head_len());
+        let piece = match Piece::parse(head) {
+            Ok(piece) => piece,
+            // It is lost, and the first is whole.
+            Err(_) => return Ok(None),
+        };
+        assert_eq!(piece, Piece { set, index, of });
+        let mut again = vec![0xff; head.len()];
+        piece.proof_mut(&mut again).copy_from_slice(piece.proof(head));
+        piece.seal(&mut again);
+        assert_eq!(again, head);
+        let tree = tree_of_shard(&geometry, set, index, body, piece.proof(head));
+        if !tree.is_some_and(|tree| of.is_proved_by(&tree)) {
+            return Err(FormatError::Damaged("the proof of a piece"));
+        }
+        if (index as usize) < shape.code.k() {
+            let (to, len) = (
+                geometry.shard_offset(set, index as usize) as usize,
+                geometry.shard_payload(set, index as usize),
+            );
+            payload[to..to + len].copy_from_slice(&body[..len]);
+            if body[len..].iter().any(|byte| *byte != 0) {
+                return Err(FormatError::NotCanonical("the padding of the metadata"));
+            }
+        }
+    }
+    Ok(Some((first, payload)))
+}
+
+/// Opens metadata: the catalog, which has to name the area of its pieces, and what stands behind it. The root, and the bytes
+/// of the head as this crate writes them.
+fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool), FormatError> {
+    let (of, layout) = (piece.of, piece.of.layout);
+    let (catalog_bytes, behind) = metadata.split_at(layout.catalog_len as usize);
+    let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
+    let stats = Stats::parse(behind, catalog.entries.len())?;
+    assert_eq!(stats.to_bytes(), behind);
+    assert_eq!((digests.len() as u64, anchors.len() as u64), (catalog.digests(), catalog.anchors()));
+    let (pieces, piece_len) = (of.pieces() as u32, of.piece_len() as u32);
+    let area = Area { start: layout.start, blocks: layout.blocks, pieces, piece_len };
+    if catalog.areas.last() != Some(&area) {
+        return Err(FormatError::Catalog("the area is not that of the layout"));
+    }
+    // Recovery shards stand where the catalog says, and have the digests that it says.
+    let block = u64::from(catalog.block);
+    let mut digests = digests;
+    let mut intact = true;
+    for group in &catalog.groups {
+        let (_, behind) = digests.split_at(group.positions() as usize);
+        let (recovery, behind) = behind.split_at(group.recovery() as usize);
+        let area = catalog.areas[group.area as usize];
+        for (nth, digest) in (0..).zip(recovery) {
+            let (at, _) = area.block(group.first + nth, block);
+            let shard = bytes.get(at as usize..).and_then(|bytes| bytes.get(..block as usize));
+            intact &= shard.is_some_and(|shard| shortened(blake3::hash(shard).as_bytes()) == *digest);
+        }
+        digests = behind;
+    }
+    let mut again = catalog.head_bytes();
+    again.extend_from_slice(catalog_bytes.get(again.len()..).unwrap_or_default());
+    Ok((Catalog::root(catalog_bytes), intact && again == catalog_bytes))
+}
+
+/// Rules that compare more than one generation, shards with one another, or positions with digests, are no matter of these
+/// parsers.
+const OF_READERS: [&str; 5] =
+    ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-areas"];
+
+#[test]
+fn sidecars() {
+    let all = vectors("sidecar.json");
+    let mut tried = 0;
+    let given = |vector: &&Value| vector["root"].is_null() || vector["name"] == "good-root";
+    for vector in list(&all["errors"], 300).iter().filter(given) {
+        let (name, rule, class) = (str_of(vector, "name"), str_of(vector, "rule"), vector["class"].as_str());
+        let is_of_parsers = name.starts_with("good")
+            || ["§17.2", "§17.3", "§17.4", "§4.1"].iter().any(|of| rule.starts_with(of));
+        if !is_of_parsers || OF_READERS.iter().any(|of| name.starts_with(of)) {
+            continue;
+        }
+        let bytes = read(&golden(str_of(vector, "path")));
+        let got = match metadata(&bytes) {
+            Ok(None) => continue,
+            Ok(Some((piece, metadata))) => open(&piece, &bytes, &metadata),
+            Err(error) => Err(error),
+        };
+        let is = got.as_ref().err().map(class_of);
+        assert!(is == class || class == Some("damaged") && got.is_ok(), "{name}, {rule}: {class:?} {got:?}");
+        if name.starts_with("good") {
+            // Only paths that could be shorter are written in another way.
+            let (root, is_same) = got.expect("it is good");
+            assert_eq!(is_same, name != "good-shared-less", "{name}");
+            assert!(name != "good-root" || root == root_of(vector));
+        }
+        tried += 1;
+    }
+    assert!(tried >= 200, "{tried}");
+}
+
+#[test]
+fn seals() {
+    let all = vectors("sealed.json");
+    for vector in list(&all["valid"], 15) {
+        let (bytes, age) = (hex(str_of(vector, "seal")), hex(str_of(vector, "age")));
+        let seal = Seal::parse(&bytes).unwrap();
+        assert_eq!((u64::from(seal.cipher), seal.age_file), (number(vector, "cipher"), &age[..]));
+        assert_eq!([seal.public, seal.private].concat(), bytes);
+        assert_eq!(Seal::public(seal.cipher, seal.content, &age).unwrap(), seal.public);
+        assert_eq!(seal.content, SealedKind::Payload);
+        let name = vector["file_name"].as_str().map_or(0, |name| 3 + name.len());
+        assert_eq!(seal.private.len(), (2 + name).next_multiple_of(256) + seal::TAG);
+        if let Some(path) = vector["path"].as_str() {
+            let path = golden(path);
+            let files = if path.is_dir() { shard_files(&path) } else { vec![read(&path)] };
+            let len = match ShardHeader::parse(files[0].first_chunk().unwrap()) {
+                Ok(header) => header.encoding.geometry.payload_len(),
+                Err(_) => IndexHeader::parse(files[0].last_chunk().unwrap()).unwrap().geometry.payload_len(),
+            };
+            let plain = number(vector, "payload_len");
+            assert_eq!((seal::sealed_len(plain), seal::plain_len(len)), (len, Some(plain)));
+        }
+    }
+    assert!(AnnexHeader::read(&[0; 32]).is_none() && shortened(&[7; 32]) == [7; 16]);
+    assert!(RecordHeader::parse(&[0; 192]).is_err());
+}
+
+/// Puts the checksum of `bytes` right.
+fn seal_sum(bytes: &mut [u8]) {
+    let sum = crc32c::crc32c(&bytes[12..]).to_le_bytes();
+    bytes[8..12].copy_from_slice(&sum);
+}
+
+/// What a step says: its name, how many bytes it drops, and the error.
+fn said(step: ScanStep<'_>) -> (&'static str, usize, Option<FormatError>) {
+    match step {
+        ScanStep::Skip(skipped) => ("skip", skipped, None),
+        ScanStep::More(needed) => ("more", needed, None),
+        ScanStep::Record { drop, .. } => ("record", drop, None),
+        ScanStep::Meta { drop, .. } => ("meta", drop, None),
+        ScanStep::BadMeta { error, drop, .. } => ("bad meta", drop, Some(error)),
+        ScanStep::Index { drop, .. } => ("index", drop, None),
+        ScanStep::IndexHeader { len, .. } => ("index header", len, None),
+        ScanStep::Annex { drop, .. } => ("annex", drop, None),
+        ScanStep::Rejected { error, drop } => ("rejected", drop, Some(error)),
+    }
+}
+
+/// How many bytes a step counts as hashed in vain, at most 10^6: by how many more are allowed at byte 0.
+fn counted(bytes: &[u8], at_end: bool, wanted: Option<[u8; 32]>) -> u64 {
+    let mut scanner = Scanner::new(wanted);
+    scanner.in_vain((1 << 30) - 1_000_000, 0, 0);
+    scanner.step(bytes, at_end, 5000);
+    1_000_000 - (0..).take_while(|_| scanner.in_vain(1, 0, 0) == 8).count() as u64
+}
+
+/// The first step over an input, and what it counts in vain.
+fn first(bytes: &[u8], at_end: bool) -> (&'static str, usize, u64) {
+    let (name, drop, _) = said(Scanner::new(None).step(bytes, at_end, 5000));
+    (name, drop, counted(bytes, at_end, None))
+}
+
+/// That what is counted up to and with `bytes` is compared with four times its end and 2^30.
+fn is_bounded(bytes: &[u8], wanted: Option<[u8; 32]>, work: u64, len: usize) {
+    assert_eq!(counted(bytes, true, wanted), work);
+    for position in [0, 5000] {
+        for (more, dropped) in [(0, 8), (1, len)] {
+            let mut scanner = Scanner::new(wanted);
+            scanner.in_vain((1 << 30) + 4 * (position + len as u64) - work + more, 0, 0);
+            assert_eq!(
+                said(scanner.step(bytes, true, position)).1,
+                dropped,
+                "{more} more, from {position} on"
+            );
+        }
+    }
+}
+
+/// Section 9.1, of records: a header has 128 bytes, a checksum leaves out twelve.
+#[test]
+fn records_in_a_scan() {
+    // 2+1, three sets: a proof of 32·(1 + 1 + 2) bytes. L is 64·⌈24571 / (64·2·3)⌉.
+    let bytes = read(&golden("files/container-blake3-2+1-b24571-s8192.fec"));
+    let record = &bytes[..256 + 4096];
+    let changed = |at: usize, sum: bool| {
+        let mut changed = record.to_vec();
+        changed[at] ^= 1;
+        if sum {
+            seal_sum(&mut changed[..256]);
+        }
+        changed
+    };
+    assert_eq!(first(record, false), ("record", 4352, 0));
+    assert_eq!(first(&record[..4351], false), ("more", 4352, 0));
+    assert_eq!(first(&record[..255], false), ("more", 256, 0));
+    assert_eq!(first(&record[..127], false), ("more", 128, 0));
+    assert_eq!(first(&record[..255], true), ("rejected", 8, 0));
+    assert_eq!(first(&record[..256], true), ("rejected", 8, 244));
+    assert_eq!(first(&record[..4351], true), ("rejected", 8, 244));
+    is_bounded(&record[..4351], None, 244, 256);
+    // The checksum, zero bytes, the set, the digest.
+    for at in [8, 200] {
+        is_bounded(&changed(at, false), None, 244, 256);
+    }
+    for at in [12, 31, 19] {
+        is_bounded(&changed(at, true), None, 244, 256);
+    }
+    for (at, sum) in [(4351, false), (64, true), (96, true), (16, true), (20, true), (255, true)] {
+        is_bounded(&changed(at, sum), None, 244 + 4096, 4352);
+    }
+    // With another root it hides nothing.
+    let root: [u8; 32] = record[64..96].try_into().unwrap();
+    assert_eq!(said(Scanner::new(Some(root)).step(record, true, 0)).1, 4352);
+    is_bounded(record, Some([0; 32]), 244 + 4096, 4352);
+    // A padded proof: 32 bytes of 64.
+    let bytes = read(&golden("files/container-sha256-1+1-b65.fec"));
+    let mut padded = bytes[..192 + 128].to_vec();
+    padded[160] = 1;
+    seal_sum(&mut padded[..192]);
+    is_bounded(&padded, None, 180, 192);
+    let (_, _, error) = said(Scanner::new(None).step(&padded, true, 0));
+    assert_eq!(error.map(|error| error.class()), Some(Class::Damaged));
+}
+
+/// Section 9.1, of meta frames.
+#[test]
+fn meta_frames_in_a_scan() {
+    let bytes = read(&golden("files/container-blake3-1+1-b100-name11-extra65519.fec"));
+    let frame = &bytes[..128 + 65_536];
+    assert_eq!(first(frame, false), ("meta", frame.len(), 0));
+    assert_eq!(first(&frame[..frame.len() - 1], false), ("more", frame.len(), 0));
+    assert_eq!(first(&frame[..frame.len() - 1], true), ("rejected", 8, 0));
+    let mut changed = frame.to_vec();
+    changed[1000] ^= 1;
+    is_bounded(&changed, None, 116 + 65_536, frame.len());
+    // The checksum is right, the hash of the meta is not.
+    seal_sum(&mut changed);
+    is_bounded(&changed, None, 116 + 2 * 65_536, frame.len());
+    // Zero bytes, the form, the length: nothing was hashed.
+    for at in [96, 34] {
+        let mut changed = frame.to_vec();
+        changed[at] ^= 4;
+        seal_sum(&mut changed);
+        is_bounded(&changed, None, 116 + 65_536, frame.len());
+    }
+    // An unknown even type in 64 bytes of meta.
+    let mut meta = [0; 64];
+    meta[..3].copy_from_slice(&[4, 61, 0]);
+    let mut frame = frame[..192].to_vec();
+    frame[16..20].copy_from_slice(&64u32.to_le_bytes());
+    frame[64..96].copy_from_slice(blake3::hash(&meta).as_bytes());
+    frame[128..].copy_from_slice(&meta);
+    seal_sum(&mut frame);
+    is_bounded(&frame, None, 180 + 64, 192);
+    match Scanner::new(None).step(&frame, false, 0) {
+        ScanStep::BadMeta { meta_hash, error, .. } => {
+            assert_eq!((meta_hash, error), (*blake3::hash(&meta).as_bytes(), FormatError::CriticalMeta(4)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Section 9.1, of indexes: the bytes of a body count four times.
+#[test]
+fn indexes_in_a_scan() {
+    let bytes = read(&golden("files/container-blake3-1+1-b1.fec"));
+    let index = &bytes[bytes.len() - 3 * 128 - 2 * 64..][..192];
+    assert_eq!(first(index, false), ("index", 192, 0));
+    assert_eq!(first(&index[..191], false), ("more", 192, 0));
+    assert_eq!(first(&index[..191], true), ("index header", 128, 0));
+    let mut changed = index.to_vec();
+    changed[191] = 1;
+    assert_eq!(first(&changed, false), ("index header", 192, 4 * 64));
+    changed[64] ^= 1;
+    is_bounded(&changed, None, 116, 128);
+    // A type of meta that is not known, in an index that leads to its root.
+    let header = IndexHeader::parse(index.first_chunk().unwrap()).unwrap();
+    let tree: [u8; 32] = index[128..160].try_into().unwrap();
+    let mut meta = [0; 64];
+    meta[..3].copy_from_slice(&[4, 61, 0]);
+    let meta_hash = *blake3::hash(&meta).as_bytes();
+    let root = header.geometry.group(0).root(&tree, &meta_hash);
+    let mut bad = [&index[..128], &tree, &meta, &[0; 32]].concat();
+    bad[16..20].copy_from_slice(&128u32.to_le_bytes());
+    bad[24..28].copy_from_slice(&64u32.to_le_bytes());
+    bad[64..96].copy_from_slice(&root);
+    bad[96..128].copy_from_slice(&meta_hash);
+    seal_sum(&mut bad[..128]);
+    is_bounded(&bad, None, 116 + 4 * 128, 256);
+    match Scanner::new(None).step(&bad, false, 0) {
+        ScanStep::BadMeta { meta_hash: of, error, .. } => {
+            assert_eq!((of, error), (meta_hash, FormatError::CriticalMeta(4)));
+        }
+        other => panic!("{other:?}"),
+    }
+    // Section 12: 2^20 groups and the longest meta are looked at, more is left aside.
+    for (groups, expected) in
+        [(1u64 << 20, ("more", 128 + (32 << 20) + 65_536)), ((1 << 20) + 1, ("index header", 128))]
+    {
+        let mut long = index[..128].to_vec();
+        long[16..24].copy_from_slice(&(32 * groups + 65_536).next_multiple_of(64).to_le_bytes());
+        long[24..28].copy_from_slice(&65_536u32.to_le_bytes());
+        // k 1, m 1, L 4096, G 1.
+        long[40..48].copy_from_slice(&[0, 16, 0, 0, 1, 0, 0, 0]);
+        long[48..56].copy_from_slice(&(groups * 4096).to_le_bytes());
+        long[56..64].copy_from_slice(&groups.to_le_bytes());
+        seal_sum(&mut long);
+        let (name, len, _) = said(Scanner::new(None).step(&long, false, 0));
+        assert_eq!((name, len), expected);
+    }
+}
+
+/// Section 9.4: nothing in an annex is an annex, and everything else in it is looked for.
+#[test]
+fn annexes_in_a_scan() {
+    let whole = annex::write(7, &[1; 100]);
+    let len = 2 * 32 + 100;
+    assert_eq!(whole.len(), len);
+    assert_eq!(first(&whole, false), ("annex", 8, 120));
+    assert_eq!(first(&whole[..len - 1], false), ("more", len, 0));
+    assert_eq!(first(&whole[..len - 1], true), ("skip", 8, 0));
+    assert_eq!(first(&whole[..31], false), ("more", 32, 0));
+    assert_eq!(first(&whole[..31], true), ("skip", 8, 0));
+    assert_eq!(first(&whole[..8], true), ("skip", 8, 0));
+    let mut changed = whole.clone();
+    changed[40] ^= 1;
+    is_bounded(&changed, None, 120, len);
+    // One in another, and one behind it.
+    let outer = annex::write(8, &[&[2; 10][..], &whole].concat());
+    let bytes = [b"in front", &outer[..], &whole, b"behind"].concat();
+    for more in [0, 1, 1 << 20] {
+        let found = scan(&bytes, None, more);
+        let expected = ["8: annex 8 of 174".to_owned(), format!("{}: annex 7 of 100", 8 + outer.len())];
+        assert_eq!(found.lines, expected);
+    }
+    // A frame in an annex is found.
+    let frame = &read(&golden("files/container-blake3-1+1-b100-name1.fec"))[..192];
+    assert_eq!(scan(&annex::write(8, frame), None, 0).lines, ["0: annex 8 of 192", "32: meta of 4"]);
+}
+
+/// The first and the last bytes of an input, which may be those of a header.
+#[test]
+fn ends_of_a_scan() {
+    for magic in [*b"\x89fecR\r\n\x1a", *b"\x89fecM\r\n\x1a", *b"\x89fecX\r\n\x1a"] {
+        let mut start = [0; 127];
+        start[..8].copy_from_slice(&magic);
+        start[32] = 2;
+        assert_eq!(said(Scanner::new(None).step(&start, false, 0)), ("more", 128, None));
+        // A version stands at byte 32, in all versions to come.
+        for len in [33, 127] {
+            let step = Scanner::new(None).step(&start[..len], true, 0);
+            assert_eq!(said(step), ("rejected", 8, Some(FormatError::Version(2))));
+        }
+        let whole = [&start[..], &[0]].concat();
+        assert_eq!(
+            said(Scanner::new(None).step(&whole, false, 0)),
+            ("rejected", 8, Some(FormatError::Version(2)))
+        );
+        for len in [8, 20, 32] {
+            let (name, skipped, _) = said(Scanner::new(None).step(&start[..len], true, 0));
+            assert!(name == "skip" && (4..=8).contains(&skipped), "{name} {skipped}");
+        }
+        start[32] = 1;
+        assert_eq!(said(Scanner::new(None).step(&start, true, 0)), ("skip", 8, None));
+    }
+    // Other magics are none.
+    assert_eq!(
+        said(Scanner::new(None).step(&[&b"\x89fecS\r\n\x1a"[..], &[1; 120]].concat(), false, 0)),
+        ("skip", 4, None)
+    );
+    assert_eq!(said(Scanner::new(None).step(b"none of it", false, 0)), ("skip", 7, None));
+    assert_eq!(said(Scanner::new(None).step(b"none of it", true, 0)), ("skip", 10, None));
+    assert_eq!(said(Scanner::new(None).step(b"non", true, 0)), ("skip", 3, None));
+    assert_eq!(said(Scanner::new(None).step(b"four", false, 0)), ("skip", 1, None));
+    for at_end in [false, true] {
+        assert_eq!(said(Scanner::new(None).step(b"12345\x89fecR", at_end, 0)), ("skip", 5, None));
+    }
+}

@@ -1,0 +1,74 @@
+//! What senders and receivers count.
+
+use super::common::*;
+use fec_core::format::packet;
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received, Statistics};
+
+/// What nobody asks for in time is dropped and counted: each packet is either given out or overrun.
+#[test]
+fn packets_that_nobody_asks_for_are_overrun() {
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 480, 64), Backend::best(), 5000);
+        for order in [Order::InOrder, Order::Immediate] {
+            for asked_every in [2000, usize::MAX] {
+                let mut decoder = Decoder::new(Limits { order, ..Limits::default() }, Backend::best());
+                let mut output = Output::default();
+                for (nth, packet) in (1..).zip(sent.iter().filter(|packet| packet[5] == 0)) {
+                    decoder.receive(packet);
+                    if nth % asked_every == 0 {
+                        output.drain(&mut decoder, 64);
+                    }
+                }
+                output.drain(&mut decoder, 64);
+                let Statistics { received, overrun, lost, .. } = decoder.statistics();
+                let case = format!("{profile:?} {order:?} {asked_every}");
+                assert_eq!((received, lost, output.lost()), (5000, 0, 0), "{case}");
+                assert_eq!(output.delivered.len() as u64 + overrun, 5000, "{case}");
+                assert!(overrun > 0 && output.delivered.is_sorted() && output.rebuilt == 0, "{case}");
+            }
+        }
+    }
+}
+
+/// W·(P + 6) bytes, or one fewer than that.
+#[test]
+fn streams_of_larger_windows_are_refused() {
+    let sent = packets(&settings(Profile::Bounded, 1000, 100), Backend::best(), 10);
+    let parameters = packet::parse(&sent[0]).unwrap().0;
+    let bytes = u64::from(parameters.window) * (u64::from(parameters.payload) + 6);
+    assert_eq!(bytes, 106_000);
+    for (window_bytes, expected) in [(bytes - 1, Received::Refused { bytes }), (bytes, Received::Accepted)] {
+        let mut decoder = Decoder::new(Limits { window_bytes, ..Limits::default() }, Backend::best());
+        for times in 1..=2 {
+            let received = decoder.receive(&sent[0]);
+            let rejected = decoder.statistics().rejected;
+            match expected {
+                Received::Accepted if times == 2 => {
+                    assert_eq!((received, rejected), (Received::Duplicate, 0))
+                }
+                Received::Accepted => assert_eq!((received, rejected), (expected, 0)),
+                _ => assert_eq!((received, rejected), (expected, times)),
+            }
+        }
+        assert_eq!(matches!(decoder.next(), Some(Event::Packet { seq: 0, .. })), window_bytes == bytes);
+    }
+}
+
+/// Section 14.2: a row over a long window is added up from sixteen sums and 22 taps, section 14.3: from sums of eight lanes
+/// and an eighth of the packets. A tap may stand for three packets, which are one sum.
+#[test]
+fn what_rows_cost_is_counted() {
+    let settings = settings(Profile::Bounded, 960, 64);
+    let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
+    let mut before = (0, 0);
+    for seq in 0..3000 {
+        encoder.push(&payload(seq, 64), &mut |_| {}).unwrap();
+        let (rows, added) = (encoder.repaired() - before.0, encoder.added() - before.1);
+        before = (encoder.repaired(), encoder.added());
+        if seq > 1000 {
+            assert!((38 * rows..=(16 + 3 * 22) * rows).contains(&added), "{added} for {rows} at {seq}");
+        }
+    }
+    assert!(before.0 > 400);
+}
