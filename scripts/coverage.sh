@@ -37,7 +37,7 @@ export FEC_MUTATIONS=${FEC_MUTATIONS:-300}
 cargo test --release --workspace --no-run --message-format json 2> /dev/null \
     | python3 -c 'import json, sys
 for line in sys.stdin:
-    print(json.loads(line).get("executable") or "", end="\n")' | sort -u | sed '/^$/d' > "$scratch/programs"
+    print(json.loads(line).get("executable") or "")' | sort -u | sed '/^$/d' > "$scratch/programs"
 [ -s "$scratch/programs" ] || fail "the tests cannot be built"
 cargo test --release --workspace --no-fail-fast > "$scratch/log" 2>&1 || grep -E '^test .* FAILED|^error' "$scratch/log" >&2 || true
 "$tools/llvm-profdata" merge --sparse -o "$scratch/counts" "$scratch"/*.profraw

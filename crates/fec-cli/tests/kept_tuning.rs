@@ -18,16 +18,29 @@ fn listed(arena: &Arena) -> serde_json::Value {
     serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")["tuning"].clone()
 }
 
+/// Keeps settings: `walk` changes nothing of sets, so that whatever is found to be faster, this differs from the usual settings. Where
+/// other work makes another entry of the table look better, and be kept, it is tried again.
+fn keep(arena: &Arena) -> String {
+    for _ in 0..10 {
+        let done =
+            at_home(arena, ["bench", "tuning", "--save", "--quick", "--rounds", "3", "--tuning", "walk=64"]);
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+        assert!(text(&done.stdout).contains("commands of this user are set for"), "{}", text(&done.stdout));
+        let kept = fs::read_to_string(arena.path("config/fec/tuning")).unwrap();
+        if kept.contains("walk=64") {
+            return kept;
+        }
+    }
+    panic!("the usual settings were found to be faster ten times");
+}
+
 /// What `bench tuning --save` finds depends on the machine, that it is used does not.
 #[test]
 fn settings_are_kept_and_used() {
     let arena = Arena::new();
     let before = listed(&arena);
     assert!(before.get("kept").is_none());
-    let done = at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
-    assert_eq!(done.status.code(), Some(0), "{done:?}");
-    assert!(text(&done.stdout).contains("commands of this user are set for"), "{}", text(&done.stdout));
-    let kept = fs::read_to_string(arena.path("config/fec/tuning")).unwrap();
+    let kept = keep(&arena);
     assert_eq!(kept.lines().count(), 1, "{kept}");
     let after = listed(&arena);
     assert_eq!(after["kept"], arena.path("config/fec/tuning").to_str().unwrap());
@@ -39,8 +52,7 @@ fn settings_are_kept_and_used() {
     }
     // Lines of other machines stay, and this machine's is written anew.
     fs::write(arena.path("config/fec/tuning"), format!("another\tscalar\tgeneric\n{kept}")).unwrap();
-    at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
-    let kept = fs::read_to_string(arena.path("config/fec/tuning")).unwrap();
+    let kept = keep(&arena);
     assert!(kept.starts_with("another\tscalar\tgeneric\n") && kept.lines().count() == 2, "{kept}");
 }
 
@@ -49,9 +61,8 @@ fn settings_are_kept_and_used() {
 fn what_was_kept_and_is_spoilt_does_no_harm() {
     let arena = Arena::new();
     arena.write("in", b"payload");
-    at_home(&arena, ["bench", "tuning", "--save", "--quick", "--tuning", "columns=9"]);
+    let kept = keep(&arena);
     let path = arena.path("config/fec/tuning");
-    let kept = fs::read_to_string(&path).unwrap();
     let (key, _) = kept.rsplit_once('\t').unwrap();
     fs::write(&path, format!("{key}\tcolumns=many\n")).unwrap();
     let done = at_home(&arena, ["encode", "in", "-o", "s/"]);

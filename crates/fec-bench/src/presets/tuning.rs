@@ -32,10 +32,10 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
         notes.push(note);
         held &= is_within;
     }
-    let answer = if held { "is within 5 % of the best" } else { "is not shown to be within 5 % of the best" };
-    notes.push(format!("the chosen entry, {chosen}, {answer} in all cases"));
     let better =
         together(chosen, &rivals, &ratios).filter(|tuning| is_better(lab, &mut table, *tuning, &mut notes));
+    let answer = if held { "is within 5 % of the best" } else { "is not shown to be within 5 % of the best" };
+    notes.push(format!("the chosen entry, {chosen}, {answer} in all cases"));
     Findings { better, ..Findings::new(vec![table], notes) }
 }
 
@@ -50,19 +50,17 @@ fn together(chosen: Tuning, rivals: &[(String, Tuning)], ratios: &[Vec<f64>]) ->
     if setting.is_none() {
         return Some(*tuning);
     }
-    let mut settings = Vec::new();
-    worth
-        .iter()
-        .filter_map(|(_, setting, name, _)| setting.map(|(field, _)| (field, name)))
-        .fold(chosen, |tuning, (field, change)| {
-            // The first of each setting is its fastest.
-            if settings.contains(&field) {
-                return tuning;
-            }
-            settings.push(field);
-            tuning.changed(change).unwrap_or(tuning)
-        })
-        .into()
+    let (mut tuning, mut done) = (chosen, Vec::new());
+    for (_, setting, change, _) in &worth {
+        // The first of each setting is its fastest.
+        if let Some((field, _)) = setting
+            && !done.contains(field)
+        {
+            done.push(field);
+            tuning = tuning.changed(change).ok()?;
+        }
+    }
+    Some(tuning)
 }
 
 /// The geometric mean.
