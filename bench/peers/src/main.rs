@@ -12,11 +12,11 @@ mod evict;
 mod isal;
 mod klauspost;
 
+use evict::Evict;
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;
 use fec_core::gf256::{inv, mul};
 use fec_core::random::SplitMix64;
-use evict::Evict;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
