@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the core under Miri, which interprets it and sees reads and writes outside of what is borrowed, unaligned ones, uninitialised
 # bytes, and races: crates/fec-core/tests/small.rs, with every kernel of this architecture that Miri knows the instructions of, and the
-# hashes without assembly.
+# hashes without kernels of their own.
 #
 #   scripts/miri.sh [--install] [--lib]
 #
