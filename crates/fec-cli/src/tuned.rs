@@ -8,7 +8,7 @@ use fec_core::gf256::kernel::{Backend, Tuning};
 use fecfile::io::output::{ANYBODY, Policy, write_text};
 use fecfile::processor;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Longer files are none of ours.
@@ -43,38 +43,34 @@ pub(crate) fn own(backend: Backend) -> (Tuning, Option<PathBuf>) {
 
 fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
     let Some(path) = path() else { return Ok(None) };
-    let Some(text) = read(&path)? else { return Ok(None) };
+    let text = match read(&path) {
+        // What others keep is not for this user.
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(None),
+        read => read.map_err(|e| Failure::io("read", &path, e))?,
+    };
     let key = key(backend, table);
     let Some(changes) = text.lines().find_map(|line| line.strip_prefix(&key)) else { return Ok(None) };
     let tuning = table.changed(changes).map_err(|e| misuse("read", &path, &format!("{e}")))?;
     Ok(Some((tuning, path)))
 }
 
-/// The text of the file, if there is one.
-fn read(path: &Path) -> Result<Option<String>> {
-    let fail = |e| Failure::io("read", path, e);
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        // Nobody kept anything, or may look.
-        Err(e)
-            if matches!(
-                e.kind(),
-                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
-            ) =>
-        {
-            return Ok(None);
+/// The text of the file; none if it is not there. Anything but a short file is an error: a pipe would make every command wait.
+fn read(path: &Path) -> io::Result<String> {
+    let meta = match fs::metadata(path) {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(String::new());
         }
-        Err(e) => return Err(fail(e)),
+        meta => meta?,
     };
-    if !file.metadata().map_err(fail)?.is_file() {
-        return Ok(None);
+    if !meta.is_file() || meta.len() > LONGEST {
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            "it is not what `fec bench tuning --save` writes",
+        ));
     }
     let mut text = String::new();
-    match file.take(LONGEST).read_to_string(&mut text) {
-        Ok(_) => Ok(Some(text)),
-        Err(e) if e.kind() == ErrorKind::InvalidData => Ok(None),
-        Err(e) => Err(fail(e)),
-    }
+    fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Keeps settings for this processor and backend in place of what was kept, and tells where; what the table has is not kept.
@@ -88,7 +84,8 @@ pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
     })?;
     let table = processor::tuning(backend.tuning());
     let key = key(backend, table);
-    let text = read(&path)?.unwrap_or_default();
+    // What cannot be read is not replaced: other machines' settings may stand there.
+    let text = read(&path).map_err(|e| Failure::io("read", &path, e))?;
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.starts_with(&key)).map(|line| format!("{line}\n")).collect();
     if settings != table {
