@@ -1,5 +1,8 @@
 //! Sets as an honest and as a malicious encoder makes them, on every backend and thread count.
 
+mod common;
+
+use common::Lent;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::{Digest, HashKind, Tag};
 use fec_core::executor::Executor;
@@ -11,23 +14,6 @@ use fec_core::set::{
     Decoded, EncodedSet, PlanCache, Reading, Run, SetDecoder, SetEncoder, SetError, leaf_is_proved,
     shard_is_proved, tree_of_shard,
 };
-
-/// Scoped threads, as a caller lends them.
-struct Lent(usize);
-
-impl Executor for Lent {
-    fn width(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0.min(count) {
-                scope.spawn(move || (first..count).step_by(self.0).for_each(job));
-            }
-        });
-    }
-}
 
 /// All n shards of one set with a tree over them, whatever the shards are.
 struct Signed {

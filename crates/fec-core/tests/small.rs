@@ -2,9 +2,11 @@
 //! file under Miri, which sees reads outside of what is borrowed, unaligned ones, uninitialised bytes and races.
 //! Recovery shards are held against products by their definition.
 
+mod common;
+
+use common::Lent;
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::digest::{Digest, HashKind, Tag};
-use fec_core::executor::Executor;
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
 use fec_core::params::{Form, GroupGeometry};
@@ -58,23 +60,6 @@ fn codeword(k: usize, m: usize, len: usize) -> Vec<Vec<u8>> {
 
 fn slowest_and_fastest() -> [Backend; 2] {
     [Backend::by_name("scalar").expect("it is always there"), Backend::best()]
-}
-
-/// Scoped threads, as a caller lends them.
-struct Lent(usize);
-
-impl Executor for Lent {
-    fn width(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..self.0.min(count) {
-                scope.spawn(move || (first..count).step_by(self.0).for_each(job));
-            }
-        });
-    }
 }
 
 /// Both engines, on every backend; rows of a line, of some, and of some and a rest of a tile.
