@@ -114,12 +114,12 @@ struct Chosen {
 /// cache only. Measured on Zen 3; Zen 2 has the same caches.
 const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
-/// For second caches of half that size, for all that have vectors of 64 bytes and a second cache of 1 MiB or more, and for
-/// processors of x86-64 that are not known: long enough for the loops, which two thirds of the first cache are not: these were
-/// 4 to 7 % slower on Zen 5 and 11 to 17 % slower on Zen 4, where all tiles from 32 to 128 KiB are about as fast.
+/// For Haswell and Skylake-X, and for processors of x86-64 that are not known; nobody measured these. Long enough for the loops, which
+/// two thirds of the first cache are not: measured on Zen 5, where those take 4 to 7 % longer (`docs/RESULTS.md`).
 const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
 
-/// Zen 4 and Zen 5 fetch ahead by themselves: asking costs 7 % where a plan has few outputs (86 + 14).
+/// The same for processors that fetch ahead by themselves: asking costs 7 % on Zen 5 where a plan has few outputs (86 + 14). Zen 4
+/// has the same second cache.
 const OWN_PREFETCH: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 0 });
 
 const UNKNOWN: Option<Chosen> = if cfg!(target_arch = "x86_64") { MIDDLE_TILES } else { None };
