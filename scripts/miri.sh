@@ -3,20 +3,19 @@
 # bytes, and races: crates/fec-core/tests/small.rs, with every kernel of this architecture that Miri knows the instructions of, and the
 # hashes without kernels of their own.
 #
-#   scripts/miri.sh [--install] [--lib]
+#   scripts/miri.sh [--install]
 #
-# Takes about three minutes; --lib runs the tests within the core too that Miri gets through, an hour. Needs a nightly toolchain with
-# Miri and the sources of the library; --install gets them through rustup. Exit code 2 if they are not there.
+# Behind it those unit tests of the core that Miri gets through. Takes about three minutes. Needs a nightly toolchain with Miri and the
+# sources of the library; --install gets them through rustup. Exit code 2 if they are not there.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-install='' lib=''
+install=''
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) show_help ;;
     --install) install=yes ;;
-    --lib) lib=yes ;;
     *) usage ;;
     esac
     shift
@@ -35,11 +34,9 @@ x86_64) export RUSTFLAGS='-Ctarget-feature=+ssse3,+avx2,+avx512f,+avx512bw,+avx5
 esac
 cargo +nightly miri setup --quiet
 cargo +nightly miri test --quiet -p fec-core --test small
-if [ -n "$lib" ]; then
-    # Left out: what asks the system for more than Miri knows (madvise, mprotect), and what would take days.
-    cargo +nightly miri test --quiet -p fec-core --lib -- \
-        --skip window::lane_sums --skip window::work --skip window::row::tests::groups --skip window::row::tests::no_stratum \
-        --skip window::row::tests::rows_stay --skip window::encoder::owed --skip digest::blocks --skip digest::columns --skip digest::digests --skip digest::sha256 \
-        --skip sidecar::area --skip any_bytes_are_read --skip trees_and_paths --skip format::crc::tests::any_length --skip manifests_come_back \
-        --skip whole_annexes --skip a_chance_comes_true
-fi
+# Left out: what asks the system for more than Miri knows (madvise, mprotect), and what would take days.
+cargo +nightly miri test --quiet -p fec-core --lib -- \
+    --skip window::lane_sums --skip window::work --skip window::row::tests::groups --skip window::row::tests::no_stratum \
+    --skip window::row::tests::rows_stay --skip window::encoder::owed --skip digest::blocks --skip digest::columns --skip digest::digests --skip digest::sha256 \
+    --skip sidecar::area --skip any_bytes_are_read --skip trees_and_paths --skip format::crc::tests::any_length --skip manifests_come_back \
+    --skip whole_annexes --skip a_chance_comes_true
