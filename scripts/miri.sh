@@ -34,7 +34,7 @@ x86_64) export RUSTFLAGS='-Ctarget-feature=+ssse3,+avx2,+avx512f,+avx512bw,+avx5
 esac
 cargo +nightly miri setup --quiet
 cargo +nightly miri test --quiet -p fec-core --test small
-# Left out: what asks the system for more than Miri knows (madvise, mprotect), and what would take days.
+# Left out: what asks the system for more than Miri knows (madvise, mprotect), and what takes Miri longer than a minute each.
 cargo +nightly miri test --quiet -p fec-core --lib -- \
     --skip window::lane_sums --skip window::work --skip window::row::tests::groups --skip window::row::tests::no_stratum \
     --skip window::row::tests::rows_stay --skip window::encoder::owed --skip digest::blocks --skip digest::columns --skip digest::digests --skip digest::sha256 \
