@@ -41,10 +41,16 @@ struct Edit {
     what: u8,
 }
 
+/// How many edits one input gets, and how many bytes it may gain: more takes time and shows nothing more.
+const MOST_EDITS: usize = 48;
+const MOST_GAINED: usize = 8192;
+
 /// Changes bytes as `edits` say: cuts out, flips bits, repeats elsewhere, fills.
 pub fn edit(bytes: &mut Vec<u8>, edits: &[u8]) {
     let mut input = Unstructured::new(edits);
-    while let Ok(Edit { at, len, what }) = Edit::arbitrary(&mut input) {
+    let most = bytes.len() + MOST_GAINED;
+    for _ in 0..MOST_EDITS {
+        let Ok(Edit { at, len, what }) = Edit::arbitrary(&mut input) else { break };
         if input.is_empty() || bytes.is_empty() {
             break;
         }
@@ -53,11 +59,14 @@ pub fn edit(bytes: &mut Vec<u8>, edits: &[u8]) {
         match what % 4 {
             0 => drop(bytes.drain(at..end)),
             1 => bytes[at] ^= what | 1,
-            2 => {
-                let copy = bytes[at..end].to_vec();
+            2 if bytes.len() + (end - at) <= most => {
                 let to = usize::from(what) * 977 % bytes.len();
-                bytes.splice(to..to, copy);
+                // It goes to the end, and the end behind it.
+                let gained = end - at;
+                bytes.extend_from_within(at..end);
+                bytes[to..].rotate_right(gained);
             }
+            2 => {}
             _ => bytes[at..end].fill(what),
         }
     }

@@ -2,6 +2,7 @@
 
 use fec_core::gf256::kernel::Tuning;
 use std::fs;
+use std::sync::LazyLock;
 
 /// The first line of a file, if there is one.
 pub fn line(path: &str) -> Option<String> {
@@ -74,25 +75,42 @@ fn kibibytes(text: &str) -> Option<u64> {
 }
 
 /// The settings for this machine. `found` are those that the processor itself told: on x86-64 a row of the table, if it is
-/// a known one. ARM cores tell programs nothing, but the system does.
+/// a known one. ARM cores tell programs nothing, but the system does; it is asked once.
 ///
 /// Cores may differ, as on big.LITTLE boards, and any of them may run any part of the work: tiles are cut for the smallest
 /// caches among them.
 pub fn tuning(found: Tuning) -> Tuning {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let base = match arm_cores(&info).first() {
-        Some((implementer, part)) => Tuning::of_arm_core(*implementer, *part),
+    if cfg!(target_arch = "x86_64") && found.name() != "generic" {
+        return found;
+    }
+    let cores = &*CORES;
+    let base = match cores.arm {
+        Some((implementer, part)) => Tuning::of_arm_core(implementer, part),
         // Under emulation the system tells of another machine.
-        None if cfg!(not(target_arch = "x86_64")) || found.name() != "generic" => return found,
+        None if cfg!(not(target_arch = "x86_64")) => return found,
         None => found,
     };
+    base.with_caches(cores.caches[0], cores.caches[1])
+}
+
+/// The cores of this machine.
+struct Cores {
+    /// Implementer and part of the first ARM core.
+    arm: Option<(u8, u16)>,
+    /// Bytes of the smallest first and second data caches; 0 if the system does not tell.
+    caches: [usize; 2],
+}
+
+static CORES: LazyLock<Cores> = LazyLock::new(|| {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let caches: Vec<_> = (0..cpus).map(data_caches).collect();
     let smallest = |level: usize| {
-        let sizes = (0..cpus).filter_map(|cpu| data_caches(cpu)[level].map(|(bytes, _)| bytes));
+        let sizes = caches.iter().filter_map(|caches| caches[level].map(|(bytes, _)| bytes));
         sizes.min().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
     };
-    base.with_caches(smallest(1), smallest(2))
-}
+    Cores { arm: arm_cores(&info).first().copied(), caches: [smallest(1), smallest(2)] }
+});
 
 /// Settings in words: the processor's name, and the values.
 pub fn listed(tuning: Tuning) -> String {
