@@ -307,6 +307,7 @@ fn the_sweep_of_settings_ends_with_a_verdict() {
     assert!(
         rows.iter().any(|row| row["settings"].as_str().is_some_and(|name| name.starts_with("prefetch=")))
     );
+    assert!(rows.iter().any(|row| row["case"].as_str().is_some_and(|case| case.ends_with("from memory"))));
     for row in rows {
         let of = |name: &str| row[name]["median"].as_f64().expect("a time");
         let ratio = positive(row, "ratio");

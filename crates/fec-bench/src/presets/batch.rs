@@ -5,6 +5,7 @@ use crate::lab::{Lab, megabits};
 use crate::rows::{aligned, filled};
 use crate::table::{FigureTable, Findings, figure, key};
 use fec_core::block::{Code, Plan, Rows, ShardBuf};
+use fec_core::digest::HashKind;
 
 /// How many sets, and how long their shards are.
 const CASES: [(usize, usize); 7] =
@@ -110,14 +111,24 @@ impl Sets {
         }
     }
 
-    /// Reads a word of each line of the destinations, as who hashes or sends them does next.
-    pub(crate) fn read_back(&self) {
+    /// Set by set, and the digests of each one's destinations, as commands do.
+    pub(crate) fn each_and_hash(&mut self, plan: &Plan) {
+        for (src, dst) in &mut self.all {
+            let src: Vec<&[u8]> = src.iter().collect();
+            plan.run(&src, &mut dst.iter_mut().collect::<Vec<_>>());
+            std::hint::black_box(HashKind::Blake3.digests(&dst.iter().collect::<Vec<_>>()));
+        }
+    }
+
+    /// All sets in one batch, and reads a word of each line of their destinations then: digests of so short rows would take longer than they.
+    pub(crate) fn batched_and_read(&mut self, plan: &Plan) {
+        self.batched(plan);
         let rows = self.all.iter().flat_map(|(_, dst)| dst.iter());
         let words = rows.flat_map(|row| row.as_chunks::<64>().0).map(|line| u64::from(line[0]));
         std::hint::black_box(words.sum::<u64>());
     }
 
-    pub(crate) fn batched(&mut self, plan: &Plan) {
+    fn batched(&mut self, plan: &Plan) {
         /// Sources and destinations of one set.
         type SetSlices<'a> = (Vec<&'a [u8]>, Vec<&'a mut [u8]>);
         let mut rows: Vec<SetSlices> =

@@ -114,13 +114,10 @@ struct Chosen {
 /// cache only. Measured on Zen 3; Zen 2 has the same caches.
 const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
-/// For Haswell and Skylake-X, and for processors of x86-64 that are not known; nobody measured these. Long enough for the loops, which
-/// two thirds of the first cache are not: measured on Zen 5, where those take 4 to 7 % longer (`docs/RESULTS.md`).
+/// For Zen 4 and 5, for Haswell and Skylake-X, and for processors of x86-64 that are not known; measured on Zen 5 (`docs/RESULTS.md`).
+/// Tiles are long enough for the loops, which two thirds of the first cache are not. Asking ahead costs up to 8 % where rows are in the caches
+/// and outputs are few (86 + 14), and rows that come from memory take half as long with it: those of files do.
 const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
-
-/// The same for processors that fetch ahead by themselves: asking costs 7 % on Zen 5 where a plan has few outputs (86 + 14). Zen 4
-/// has the same second cache.
-const OWN_PREFETCH: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 0 });
 
 const UNKNOWN: Option<Chosen> = if cfg!(target_arch = "x86_64") { MIDDLE_TILES } else { None };
 
@@ -133,8 +130,8 @@ static CPUS: [Cpu; 15] = [
     Cpu { name: "sapphire-rapids", caches: (48, 2048), chosen: None },
     Cpu { name: "zen2", caches: (32, 512), chosen: LONG_TILES },
     Cpu { name: "zen3", caches: (32, 512), chosen: LONG_TILES },
-    Cpu { name: "zen4", caches: (32, 1024), chosen: OWN_PREFETCH },
-    Cpu { name: "zen5", caches: (48, 1024), chosen: OWN_PREFETCH },
+    Cpu { name: "zen4", caches: (32, 1024), chosen: MIDDLE_TILES },
+    Cpu { name: "zen5", caches: (48, 1024), chosen: MIDDLE_TILES },
     Cpu { name: "cortex-a53", caches: (32, 512), chosen: None },
     Cpu { name: "cortex-a55", caches: (32, 128), chosen: None },
     Cpu { name: "cortex-a72", caches: (32, 1024), chosen: None },
