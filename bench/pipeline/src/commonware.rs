@@ -1,7 +1,7 @@
 //! fec against `commonware-coding`, which does the same job: shards, digests, a root, and from k checked shards back
 //! to the payload with proof that an honest encoder would have made the same.
 
-use crate::set::{PAYLOAD, Set, payload};
+use crate::set::{PAYLOAD, Set, Way, payload};
 use crate::{Contender, race, timed};
 use commonware_coding::{Config, ReedSolomon, Scheme};
 use commonware_cryptography::{Blake3, Hasher, Sha256};
@@ -10,6 +10,7 @@ use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
 use fec_core::set::{PlanCache, SetDecoder, SetEncoder};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::num::NonZeroU16;
 
@@ -54,23 +55,26 @@ fn decode<H: Hasher>(set: &Set, config: &Config, (root, shards): &Encoded<H>, ke
     let checked: Vec<_> = check().into_iter().map(|shard| shard.expect("it is intact")).collect();
     let plans = PlanCache::new(Backend::best());
     let mut decoder = SetDecoder::for_payload(set.group.shape());
-    let ours = Contender::timing_itself("fec", || set.decode(&mut decoder, kept, &plans).0);
+    let ours = Contender::timing_itself("fec", || set.decode(Way::Strict, &mut decoder, kept, &plans).0);
     let theirs = Contender::new("commonware-coding", || {
         black_box(check());
     });
     let (name, first) = (set.group.shape().hash.name(), kept[0]);
     race(&format!("checking 33 shards, {name}"), rounds, vec![ours, theirs]);
 
-    let mut out = vec![0; PAYLOAD];
-    let ours = Contender::timing_itself("fec", || {
-        let (_, decoding, decoded) = set.decode(&mut decoder, kept, &plans);
+    let ours = RefCell::new((decoder, vec![0; PAYLOAD]));
+    let decode = |way| {
+        let (decoder, out) = &mut *ours.borrow_mut();
+        let (_, decoding, decoded) = set.decode(way, decoder, kept, &plans);
         let copying = timed(|| {
             decoded
                 .payload()
                 .for_each(|(at, bytes)| out[at as usize..][..bytes.len()].copy_from_slice(bytes));
         });
         decoding + copying.0
-    });
+    };
+    let strict = Contender::timing_itself("fec, codeword check (strict)", || decode(Way::Strict));
+    let default = Contender::timing_itself("fec, no codeword check (default)", || decode(Way::Default));
     let theirs = Contender::timing_itself("commonware-coding", || {
         let (time, payload_again) = timed(|| {
             let decoded = ReedSolomon::<H>::decode(config, root, checked.iter(), &Sequential);
@@ -80,6 +84,6 @@ fn decode<H: Hasher>(set: &Set, config: &Config, (root, shards): &Encoded<H>, ke
         time
     });
     let title = format!("33 checked recovery shards, from {first} on, to payload, {name}");
-    race(&title, rounds, vec![ours, theirs]);
-    assert!(out == payload, "fec gives the payload back");
+    race(&title, rounds, vec![strict, default, theirs]);
+    assert!(ours.borrow().1 == payload, "fec gives the payload back");
 }

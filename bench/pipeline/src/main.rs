@@ -1,5 +1,6 @@
 //! fec's whole way of a set: coding, hashing and proving, against what bounds and what rivals it. All contenders
-//! of a table take turns in one process, on one core, over the same bytes; medians of many rounds.
+//! of a table take turns in one process, on one core, over the same bytes, in another random order each round, and each
+//! once untimed before it is timed; medians of many rounds.
 //!
 //! `scripts/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
 
@@ -11,6 +12,7 @@ mod set;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+use fec_core::random::SplitMix64;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -53,16 +55,18 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 /// Runs all contenders in turn and prints a row for each: times, and the median of the ratios to the first's
 /// time in the same round.
 pub(crate) fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
-    for round in 0..=rounds {
-        for nth in 0..contenders.len() {
-            // Another one begins each round, so that nobody always runs behind the same neighbour.
-            let at = (nth + round) % contenders.len();
-            let contender = &mut contenders[at];
+    let mut random = SplitMix64::new(rounds as u64);
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    for _ in 0..rounds {
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.index(last + 1));
+        }
+        for at in &order {
+            let contender = &mut contenders[*at];
+            // What the one before left in the caches is not its own doing.
+            (contender.run)();
             let time = (contender.run)();
-            // The first round warms up.
-            if round > 0 {
-                contender.times.push(time);
-            }
+            contender.times.push(time);
         }
     }
     println!("\n### {title}\n\n| | median ms | time relative to the first |\n|---|---|---|");
