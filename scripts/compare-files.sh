@@ -6,6 +6,8 @@
 # M MiB (1024) of random data become 100 shard files with -j N (2), all read from the page cache, N pairs (5):
 #   `fec encode` against `cp` of one file as large as all shard files together: on the disk at the end (fec's default
 #   against `cp` followed by `sync` of the copy; not with --no-disk), and in the page cache (--no-sync against cp alone);
+#   `fec decode` of the shard files, all intact, to a file against `cat` of those with the originals to one: on the disk (the
+#   copy followed by `sync` of it), and in the page cache;
 #   `fec verify` of the shard files against `b3sum` of them, if b3sum is there (cargo install b3sum).
 # DIR (the system's folder for temporary files if unset) must be on a disk for the figures with sync to mean anything; it
 # takes 8 times M MiB. Processor time tells more than the clock where other work runs on the machine.
@@ -41,7 +43,9 @@ import os, resource, shutil, subprocess, sys, time
 
 fec, scratch, mib, threads, pairs, disk = sys.argv[1:4] + sys.argv[4:7]
 mib, pairs = int(mib), int(pairs)
-payload, shards, kept, big, copy = (os.path.join(scratch, x) for x in ("payload", "shards", "kept", "big", "copy"))
+payload, shards, kept, big, copy, again = (
+    os.path.join(scratch, x) for x in ("payload", "shards", "kept", "big", "copy", "again")
+)
 
 
 def warm(path, size):
@@ -63,8 +67,9 @@ def timed(commands):
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     times = time.perf_counter() - start, processor() - used
     shutil.rmtree(shards, ignore_errors=True)
-    if os.path.exists(copy):
-        os.remove(copy)
+    for path in copy, again:
+        if os.path.exists(path):
+            os.remove(path)
     return times
 
 
@@ -99,6 +104,11 @@ print("| | fec | other | ratio | fec's processor time | other's | ratio |\n|---|
 if disk == "yes":
     race("encode / cp, on the disk", [encode + [shards + "/"]], [["cp", big, copy], ["sync", copy]])
 race("encode / cp, in the page cache", [encode + [shards + "/", "--no-sync"]], [["cp", big, copy]])
+decode = [fec, "decode", "-q", "-j", threads, kept, "-o", again]
+cat = ["sh", "-c", 'cat "$@" > "$0"', copy] + files[:33]
+if disk == "yes":
+    race("decode / cat of the originals, on the disk", [decode], [cat, ["sync", copy]])
+race("decode / cat of the originals, in the page cache", [decode + ["--no-sync"]], [cat])
 if shutil.which("b3sum"):
     race("verify / b3sum", [[fec, "verify", "-q", "-j", threads, kept]], [["b3sum", "--num-threads", threads] + files])
 else:

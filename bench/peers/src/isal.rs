@@ -2,23 +2,56 @@
 
 use erasure_isa_l_sys as sys;
 use fec_core::block::ShardBuf;
+use std::ffi::c_int;
+
+/// Which of its kernels run.
+#[derive(Clone, Copy)]
+pub enum Kernels {
+    /// Those that it takes itself here.
+    Best,
+    /// Those of AVX2, also where the processor has more.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" {
+    // Not in its header, and behind the functions that are: tables for shuffles, and AVX2.
+    fn ec_init_tables_base(k: c_int, rows: c_int, matrix: *mut u8, tables: *mut u8);
+    fn ec_encode_data_avx2(
+        len: c_int,
+        k: c_int,
+        rows: c_int,
+        tables: *mut u8,
+        data: *mut *mut u8,
+        coding: *mut *mut u8,
+    );
+}
 
 /// Expanded coefficients.
 pub struct Tables {
     k: usize,
     rows: usize,
     bytes: Vec<u8>,
+    kernels: Kernels,
 }
 
 impl Tables {
     /// `matrix` is row-major, `rows` by `k`.
-    pub fn new(k: usize, rows: usize, matrix: &[u8]) -> Tables {
+    pub fn new(k: usize, rows: usize, matrix: &[u8], kernels: Kernels) -> Tables {
         assert_eq!(matrix.len(), k * rows);
         let mut bytes = vec![0u8; 32 * k * rows];
         let mut matrix = matrix.to_vec();
-        // SAFETY: the tables have the 32·k·rows bytes, and the matrix the k·rows, that the call documents.
-        unsafe { sys::ec_init_tables(k as i32, rows as i32, matrix.as_mut_ptr(), bytes.as_mut_ptr()) };
-        Tables { k, rows, bytes }
+        let (matrix, tables, k_, rows_) =
+            (matrix.as_mut_ptr(), bytes.as_mut_ptr(), k as c_int, rows as c_int);
+        match kernels {
+            // SAFETY: the tables have the 32·k·rows bytes, and the matrix the k·rows, that the call documents.
+            Kernels::Best => unsafe { sys::ec_init_tables(k_, rows_, matrix, tables) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Kernels::Avx2 => unsafe { ec_init_tables_base(k_, rows_, matrix, tables) },
+        }
+        Tables { k, rows, bytes, kernels }
     }
 
     /// Applies the matrix, `tile` columns at a time.
@@ -35,17 +68,15 @@ impl Tables {
             let part = tile.min(len - at);
             data.iter_mut().zip(&rows_in).for_each(|(to, from)| *to = from.wrapping_add(at).cast_mut());
             coding.iter_mut().zip(&rows_out).for_each(|(to, from)| *to = from.wrapping_add(at));
-            // SAFETY: every pointer has `part` bytes of its row behind it; sources are only read.
-            unsafe {
-                sys::ec_encode_data(
-                    part as i32,
-                    self.k as i32,
-                    self.rows as i32,
-                    tables,
-                    data.as_mut_ptr(),
-                    coding.as_mut_ptr(),
-                )
-            };
+            let (len, k, rows) = (part as c_int, self.k as c_int, self.rows as c_int);
+            let (data, coding) = (data.as_mut_ptr(), coding.as_mut_ptr());
+            match self.kernels {
+                // SAFETY: every pointer has `part` bytes of its row behind it; sources are only read.
+                Kernels::Best => unsafe { sys::ec_encode_data(len, k, rows, tables, data, coding) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above; that the processor has AVX2 is asked before these kernels are chosen.
+                Kernels::Avx2 => unsafe { ec_encode_data_avx2(len, k, rows, tables, data, coding) },
+            }
         }
     }
 }
@@ -72,5 +103,5 @@ pub fn restore(
     let status = unsafe { sys::gf_invert_matrix(survivors.as_mut_ptr(), inverse.as_mut_ptr(), k as i32) };
     assert_eq!(status, 0, "the matrix is regular");
     let rows: Vec<u8> = wanted.iter().flat_map(|w| inverse[usize::from(*w) * k..][..k].to_vec()).collect();
-    Tables::new(k, wanted.len(), &rows).run(have, out, tile);
+    Tables::new(k, wanted.len(), &rows, Kernels::Best).run(have, out, tile);
 }

@@ -155,7 +155,7 @@ fn encode(k: usize, m: usize, len: usize, rounds: usize) {
 
     let indices: Vec<u8> = (0..k + m).map(|i| i as u8).collect();
     let matrix = lagrange(&indices[..k], &indices[k..]);
-    let tables = isal::Tables::new(k, m, &matrix);
+    let tables = isal::Tables::new(k, m, &matrix, isal::Kernels::Best);
     let check = |name: &str, out: &ShardBuf| {
         for (i, (a, b)) in expected.iter().zip(out.iter()).enumerate() {
             assert!(a == b, "{name}: recovery shard {i} differs");
@@ -225,6 +225,28 @@ fn encode(k: usize, m: usize, len: usize, rounds: usize) {
         }));
     }
     race(&format!("encode {k} + {m} x {len} B"), rounds, contenders);
+}
+
+/// fec's and ISA-L's kernels for AVX2, which are what counts on processors without AVX-512.
+#[cfg(target_arch = "x86_64")]
+fn encode_avx2(k: usize, m: usize, len: usize, rounds: usize) {
+    let Some(backend) = Backend::available().find(|backend| backend.name() == "avx2") else { return };
+    let plan = Plan::encode(Code::new(k, m).expect("a code"), backend);
+    let originals = &filled(k, len);
+    let mut outs = [(); 3].map(|()| ShardBuf::new(m, len));
+    let indices: Vec<u8> = (0..k + m).map(|i| i as u8).collect();
+    let matrix = lagrange(&indices[..k], &indices[k..]);
+    let tables = &isal::Tables::new(k, m, &matrix, isal::Kernels::Avx2);
+    run_plan(&plan, originals, &mut outs[0]);
+    tables.run(originals, &mut outs[1], TILE);
+    assert!(outs[0].iter().eq(outs[1].iter()), "ISA-L with AVX2 makes other bytes");
+    let [ours, tiled, whole] = &mut outs;
+    let contenders = vec![
+        Contender::new("fec avx2", || run_plan(&plan, originals, ours)),
+        Contender::new("ISA-L AVX2 in tiles", || tables.run(originals, tiled, TILE)),
+        Contender::new("ISA-L AVX2", || tables.run(originals, whole, usize::MAX)),
+    ];
+    race(&format!("encode {k} + {m} x {len} B, AVX2"), rounds, contenders);
 }
 
 /// Restores `lost` originals from the others and the first recovery shards; set-up included on both
@@ -302,6 +324,10 @@ fn main() {
         encode(k, m, shard(payload, k), rounds);
     }
     encode(10, 4, 10 << 20, rounds);
+    #[cfg(target_arch = "x86_64")]
+    for (k, m, payload) in shapes {
+        encode_avx2(k, m, shard(payload, k), rounds);
+    }
     encode(33, 67, 256, 20 * rounds);
     // A group of a sidecar.
     for block in [4 << 10, 16 << 10, 64 << 10] {
