@@ -55,7 +55,11 @@ fn main() -> ExitCode {
     if cli.common.locate {
         fecfile::stages::start();
     }
-    let outcome = run(&cli);
+    let outcome = run(&cli).and_then(|exit| match fecfile::io::closing::close_copy(std::io::stdout()) {
+        // Whoever closed it has no use for what was to be written there.
+        Err(_) if closed::check_stdout().is_err() => Ok(exit),
+        closed => closed.map(|()| exit).map_err(Failure::stdout),
+    });
     if cli.common.locate && outcome.is_ok() {
         failure::say_line(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }

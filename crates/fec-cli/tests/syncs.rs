@@ -5,7 +5,7 @@ mod common;
 
 use common::{Arena, payload, text};
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// The calls that matter: (name, arguments), with the paths of descriptors in `<…>`.
 struct Calls(Vec<(String, String)>);
@@ -160,4 +160,96 @@ fn nothing_is_waited_for_without_a_wish() {
         let calls = Calls::of(&arena, &["encode", "in", "-k", "3", "-m", "2", "-o", output, "--no-sync"]);
         assert_eq!(calls.synced(0..calls.0.len()), BTreeSet::new());
     }
+}
+
+/// Runs `fec` under strace, with the closing of some files refused as a network's file system refuses it that has no room left.
+fn refusing(arena: &Arena, refused: &[&str], args: &[&str]) -> Output {
+    let fec = common::fec();
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-qq", "-y", "-o", "../calls", "-e", "signal=none", "-e", "trace=close"])
+        .args(refused);
+    command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
+    command.output().expect("strace starts")
+}
+
+#[test]
+fn what_the_system_tells_when_a_file_is_closed_is_an_error() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, work) = arena();
+    arena.expect(["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--no-sync"], 0);
+    let before = common::listing(&arena.work);
+    for args in [
+        &["encode", "in", "-k", "3", "-m", "2", "-o", "t/", "--no-sync", "-j", "1"][..],
+        &["encode", "in", "-o", "out", "--no-sync", "-j", "1"],
+        &["decode", "s", "-o", "out", "--no-sync", "-j", "1"],
+    ] {
+        common::expect(&refusing(&arena, &[], args), 0);
+        let log = std::fs::read_to_string(arena.work.join("../calls")).expect("strace has written it");
+        let _ = std::fs::remove_file(arena.path("out"));
+        let _ = std::fs::remove_dir_all(arena.path("t"));
+        // The first that is closed of what is written, by its number among all closes.
+        let nth =
+            log.lines().position(|line| line.contains(&format!("<{work}/.fec-")) && !line.contains(".tmp>"));
+        let nth = nth.or_else(|| log.lines().position(|line| line.contains(&format!("<{work}/.fec-"))));
+        let inject = format!("inject=close:error=EDQUOT:when={}", nth.expect("it is closed") + 1);
+        let output = refusing(&arena, &["-e", &inject], args);
+        common::expect(&output, 4);
+        assert!(text(&output.stderr).contains("quota"), "{args:?}: {}", text(&output.stderr));
+        assert_eq!(common::listing(&arena.work), before, "{args:?}");
+    }
+    // Standard output, of which this process has the file.
+    let file = std::fs::File::create(arena.path("restored")).expect("a new file");
+    let mut command = Command::new("strace");
+    let path = format!("{work}/restored");
+    command.args([
+        "-f",
+        "-qq",
+        "-o",
+        "../calls",
+        "-e",
+        "trace=close",
+        "-e",
+        "inject=close:error=EDQUOT",
+        "-P",
+        &path,
+    ]);
+    command
+        .arg(common::fec().get_program())
+        .args(["decode", "s", "-o", "-"])
+        .current_dir(&arena.work)
+        .stdout(file);
+    let output = command.output().expect("strace starts");
+    common::expect(&output, 4);
+    assert!(text(&output.stderr).contains("quota"), "{}", text(&output.stderr));
+}
+
+/// A file system that cannot exchange names, as those over a network cannot.
+#[test]
+fn a_folder_that_cannot_be_replaced_in_one_step_stays() {
+    if !can_trace() {
+        return;
+    }
+    let (arena, _) = arena();
+    arena.expect(["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--no-sync"], 0);
+    let before = common::listing(&arena.path("s"));
+    let mut command = Command::new("strace");
+    command.args([
+        "-f",
+        "-qq",
+        "-o",
+        "../calls",
+        "-e",
+        "trace=renameat2",
+        "-e",
+        "inject=renameat2:error=EINVAL",
+    ]);
+    command.arg(common::fec().get_program()).args(["encode", "in", "-k", "4", "-m", "2", "-o", "s/", "-f"]);
+    let output = command.current_dir(&arena.work).output().expect("strace starts");
+    common::expect(&output, 4);
+    assert!(text(&output.stderr).contains("cannot exchange two folders"), "{}", text(&output.stderr));
+    assert_eq!(common::listing(&arena.path("s")), before);
+    arena.nothing_temporary();
 }

@@ -324,3 +324,18 @@ fn file_system_full() {
     arena.refuses_pipe(["decode", "-", "-o", "tiny/out"], &boxed, 4);
     assert_eq!(common::listing(&tiny), ["filler"]);
 }
+
+#[test]
+fn a_sigbus_that_somebody_sends_ends_the_process() {
+    let arena = Arena::new();
+    sparse(&arena, "input", 64 << 20);
+    make_fifo(&arena.path("fifo"));
+    let child = arena.spawn(["encode", "input", "-o", "fifo", "-k", "4", "-m", "1"]);
+    // Now it waits for somebody who reads.
+    let fifo = File::open(arena.path("fifo")).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::BUS)
+        .unwrap();
+    let output = finish(child, b"", LIMIT).expect("it ends");
+    drop(fifo);
+    assert_eq!(output.status.signal(), Some(SIGBUS), "{output:?}");
+}

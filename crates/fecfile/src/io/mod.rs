@@ -10,6 +10,7 @@
 
 pub mod bad_blocks;
 pub mod base;
+pub mod closing;
 pub mod folder;
 pub mod lease;
 pub mod memory;

@@ -1,5 +1,6 @@
 //! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
 
+use super::closing::{close, close_copy};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, remove_folder};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -176,6 +177,7 @@ impl FileOut {
             let _stage = stages::enter(Stage::Sync, 0);
             file.sync_all().map_err(fail)?;
         }
+        close_copy(&file).map_err(fail)?;
         temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
             _ => fail(e),
@@ -325,7 +327,7 @@ impl FolderOut {
                 return Err(fail(e));
             }
         }
-        drop(files);
+        files.into_iter().try_for_each(close).map_err(fail)?;
         sync_folder(temporary.path(), policy, lock_file.as_ref())?;
         FolderOut::check(&target, policy)?;
         temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
@@ -384,7 +386,9 @@ fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> 
     match fs::rename(from, to) {
         // Without `force` the folder was empty when it was checked: what came since is not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let exchange = || rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE);
+            let exchange = || {
+                rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(cannot_exchange)
+            };
             exchange()?;
             // Under the temporary name nobody else finds it: what is in it now is what goes away.
             let checked = FolderOut::check(from, policy).map_err(|_| e);
@@ -399,6 +403,18 @@ fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> 
             remove_folder(from)
         }
         other => other,
+    }
+}
+
+/// Two folders change names in one step or not at all: a file system that cannot do that cannot replace one safely.
+fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
+    use rustix::io::Errno;
+    match e {
+        Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this file system cannot exchange two folders, so the old one stays: remove it first, or choose another name",
+        ),
+        e => e.into(),
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A handler of SIGBUS looks the address up in a small fixed table of mapped ranges. Inside one it
 //! maps a page of zeros over the fault and sets the range's flag; whoever copies from the range asks
-//! for the flag after every copy. Outside of them the signal takes its default course.
+//! for the flag after every copy. Outside of them, and when somebody sends the signal, it takes its default course.
 //!
 //! Nothing here happens by itself: a program that wants files mapped calls [`install`] once. Without it files are read with
 //! ordinary reads.
@@ -122,6 +122,13 @@ pub fn install() -> io::Result<()> {
 extern "C" fn on_sigbus(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to a handler that was installed with SA_SIGINFO.
     let info = unsafe { &*info };
+    // Codes of what the processor found are positive; others come from a process that sent the signal, and there is no address.
+    if info.si_code <= 0 {
+        take_default_course();
+        // SAFETY: raise is allowed in handlers; the signal is blocked until this one returns, and then ends the process.
+        unsafe { libc::raise(libc::SIGBUS) };
+        return;
+    }
     // SAFETY: si_addr is set for SIGBUS.
     let address = unsafe { info.si_addr() } as usize;
     let inside = |r: &&Range| {
@@ -141,9 +148,14 @@ extern "C" fn on_sigbus(_signal: libc::c_int, info: *mut libc::siginfo_t, _conte
             return;
         }
     }
+    // The faulting instruction runs again and ends the process.
+    take_default_course();
+}
+
+fn take_default_course() {
     // SAFETY: an all-zero sigaction means the default action.
     let default: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: restores the default; the faulting instruction runs again and ends the process.
+    // SAFETY: sigaction is allowed in handlers, and `default` is fully initialised.
     unsafe { libc::sigaction(libc::SIGBUS, &default, std::ptr::null_mut()) };
 }
 
