@@ -156,7 +156,10 @@ minimise() {
     mkdir -p "$kept" "$fuzz/corpus"
     cp -r "$scratch/$target/seeds" "$merged"
     # shellcheck disable=SC2046
-    "$programs/$target" "${options[@]}" $(options_of "$target") -merge=1 "$merged" "$corpus" "$kept" > "$scratch/$target/log" 2>&1
+    "$programs/$target" "${options[@]}" $(options_of "$target") -merge=1 "$merged" "$corpus" "$kept" > "$scratch/$target/log" 2>&1 || {
+        tail -n 20 "$scratch/$target/log" >&2
+        fail "inputs of $target could not be merged"
+    }
     find "$scratch/$target/seeds" -type f -printf '%f\n' | (cd "$merged" && xargs -r rm -f --)
     # Small inputs are kept up to 20 KiB: together they stay small.
     rm -rf "$corpus"
