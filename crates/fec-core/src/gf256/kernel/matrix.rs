@@ -127,14 +127,13 @@ macro_rules! matrix {
             let tables = tables.as_chunks::<N>().0;
             let dst: &mut [&mut [u8]; N] = dst.first_chunk_mut().expect("a row for each output");
             for at in tile.step_by($step) {
-                if let Some(ahead) = moves.sources_ahead
-                    && ($step == 64 || at.is_multiple_of(64))
-                {
-                    src.iter().for_each(|row| prefetch(row, at + ahead));
-                }
+                let ahead = moves.sources_ahead.filter(|_| $step == 64 || at.is_multiple_of(64));
                 let end = at + $step;
                 let mut sums = [zero(); N];
                 for (row, tables) in src.iter().zip(tables) {
+                    if let Some(ahead) = ahead {
+                        prefetch(row, at + ahead);
+                    }
                     let source = load(row[at..end].first_chunk::<{ $step }>().expect("rows have one length"));
                     for (sum, table) in sums.iter_mut().zip(tables) {
                         *sum = add(*sum, source, table);
