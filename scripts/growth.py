@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """How the cost of whole commands grows: with the payload, with threads, with the shape of the code and with the length of shards.
 
-    growth.py --fec BIN [--folder DIR] [--rounds N] [--only PART,...] [--pipe GIB] [--plot NAME]
+    growth.py --fec BIN [--folder DIR] [--rounds N] [--only PART,...] [--pipe GIB] > TABLES
+    growth.py --plot NAME TABLES
 
-Parts: payload (1 MiB to 4 GiB to 100 shard files, verified, and restored from them), pipe (a sparse file of GIB GiB (100) through
+Parts: payload (1 MiB to 1 GiB to 100 shard files, verified, and restored from them), pipe (a sparse file of GIB GiB (100) through
 `fec encode - | fec decode - >/dev/null`, and smaller ones), threads (1 to 16, of 1 GiB), shapes (k + m from 4 to 256, of 256 MiB) and
 lengths (shards of 4 KiB to 16 MiB, of 1 GiB; shorter ones no command makes: `fec bench sets` has them).
 
 Prints a table for each part: nanoseconds of processor time (user and system) for a byte of payload, medians of N rounds (3) in which
 the cases of a part take turns in random order, and the largest anonymous memory, read every 2 ms. Nothing is synced, and files are in the system's cache:
-what a disk does is not the tool's. DIR (/dev/shm) needs 14 GB. --plot draws the tables as NAME.png and NAME.svg (needs matplotlib).
+what a disk does is not the tool's. DIR (/dev/shm) needs 6 GB. --plot draws such tables as NAME.svg (needs matplotlib).
 """
 import argparse
 import os
@@ -71,7 +72,6 @@ class Growth:
         self.fec, self.rounds, self.folder = arguments.fec, arguments.rounds, folder
         self.largest_pipe = arguments.pipe
         self.random = random.Random(1)
-        self.tables = []
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -102,26 +102,24 @@ class Growth:
                 print("growth: %s, %s: %s" % (title, case, found[case][-1]), file=sys.stderr)
         print("\n%s\n\n| %s | %s |\n|---|%s" % (title, x, " | ".join(
             "%s: ns/B, s, MiB" % column for column in columns), "---|" * len(columns)))
-        rows = []
         for case in cases:
             parts = [[statistics.median(run[i][j] for run in found[case]) for j in range(3)] for i in range(len(columns))]
             size = self.size_of(case)
             print("| %s | %s |" % (case, " | ".join(
                 "%.3f, %.2f, %.1f" % (processor / size * 1e9, clock, kib / 1024) for processor, clock, kib in parts)), flush=True)
-            rows.append((case, [processor / size * 1e9 for processor, _, _ in parts], [kib / 1024 for _, _, kib in parts]))
-        self.tables.append((title, x, columns, rows))
 
     def three_commands(self, path, *options):
         encoded = self.encode(path, *options)
-        verified = run(self.fec, "verify", "-q", self.path("shards"), *[o for o in options if o.startswith("-j")])
+        shared = [option for option in options if option.startswith(("-j", "--max-memory="))]
+        verified = run(self.fec, "verify", "-q", self.path("shards"), *shared)
         restored = run(self.fec, "decode", self.path("shards"), "-o", self.path("again"), "--no-sync", "-q", "-f",
-                       *[o for o in options if o.startswith("-j")])
+                       *shared)
         os.remove(self.path("again"))
         shutil.rmtree(self.path("shards"))
         return encoded, verified, restored
 
     def run_payload(self):
-        sizes = ["%d MiB" % (4 ** i) for i in range(7)]
+        sizes = ["%d MiB" % (4 ** i) for i in range(6)]
         self.size_of = lambda case: int(case.split()[0]) * MIB
         self.table("payload to 33 + 67 shard files, -j 1", "payload", sizes, ("encode", "verify", "decode"),
                    lambda case: self.three_commands(self.payload(self.size_of(case)), "-j1"))
@@ -169,41 +167,65 @@ class Growth:
 
         def measure(case):
             # So many shards of a set hold payload, all of them full.
-            return self.three_commands(path, "-k", "33", "-m", "67", "--set-size", str(33 * int(case.split()[0]) << 10), "--max-memory", "8G", "-j1")
+            return self.three_commands(path, "-k", "33", "-m", "67", "--set-size", str(33 * int(case.split()[0]) << 10), "--max-memory=8G", "-j1")
 
         self.table("1 GiB to 33 + 67 shard files, -j 1", "shard", cases, ("encode", "verify", "decode"), measure)
 
-    def plot(self, name):
+
+def tables_in(path):
+    """The tables of a file: a title, what the cases are, the columns' names, and of each case its figures by column."""
+    tables, title = [], ""
+    with open(path) as file:
+        for line in map(str.strip, file):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if not line.startswith("|"):
+                title = line or title
+            elif cells[-1].endswith("ns/B, s, MiB"):
+                tables.append((title, cells[0], [cell.split(":")[0] for cell in cells[1:]], []))
+            elif tables and not set(line) <= set("|-"):
+                tables[-1][3].append((cells[0], [[float(figure) for figure in cell.split(",")] for cell in cells[1:]]))
+    return tables
+
+
+def plot(tables, name):
+    try:
         import matplotlib
+    except ImportError:
+        sys.exit("growth: needs matplotlib: pip install matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
 
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        figure, axes = pyplot.subplots(2, len(self.tables), figsize=(4.2 * len(self.tables), 7), squeeze=False)
-        for i, (title, x, columns, rows) in enumerate(self.tables):
-            for row, (values, label) in enumerate(((1, "processor ns for a byte of payload"), (2, "anonymous memory, MiB"))):
-                for j, column in enumerate(columns):
-                    axes[row][i].plot([r[0] for r in rows], [r[values][j] for r in rows], marker="o", label=column)
-                axes[row][i].set_ylim(bottom=0)
-                axes[row][i].tick_params(axis="x", labelsize=6, rotation=60)
-                axes[row][i].set_ylabel(label, fontsize=7)
-            axes[0][i].set_title(title, fontsize=7)
-            axes[0][i].legend(fontsize=6)
-            axes[1][i].set_xlabel(x, fontsize=7)
-        figure.tight_layout()
-        for ending in ("png", "svg"):
-            figure.savefig("%s.%s" % (name, ending), dpi=120)
+    figure, axes = pyplot.subplots(2, len(tables), figsize=(3.6 * len(tables), 6), squeeze=False)
+    for i, (title, x, columns, rows) in enumerate(tables):
+        for place, which, label in ((axes[0][i], 0, "processor ns for a byte of payload"), (axes[1][i], 2, "anonymous memory, MiB")):
+            for j, column in enumerate(columns):
+                place.plot([case for case, _ in rows], [figures[j][which] for _, figures in rows], marker="o", label=column)
+            place.set_ylim(bottom=0)
+            place.tick_params(axis="x", labelsize=6, rotation=60)
+            if i == 0:
+                place.set_ylabel(label, fontsize=8)
+        axes[0][i].set_title(title, fontsize=7)
+        axes[0][i].legend(fontsize=6)
+        axes[1][i].set_xlabel(x, fontsize=7)
+    figure.tight_layout()
+    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    figure.savefig(name + ".svg", metadata={"Date": None})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fec", required=True)
+    parser.add_argument("--fec")
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--pipe", type=int, default=100)
-    parser.add_argument("--plot")
+    parser.add_argument("--plot", nargs=2, metavar=("NAME", "TABLES"))
     arguments = parser.parse_args()
+    if arguments.plot:
+        name, path = arguments.plot
+        return plot(tables_in(path), name)
+    if not arguments.fec:
+        parser.error("--fec is missing")
     arguments.fec = os.path.abspath(arguments.fec)
     parts = arguments.only.split(",")
     if not set(parts) <= set(PARTS) or arguments.rounds < 1 or arguments.pipe < 1:
@@ -212,8 +234,6 @@ def main():
         growth = Growth(arguments, folder)
         for part in parts:
             getattr(growth, "run_" + part)()
-        if arguments.plot:
-            growth.plot(arguments.plot)
 
 
 if __name__ == "__main__":

@@ -142,3 +142,79 @@ impl SetSolver {
 fn columns(first: u64, deal: Deal, set: u32) -> impl Iterator<Item = u64> {
     (0..deal.packets(set)).map(move |position| first + u64::from(position * deal.sets + set))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::packet::Profile;
+
+    const WINDOW: u32 = 20;
+    const SYMBOL: usize = 64;
+
+    fn solver() -> SetSolver {
+        let parameters =
+            Parameters { profile: Profile::Blocks, stream_id: 1, window: WINDOW, payload: 58, block: 24 };
+        assert_eq!(parameters.symbol_len(), SYMBOL);
+        SetSolver::new(Backend::best(), &parameters)
+    }
+
+    /// Packets 0 to 99 and 255 - `count` repair symbols of those from `first` on.
+    fn coded(first: u64, count: u32) -> (SymbolRing, Vec<Vec<u8>>) {
+        let mut store = SymbolRing::new(100, SYMBOL);
+        let symbols: Vec<Vec<u8>> = (0..100).map(|seq| vec![seq as u8 ^ 0x5A; SYMBOL]).collect();
+        (0..).zip(&symbols).for_each(|(seq, symbol)| store.put_symbol(seq, symbol));
+        let (first, count) = (first as usize, count as usize);
+        let src: Vec<&[u8]> = symbols[first..first + count].iter().map(|symbol| &symbol[..]).collect();
+        let mut repairs = vec![vec![0; SYMBOL]; 256 - count];
+        let plan = Plan::encode(Code::new(count, 256 - count).unwrap(), Backend::best());
+        plan.run(&src, &mut repairs.iter_mut().map(|symbol| &mut symbol[..]).collect::<Vec<_>>());
+        (store, repairs)
+    }
+
+    fn header(first: u64, count: u32, part: u32) -> RowHeader {
+        RowHeader { row: 0, first, count, part }
+    }
+
+    /// Of a set of one window the first repair packet comes, then others of `others`, then the second. Returns what is rebuilt of two
+    /// that are lost.
+    fn rebuilt_beside(first: u64, count: u32, others: &[(u64, u32)]) -> Vec<u64> {
+        let mut solver = solver();
+        let (store, repairs) = coded(first, count);
+        let lost = [first + 3, first + 4];
+        let known = |seq: u64| !lost.contains(&seq);
+        let set = solver.take(&header(first, count, 0), &repairs[0], known).expect("it is of use");
+        assert!(
+            solver.solve(set, &store, known).is_empty(),
+            "two packets are lost and one repair packet is there"
+        );
+        for &(first, count) in others {
+            solver.take(&header(first, count, 0), &[1; SYMBOL], |_| false).expect("it is of use");
+        }
+        let again = solver.take(&header(first, count, 1), &repairs[1], known);
+        assert_eq!(again, Some(set));
+        let found = solver.solve(set, &store, known);
+        for (seq, symbol) in &found {
+            assert_eq!(symbol[..SYMBOL], *store.symbol(*seq), "packet {seq}");
+        }
+        found.into_iter().map(|(seq, _)| seq).collect()
+    }
+
+    /// Two windows and two tails are kept, and a third of its kind takes the place of the oldest of that kind.
+    #[test]
+    fn windows_and_tails_give_way_to_their_own_kind() {
+        let w = u64::from(WINDOW);
+        // A window beside one more, and as many tails as come: at any beginning, and at that of a window.
+        assert_eq!(rebuilt_beside(0, WINDOW, &[(w, WINDOW)]), [3, 4]);
+        assert_eq!(rebuilt_beside(0, WINDOW, &[(13, 9), (17, 9), (21, 9)]), [3, 4]);
+        assert_eq!(rebuilt_beside(0, WINDOW, &[(w, 9), (2 * w, 9), (3 * w, 9)]), [3, 4]);
+        assert_eq!(rebuilt_beside(0, WINDOW, &[(13, WINDOW), (17, WINDOW), (27, WINDOW)]), [3, 4]);
+        assert!(rebuilt_beside(0, WINDOW, &[(w, WINDOW), (2 * w, WINDOW)]).is_empty());
+        // A tail beside one more, and as many windows as come.
+        for (first, count) in [(20, 9), (23, 9), (23, WINDOW)] {
+            assert_eq!(rebuilt_beside(first, count, &[(13, 9)]), [first + 3, first + 4]);
+            let windows = [(0, WINDOW), (w, WINDOW), (2 * w, WINDOW)];
+            assert_eq!(rebuilt_beside(first, count, &windows), [first + 3, first + 4]);
+            assert!(rebuilt_beside(first, count, &[(13, 9), (14, 9)]).is_empty());
+        }
+    }
+}

@@ -3,7 +3,9 @@
 use super::common::*;
 use fec_core::format::packet;
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, Received, Statistics};
+use fec_core::window::{
+    Decoder, Encoder, Event, Limits, Order, Profile, Received, SettingsError, Statistics,
+};
 
 /// What nobody asks for in time is dropped and counted: each packet is either given out or overrun.
 #[test]
@@ -52,6 +54,56 @@ fn streams_of_larger_windows_are_refused() {
             }
         }
         assert_eq!(matches!(decoder.next(), Some(Event::Packet { seq: 0, .. })), window_bytes == bytes);
+    }
+}
+
+/// The same at the sender.
+#[test]
+fn streams_of_larger_windows_are_not_sent() {
+    let mut settings = settings(Profile::Bounded, 1000, 100);
+    let parameters = settings.parameters().unwrap();
+    let bytes = 1000 * parameters.symbol_len() as u64;
+    settings.limit = bytes;
+    assert_eq!(settings.parameters(), Ok(parameters));
+    settings.limit = bytes - 1;
+    assert_eq!(settings.parameters(), Err(SettingsError::Memory { bytes, limit: bytes - 1 }));
+}
+
+/// A flush protects what is not protected yet, and is nothing if all is.
+#[test]
+fn a_flush_with_nothing_to_protect_sends_nothing() {
+    for profile in Profile::ALL {
+        let mut encoder = Encoder::new(&settings(profile, 960, 64), Backend::best()).unwrap();
+        let mut flushed = |encoder: &mut Encoder| {
+            let (is_uncovered, mut count) = (encoder.is_uncovered(), 0);
+            encoder.flush(&mut |_: &[u8]| count += 1);
+            assert_eq!(is_uncovered, count > 0, "{profile:?}: {count} packets");
+            count
+        };
+        assert_eq!(flushed(&mut encoder), 0, "{profile:?}: nothing was sent");
+        for seq in 0..3 {
+            encoder.push(&payload(seq, 64), &mut |_: &[u8]| {}).unwrap();
+        }
+        assert!(flushed(&mut encoder) > 0, "{profile:?}");
+        assert_eq!(flushed(&mut encoder), 0, "{profile:?}: it was flushed just before");
+    }
+}
+
+/// There are places for the window, two blocks of late rows and a line of states. When nobody asks, one packet more waits, and the
+/// next one drops all that were not asked for.
+#[test]
+fn packets_wait_while_there_are_places() {
+    let sent = packets(&settings(Profile::Bounded, 960, 64), Backend::best(), 3000);
+    let places = 960 + 2 * 240 + 64;
+    for (count, overrun) in [(places, 0), (places + 1, 0), (places + 2, places + 1)] {
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        for packet in sent.iter().filter(|packet| packet[5] == 0).take(count) {
+            assert_eq!(decoder.receive(packet), Received::Accepted);
+        }
+        let mut output = Output::default();
+        output.drain(&mut decoder, 64);
+        assert!(output.delivered.iter().copied().eq(overrun as u64..count as u64), "{count}: {output:?}");
+        assert_eq!(decoder.statistics().overrun, overrun as u64);
     }
 }
 

@@ -118,3 +118,46 @@ fn the_decoder_recovers_what_the_equations_allow() {
         assert!(output.rebuilt > 0, "{loss}: {}", output.rebuilt);
     }
 }
+
+/// Loses the transmissions with these numbers: after each six source packets comes a row.
+fn exactly(lost: &'static [u32]) -> Trace {
+    let mut number = 0;
+    Box::new(move || {
+        number += 1;
+        lost.contains(&(number - 1))
+    })
+}
+
+#[test]
+fn what_is_counted_of_single_losses() {
+    for generator in [Generator::Ideal, Generator::Profile] {
+        assert_eq!(
+            outcome(generator, 600, exactly(&[])),
+            Outcome::default(),
+            "nothing to repair, and no row in vain"
+        );
+        // Packet 10 is transmission 11, and the row behind packet 11 brings it back.
+        let expected = Outcome { delays: vec![2], overheads: vec![0], ..Outcome::default() };
+        assert_eq!(outcome(generator, 600, exactly(&[11])), expected);
+        // That row is lost too: the next one does.
+        let expected = Outcome { delays: vec![8], overheads: vec![0], ..Outcome::default() };
+        assert_eq!(outcome(generator, 600, exactly(&[11, 13])), expected);
+        // Two lost packets need two rows, and are both there then.
+        let expected = Outcome { delays: vec![9, 8], overheads: vec![0], most_open: 2, ..Outcome::default() };
+        let two = outcome(generator, 600, exactly(&[10, 11]));
+        assert_eq!(
+            Outcome {
+                delays: {
+                    let mut d = two.delays.clone();
+                    d.sort_unstable_by(|a, b| b.cmp(a));
+                    d
+                },
+                ..two
+            },
+            expected
+        );
+        // No row comes behind it any more.
+        let expected = Outcome { lost: vec![598], ..Outcome::default() };
+        assert_eq!(outcome(generator, 599, exactly(&[598 + 99])), expected);
+    }
+}

@@ -5,6 +5,7 @@ mod counts;
 mod ends;
 mod hostile;
 mod ideal;
+mod joining;
 mod kernels;
 mod outages;
 mod recovery;

@@ -110,3 +110,27 @@ pub enum PushError {
     #[error("the stream has no sequence number left")]
     Full,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::packet::Profile;
+
+    /// The marks of the end need a number that is larger than all, and so do windows behind it.
+    #[test]
+    fn a_stream_is_full_before_numbers_end() {
+        let parameters =
+            Parameters { profile: Profile::Bounded, stream_id: 1, window: 100, payload: 20, block: 25 };
+        let mut sender = Sender::new(parameters, Ratio::new(1, 6).unwrap(), Backend::best(), 200);
+        for (sent, expected) in [
+            (0, Ok(())),
+            (MAX_SEQ - 102, Ok(())),
+            (MAX_SEQ - 101, Err(PushError::Full)),
+            (MAX_SEQ, Err(PushError::Full)),
+        ] {
+            sender.sent = sent;
+            assert_eq!(sender.admit(&[0; 20]), expected, "{sent}");
+        }
+        assert_eq!(sender.admit(&[0; 21]), Err(PushError::TooLong { len: 21, most: 20 }));
+    }
+}

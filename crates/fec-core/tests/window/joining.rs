@@ -1,0 +1,165 @@
+//! Where a receiver joins a stream, and whom it takes no packets from.
+
+use super::common::*;
+use fec_core::format::packet::{self, Parameters, RowHeader};
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{Decoder, Event, Limits, Order, Profile, Received};
+
+const MOST: u16 = 64;
+
+fn parameters() -> Parameters {
+    let parameters = settings(Profile::Bounded, 960, MOST).parameters().unwrap();
+    assert_eq!(parameters.block, 240);
+    parameters
+}
+
+fn source(parameters: &Parameters, seq: u64) -> Vec<u8> {
+    let (mut out, bytes) = (Vec::new(), payload(seq, MOST));
+    let sum = packet::payload_checksum(parameters.stream_id, seq, &bytes);
+    packet::write_source(&mut out, parameters, seq, &bytes, sum);
+    out
+}
+
+/// A repair packet over `count` packets from `first` on; what it holds does not matter here.
+fn repair(parameters: &Parameters, first: u64, count: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    packet::write_repair(&mut out, parameters, &RowHeader { row: 0, first, count, part: 0 }, &[7; 70]);
+    out
+}
+
+/// How many packets from 0 on are named as lost when a receiver that has heard of nothing but this packet waits no longer.
+fn named(packet: &[u8]) -> u64 {
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(packet);
+    decoder.give_up_before(u64::MAX);
+    let mut named = 0;
+    while let Some(event) = decoder.next() {
+        if let Event::Gap { first, count } = event {
+            assert_eq!(first, named, "gaps follow each other");
+            named += count;
+        }
+    }
+    named
+}
+
+/// Who hears of a stream within its first block has missed its beginning, and misses what went before; who comes later has
+/// joined it, and misses nothing.
+#[test]
+fn whoever_joins_after_the_first_block_misses_nothing() {
+    let parameters = parameters();
+    for (seq, missed) in [(0, 0), (1, 1), (239, 239), (240, 0), (241, 0), (5000, 0)] {
+        assert_eq!(named(&source(&parameters, seq)), missed, "packet {seq}");
+    }
+    for (sent, missed) in [(1, 1), (240, 240), (241, 0), (5000, 0)] {
+        assert_eq!(named(&packet::mark(&parameters, sent, false)), missed, "a mark of {sent}");
+    }
+    for (first, count, missed) in [(0, 100, 100), (0, 240, 240), (0, 241, 0), (240, 100, 0)] {
+        assert_eq!(named(&repair(&parameters, first, count)), missed, "a row over {count} from {first} on");
+    }
+}
+
+/// Packets of another stream, and of this one with other parameters, are told apart and counted together.
+#[test]
+fn strangers_are_counted() {
+    let ours = parameters();
+    let foreign = Parameters { stream_id: ours.stream_id ^ 1, ..ours };
+    let mismatched = Parameters { window: 961, ..ours };
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    assert_eq!(decoder.receive(&source(&ours, 0)), Received::Accepted);
+    for (nth, (parameters, expected)) in (1..).zip([
+        (foreign, Received::Foreign),
+        (mismatched, Received::Mismatch),
+        (foreign, Received::Foreign),
+    ]) {
+        assert_eq!(decoder.receive(&source(&parameters, nth)), expected);
+        assert_eq!(decoder.statistics().foreign, nth);
+    }
+    assert_eq!((decoder.statistics().received, decoder.statistics().rejected), (1, 0));
+}
+
+/// A packet that was rebuilt before it came is overtaken, and only the first time it comes.
+#[test]
+fn packets_that_come_after_they_were_rebuilt_are_overtaken_once() {
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 480, MOST), Backend::best(), 1000);
+        let is_late = |packet: &&Vec<u8>| [100, 300].iter().any(|&seq| **packet == source_of(&sent, seq));
+        let late: Vec<&Vec<u8>> = sent.iter().filter(is_late).collect();
+        assert_eq!(late.len(), 2);
+        let mut decoder =
+            Decoder::new(Limits { order: Order::Immediate, ..Limits::default() }, Backend::best());
+        let mut output = Output::default();
+        // Up to where both have been rebuilt, and neither is forgotten.
+        let until = sent.iter().position(|packet| *packet == source_of(&sent, 500)).unwrap();
+        for packet in sent[..until].iter().filter(|packet| !is_late(packet)) {
+            decoder.receive(packet);
+            output.drain(&mut decoder, MOST);
+        }
+        let rebuilt = decoder.statistics().rebuilt;
+        for times in 1..=2u64 {
+            for packet in &late {
+                assert_eq!(decoder.receive(packet), Received::Duplicate, "{profile:?}");
+            }
+            let statistics = decoder.statistics();
+            assert_eq!((statistics.rebuilt, statistics.duplicates), (rebuilt, 2 * times), "{profile:?}");
+            assert_eq!(statistics.overtaken, 2, "{profile:?}");
+        }
+    }
+}
+
+/// The source packet of this number.
+fn source_of(sent: &[Vec<u8>], wanted: u64) -> Vec<u8> {
+    let is_it = |packet: &&Vec<u8>| matches!(packet::parse(packet).unwrap().1, packet::Body::Source { seq, .. } if seq == wanted);
+    sent.iter().find(is_it).expect("it was sent").clone()
+}
+
+/// What lies before the window, and was never there, is late each time it comes.
+#[test]
+fn packets_from_before_the_window_are_late() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&source(&parameters, 5000));
+    for times in 1..=3 {
+        assert_eq!(decoder.receive(&source(&parameters, 2000 + times)), Received::Late);
+        assert_eq!((decoder.statistics().late, decoder.statistics().received), (times, 1));
+    }
+    // Between it and where it joined, as well.
+    assert_eq!(decoder.receive(&source(&parameters, 4999)), Received::Late);
+    assert_eq!(decoder.statistics().late, 4);
+}
+
+/// Whoever joined cannot use rows over packets from before; each of them is counted.
+#[test]
+fn rows_from_before_it_joined_are_unusable() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    for seq in [5000, 5002] {
+        assert_eq!(decoder.receive(&source(&parameters, seq)), Received::Accepted);
+    }
+    for times in 1..=3 {
+        assert_eq!(decoder.receive(&repair(&parameters, 4320, 960)), Received::Unusable);
+        let statistics = decoder.statistics();
+        assert_eq!(
+            (statistics.repairs, statistics.unusable_repairs, statistics.useful_repairs),
+            (times, times, 0)
+        );
+    }
+}
+
+/// There is no end before a packet that has come.
+#[test]
+fn an_end_before_what_came_is_a_conflict() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&source(&parameters, 0));
+    decoder.receive(&source(&parameters, 1));
+    for times in 1..=4 {
+        decoder.receive(&packet::mark(&parameters, 1, true));
+        assert_eq!((decoder.statistics().conflicts, decoder.has_ended()), (times, false));
+    }
+    // One behind it is believed when it comes again.
+    for _ in 0..4 {
+        decoder.receive(&packet::mark(&parameters, 2, true));
+    }
+    while decoder.next().is_some() {}
+    assert_eq!((decoder.statistics().conflicts, decoder.has_ended()), (4, true));
+}
