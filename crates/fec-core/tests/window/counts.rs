@@ -74,7 +74,7 @@ fn streams_of_larger_windows_are_not_sent() {
 fn a_flush_with_nothing_to_protect_sends_nothing() {
     for profile in Profile::ALL {
         let mut encoder = Encoder::new(&settings(profile, 960, 64), Backend::best()).unwrap();
-        let mut flushed = |encoder: &mut Encoder| {
+        let flushed = |encoder: &mut Encoder| {
             let (is_uncovered, mut count) = (encoder.is_uncovered(), 0);
             encoder.flush(&mut |_: &[u8]| count += 1);
             assert_eq!(is_uncovered, count > 0, "{profile:?}: {count} packets");
