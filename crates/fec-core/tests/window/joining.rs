@@ -163,3 +163,19 @@ fn an_end_before_what_came_is_a_conflict() {
     while decoder.next().is_some() {}
     assert_eq!((decoder.statistics().conflicts, decoder.has_ended()), (4, true));
 }
+
+/// A row that begins with the stream says nothing of how long the sender's window is; a later one does, to within a block.
+#[test]
+fn rows_tell_how_long_the_window_is() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&source(&parameters, 0));
+    for (first, count, window) in [(0, 100, 960), (0, 480, 960), (240, 360, 600), (240, 800, 960)] {
+        decoder.receive(&repair(&parameters, first, count));
+        assert_eq!(
+            decoder.prospect().map(|prospect| prospect.window),
+            Some(window),
+            "{count} from {first} on"
+        );
+    }
+}
