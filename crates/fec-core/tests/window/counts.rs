@@ -89,6 +89,24 @@ fn a_flush_with_nothing_to_protect_sends_nothing() {
     }
 }
 
+/// Where windows do not slide, rows of blocks that are complete protect nothing of the last one.
+#[test]
+fn packets_are_uncovered_until_a_row_covers_them() {
+    for profile in Profile::ALL {
+        let mut encoder = Encoder::new(&settings(profile, 960, 64), Backend::best()).unwrap();
+        let slides = matches!(profile, Profile::Bounded | Profile::Classic);
+        let mut rows = 0;
+        for seq in 0..2000 {
+            let mut repairs = 0;
+            let mut count = |packet: &[u8]| repairs += usize::from(packet[5] != 0);
+            encoder.push(&payload(seq, 64), &mut count).unwrap();
+            assert_eq!(encoder.is_uncovered(), !(slides && repairs > 0), "{profile:?} {seq}");
+            rows += repairs;
+        }
+        assert!(rows > 100, "{profile:?}: {rows}");
+    }
+}
+
 /// There are places for the window, two blocks of late rows and a line of states. When nobody asks, one packet more waits, and the
 /// next one drops all that were not asked for.
 #[test]

@@ -179,3 +179,57 @@ fn rows_tell_how_long_the_window_is() {
         );
     }
 }
+
+/// Windows move by blocks, so what each packet is covered for is what left the window between two rows that follow each other.
+#[test]
+fn rows_tell_for_how_long_they_cover_a_packet() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&source(&parameters, 0));
+    let mut covered = |row, first, count| {
+        let mut out = Vec::new();
+        packet::write_repair(&mut out, &parameters, &RowHeader { row, first, count, part: 0 }, &[7; 70]);
+        decoder.receive(&out);
+        decoder.prospect().expect("a row came").covered
+    };
+    covered(0, 0, 800);
+    assert_eq!(covered(1, 240, 561), 800 + 1 - 240);
+    // The window stays where it is, or a row is missing: nothing new is known.
+    assert_eq!(covered(2, 240, 567), 800 + 1 - 240);
+    assert_eq!(covered(4, 480, 500), 800 + 1 - 240);
+    // The sender lets go of packets early, and not of each at the same age: a block less is sure.
+    assert_eq!(covered(5, 720, 300), 480 + 500 + 1 - 720 - 240);
+}
+
+/// A packet is taken as the next ones up to a window beyond the newest one, and kept aside from there on.
+#[test]
+fn a_window_beyond_the_newest_packet_is_ahead() {
+    let parameters = parameters();
+    for (seq, expected) in [(960, Received::Accepted), (961, Received::Ahead)] {
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        decoder.receive(&source(&parameters, 0));
+        assert_eq!(decoder.receive(&source(&parameters, seq)), expected, "packet {seq}");
+    }
+}
+
+/// Whoever follows a stream to a place behind the end that was told has been told wrongly.
+#[test]
+fn a_jump_behind_an_end_takes_it_back() {
+    let parameters = parameters();
+    for (total, conflicts) in [(30_000, 0), (20_005, 1), (20, 1)] {
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        decoder.receive(&source(&parameters, 0));
+        decoder.receive(&packet::mark(&parameters, total, true));
+        let mut seq = 20_000;
+        while decoder.statistics().jumps == 0 {
+            assert_eq!(decoder.receive(&source(&parameters, seq)), Received::Ahead);
+            seq += 1;
+        }
+        assert_eq!(
+            decoder.statistics().conflicts,
+            conflicts,
+            "an end of {total}, packets 20,000 to {}",
+            seq - 1
+        );
+    }
+}
