@@ -3,7 +3,7 @@
 use super::common::*;
 use fec_core::format::packet::{self, Parameters, RowHeader};
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Event, Limits, Order, Profile, Received};
+use fec_core::window::{Decoder, Event, Limits, Order, Profile, Prospect, Received};
 
 const MOST: u16 = 64;
 
@@ -232,4 +232,50 @@ fn a_jump_behind_an_end_takes_it_back() {
             seq - 1
         );
     }
+}
+
+/// Rows that are still needed, and four that may tell nothing new, are no help for what is lost next.
+#[test]
+fn rows_to_come_mend_what_is_not_lacking_yet() {
+    let prospect = Prospect { window: 960, covered: 720, rows_per_packet: 0.5, lacking: 10, room: 1000 };
+    assert_eq!(prospect.rows(100.0), 36.0);
+    assert_eq!(prospect.rows(20.0), 0.0);
+    // Of 720 transmissions: 1.5 for each packet of the burst and its row.
+    assert_eq!(prospect.burst(), ((720.0 * 0.5 - 14.0) / 1.5) as u64);
+    assert_eq!(Prospect { room: 7, ..prospect }.burst(), 7);
+}
+
+/// Whoever waits no longer is told of all that is missing up to the end, also where the end lies far beyond what came.
+#[test]
+fn waiting_no_longer_leads_to_a_far_end() {
+    let parameters = parameters();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    decoder.receive(&source(&parameters, 0));
+    for _ in 0..2 {
+        assert_eq!(decoder.receive(&packet::mark(&parameters, 5000, true)), Received::Ahead);
+    }
+    let mut output = Output::default();
+    // Not that far: nothing is known of what follows.
+    decoder.give_up_before(4999);
+    output.drain(&mut decoder, MOST);
+    assert_eq!((&output.delivered[..], &output.gaps[..], output.ended), (&[0][..], &[][..], false));
+    decoder.give_up_before(5000);
+    output.drain(&mut decoder, MOST);
+    assert_eq!((&output.gaps[..], output.ended), (&[(1, 4999)][..], true));
+    assert_eq!(decoder.statistics().lost, 4999);
+}
+
+/// Repair packets of a window that was given up are of no use.
+#[test]
+fn rows_of_windows_that_are_gone_are_redundant() {
+    let parameters = settings(Profile::Blocks, 480, MOST).parameters().unwrap();
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    for window in 0..4 {
+        // Of each window one packet comes.
+        decoder.receive(&source(&parameters, window * 480 + 100));
+    }
+    assert_eq!(decoder.receive(&repair(&parameters, 480, 480)), Received::Redundant);
+    assert_eq!(decoder.receive(&repair(&parameters, 960, 480)), Received::Accepted);
+    assert_eq!(decoder.receive(&repair(&parameters, 1440, 480)), Received::Accepted);
+    assert_eq!((decoder.statistics().repairs, decoder.statistics().useful_repairs), (3, 2));
 }
