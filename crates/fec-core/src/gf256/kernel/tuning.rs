@@ -115,8 +115,8 @@ struct Chosen {
 const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
 /// For Zen 4 and 5, for Haswell and Skylake-X, and for processors of x86-64 that are not known; measured on Zen 5 (`docs/RESULTS.md`).
-/// Tiles are long enough for the loops, which two thirds of the first cache are not. Asking ahead costs up to 8 % where rows are in the caches
-/// and outputs are few (86 + 14), and rows that come from memory take half as long with it: those of files do.
+/// Tiles are long enough for the loops, which two thirds of the first cache are not. Asking ahead costs nothing where rows are in the caches,
+/// and 86 + 14 rows that come from memory take a third as long with it: those of files do come from there.
 const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
 
 const UNKNOWN: Option<Chosen> = if cfg!(target_arch = "x86_64") { MIDDLE_TILES } else { None };
