@@ -37,12 +37,12 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/coverage RUSTFLAGS=-Cinstrum
 # Each program adds to one of eight files: the tests start tens of thousands of programs.
 export LLVM_PROFILE_FILE=$scratch/%8m.profraw
 export FEC_MUTATIONS=${FEC_MUTATIONS:-300}
-cargo test --release "${packages[@]}" --no-run --message-format json 2> /dev/null \
+cargo test --profile ci "${packages[@]}" --no-run --message-format json 2> /dev/null \
     | python3 -c 'import json, sys
 for line in sys.stdin:
     print(json.loads(line).get("executable") or "")' | sort -u | sed '/^$/d' > "$scratch/programs"
 [ -s "$scratch/programs" ] || fail "the tests cannot be built"
-cargo test --release "${packages[@]}" --no-fail-fast > "$scratch/log" 2>&1 || grep -E '^test .* FAILED|^error' "$scratch/log" >&2 || true
+cargo test --profile ci "${packages[@]}" --no-fail-fast > "$scratch/log" 2>&1 || grep -E '^test .* FAILED|^error' "$scratch/log" >&2 || true
 "$tools/llvm-profdata" merge --sparse -o "$scratch/counts" "$scratch"/*.profraw
 objects=()
 while read -r program; do objects+=(--object "$program"); done < "$scratch/programs"

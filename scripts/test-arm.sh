@@ -3,8 +3,9 @@
 # doctests too; the golden vectors; and the binary on a real file, where it must write the same bytes and print the same
 # roots as the native one.
 #
-#   scripts/test-arm.sh [--install | arguments for `cargo test`]
+#   scripts/test-arm.sh [--install | --smoke | arguments for `cargo test`]
 #
+# --smoke does less, in a profile that compiles faster: small sets by every kernel, and the binary on one model.
 # Needs what scripts/build-static.sh needs for aarch64, and qemu-aarch64; on Debian bookworm, as root, it first installs
 # what is missing; with --install it does only that.
 #
@@ -36,8 +37,13 @@ read -r -a cpus <<< "${FEC_ARM_CPUS:-$default}"
 
 native=$(find_fec "${FEC_NATIVE-}")
 
-# The very file that is made for boards.
-binary=$(scripts/build-static.sh aarch64)
+# The very file that is made for boards; a smoke test compiles in a profile of its own.
+build_for_smoke() (
+    build_like aarch64
+    cargo build --profile ci --quiet --target "$target" --no-default-features -p fec-cli
+    realpath -e -- "$CARGO_TARGET_DIR/$target/ci/fec"
+)
+if [ "${1-}" = --smoke ]; then binary=$(build_for_smoke); else binary=$(scripts/build-static.sh aarch64); fi
 export FEC_PATTERNS="${FEC_PATTERNS:-2000}"
 
 make_scratch
@@ -118,26 +124,33 @@ check_stream() (
     echo "test-arm: streams on emulated $cpu: the packets of the native ones, restored from files, a pipe and UDP; a report says: $shown"
 )
 
-# check_core CPU ARGUMENTS…: in a shell of its own, whose environment it changes.
+# check_core CPU PROFILE ARGUMENTS…: in a shell of its own, whose environment it changes.
 check_core() (
-    cpu=$1
-    shift
+    cpu=$1 profile=$2
+    shift 2
     build_like aarch64
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout $timeout qemu-aarch64 -cpu $cpu"
-    cargo test --release -p fec-core --features blake3-lanes --target "$target" "$@"
+    cargo test --profile "$profile" -p fec-core --features blake3-lanes --target "$target" "$@"
 )
 
 # check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests are
 # native, the binary under test is not.
 check_golden() {
-    FEC_UNDER_TEST="timeout $timeout qemu-aarch64 -cpu $1 $binary" cargo test --release -p fec-cli --test golden -- "$2"
+    FEC_UNDER_TEST="timeout $timeout qemu-aarch64 -cpu $1 $binary" cargo test --profile ci -p fec-cli --test golden -- "$2"
 }
+
+if [ "${1-}" = --smoke ]; then
+    check_core "${cpus[0]}" ci --test small
+    check_binary "${cpus[0]}"
+    echo "test-arm: a smoke test passed on emulated ${cpus[0]}; no speed was measured"
+    exit
+fi
 
 # All of the golden tests on the first model; on the others the encodings with the kernel that detection picks there.
 golden=''
 for cpu in "${cpus[@]}"; do
     echo "test-arm: emulated $cpu"
-    check_core "$cpu" "$@"
+    check_core "$cpu" release "$@"
     check_golden "$cpu" "$golden"
     golden=every_vector
     check_binary "$cpu"

@@ -50,7 +50,7 @@ fi
 cd "$root"
 make_scratch
 export PYTHONDONTWRITEBYTECODE=1
-FEC_TEST_BINARY=$(cargo test --release -p fecfile --features stores --test stores_cloud --no-run --message-format json |
+FEC_TEST_BINARY=$(cargo test --profile ci -p fecfile --features stores --test stores_cloud --no-run --message-format json |
     sed -n 's/.*"name":"stores_cloud".*"executable":"\([^"]*\)".*/\1/p')
 export FEC_TEST_BINARY
 # What the user has is not for these servers, nor is the way to the world.

@@ -307,14 +307,18 @@ fn the_sweep_of_settings_ends_with_a_verdict() {
     assert!(
         rows.iter().any(|row| row["settings"].as_str().is_some_and(|name| name.starts_with("prefetch=")))
     );
-    assert!(rows.iter().any(|row| row["case"].as_str().is_some_and(|case| case.ends_with("from memory"))));
+    // A case that a loaded machine left no time for is told.
+    let notes: Vec<&str> = report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let in_rows =
+        rows.iter().any(|row| row["case"].as_str().is_some_and(|case| case.ends_with("from memory")));
+    assert!(in_rows || notes.iter().any(|note| note.ends_with("from memory: not measured")), "{notes:?}");
     for row in rows {
         let of = |name: &str| row[name]["median"].as_f64().expect("a time");
         let ratio = positive(row, "ratio");
         assert!((of("chosen_us") / of("time_us") / ratio - 1.0).abs() < 1e-6, "{row}");
         assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
     }
-    let last = report["notes"].as_array().and_then(|notes| notes.last()?.as_str()).expect("a note");
+    let last = notes.last().expect("a note");
     assert!(last.contains("within 5 % of the best"), "{last}");
 }
 

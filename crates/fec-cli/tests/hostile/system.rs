@@ -8,7 +8,7 @@ fn sparse(arena: &Arena, name: &str, len: u64) {
 }
 
 /// Starts an encoder, changes its input in the middle of the work, and expects exit code 4.
-fn input_changes(options: &[&str], change: &dyn Fn(&Path)) {
+fn input_changes(options: &[&str], change: &(dyn Fn(&Path) + Sync)) {
     // To a FIFO that is read slowly: the encoder cannot be ahead of the change.
     let arena = Arena::new();
     sparse(&arena, "input", 64 << 20);
@@ -19,26 +19,44 @@ fn input_changes(options: &[&str], change: &dyn Fn(&Path)) {
     let child = arena.spawn([&encode[..], options].concat());
     let mut fifo = File::open(arena.path("fifo")).unwrap();
     fifo.read_exact(&mut vec![0; 1 << 20]).unwrap();
-    change(&arena.path("input"));
+    // Whoever opens the input to write to it waits until the encoder has read on, for 45 seconds if it cannot.
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| change(&arena.path("input")));
+        while !changing.is_finished() {
+            let _ = fifo.read(&mut [0; 1 << 16]).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
     std::io::copy(&mut fifo, &mut std::io::sink()).unwrap();
     let output = finish(child, b"", LIMIT).expect("it ends");
     assert_ne!(output.status.signal(), Some(SIGBUS));
     expect(&output, 4);
     assert!(text(&output.stderr).contains("changed") || text(&output.stderr).contains("shrank"));
     assert_eq!(common::listing(&arena.work), before);
-    // To files: the change comes when the temporary output is there.
     for output in ["out/", "out.fec"] {
+        changes_while_files_are_written(output, options, change);
+    }
+}
+
+/// The change comes when the temporary output is there. An encoder that was ready by then gets a larger input.
+fn changes_while_files_are_written(output: &str, options: &[&str], change: &dyn Fn(&Path)) {
+    for mebibytes in [16, 64, 256, 1024] {
         let arena = Arena::new();
-        sparse(&arena, "input", 192 << 20);
-        let encode = ["encode", "input", "-o", output, "-k", "4", "-m", "4", "-j", "1", "--hash", "sha256"];
-        let child = arena.spawn([&encode[..], options].concat());
-        arena.wait_for_temporary();
+        sparse(&arena, "input", mebibytes << 20);
+        let encode = ["encode", "input", "-o", output, "-k", "4", "-m", "1", "-j", "1", "--hash", "sha256"];
+        let child = arena.spawn([&encode[..], &["--no-sync"], options].concat());
+        common::wait_until(|| common::listing(&arena.work).len() > 1);
         change(&arena.path("input"));
-        let output = finish(child, b"", LIMIT).expect("it ends");
-        expect(&output, 4);
+        let ended = finish(child, b"", LIMIT).expect("it ends");
+        if ended.status.success() {
+            continue;
+        }
+        expect(&ended, 4);
         assert_eq!(common::listing(&arena.work), ["input"]);
         arena.nothing_temporary();
+        return;
     }
+    panic!("no change was noticed");
 }
 
 #[test]

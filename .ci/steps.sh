@@ -1,0 +1,366 @@
+#!/bin/bash
+# The steps of .ci/run and .ci/nightly, and how they are run. It is sourced; called by itself, it runs one step.
+#
+# Two steps run side by side, but one at a time of those that compile: the other would wait for the lock of the target folder. What a step prints
+# is shown when it ends. The first failure ends all.
+set -euo pipefail
+
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+cd "$root"
+export CARGO_TERM_COLOR=never PYTHONDONTWRITEBYTECODE=1
+target=${CARGO_TARGET_DIR:-target}
+fec=$target/release/fec
+# The long form of a step asks whether this is set, and takes its seed from `seed`.
+: "${long:=}" "${seed:=1}"
+times=$target/ci-times
+# The oracles are several times as fast with the package blake3, which the step `packages` gets where it can be had. Their own BLAKE3 is held against it.
+python=$target/ci-python/bin/python
+[ -x "$python" ] || python=python3
+
+# ---------------------------------------------------------------- the steps, in the order of .ci/run
+
+the_machine() {
+    local feature
+    grep -m 1 '^model name' /proc/cpuinfo || uname -m
+    echo "CPUs: $(nproc), memory: $(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo) MiB"
+    for feature in ssse3 sse4_1 pclmulqdq avx2 avx512f avx512bw avx512vl gfni vaes vpclmulqdq sha_ni asimd pmull sha2; do
+        if grep -m 1 -E '^(flags|Features)' /proc/cpuinfo | grep -w "$feature" > /dev/null; then
+            echo -n "+$feature "
+        else
+            echo -n "-$feature "
+        fi
+    done
+    echo
+    if [ -r /etc/os-release ]; then sed -n 's/^PRETTY_NAME=//p' /etc/os-release; fi
+    rustc --version
+    cargo --version
+    cargo fmt --version
+    cargo clippy --version
+    python3 --version
+    cc --version | sed -n 1p
+}
+
+packages() {
+    scripts/test-arm.sh --install
+    need shellcheck shellcheck
+    need strace strace
+    # Without these, keys of minisign's and OpenSSH's own are left out.
+    ! may_install || need minisign minisign
+    ! may_install || need ssh-keygen openssh-client
+    # Without it live streams over bad networks are left out.
+    ! may_install || need ip iproute2
+    [ -x "$target/ci-python/bin/python" ] || {
+        python3 -m venv "$target/ci-python" && "$target/ci-python/bin/pip" install -q blake3
+    } || rm -rf "$target/ci-python"
+}
+
+# Style is left to the eye: what may be wrong is not.
+scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh examples/engines/*.sh; }
+
+# No import between files runs up, and no files are in a circle.
+layers() {
+    scripts/check-layers.py --selftest
+    scripts/check-layers.py
+}
+
+formatted() {
+    cargo fmt --all --check
+    cargo fmt --manifest-path fuzz/Cargo.toml --check
+    cargo fmt --manifest-path crates/fec-python/Cargo.toml --check
+}
+
+# The shipped binary, which all later steps use. Fails on a warning: of the compiler, or of cargo about the manifests.
+build() {
+    cargo build --release --workspace 2>&1 | tee "$scratch/build"
+    if grep '^warning' "$scratch/build"; then
+        echo "the build is not free of warnings" >&2
+        return 1
+    fi
+    local backends
+    backends=$(backends_of "$fec")
+    [ -n "$backends" ] || { echo "fec does not tell its backends" >&2; return 1; }
+    echo "backends here: $backends"
+}
+
+# The first `cargo test` in a fenced block of README.md, without its comment. The tests that start a command start the shipped one.
+readme_tests() {
+    local command
+    command=$(awk '/^```/ { inside = !inside; next }
+        inside && !found && /^(\$ )?cargo test/ { sub(/^\$ /, ""); sub(/[ \t]+#.*$/, ""); print; found = 1 }' README.md)
+    [ -n "$command" ] || { echo "README.md has no test command (\`cargo test …\` in a fenced block)" >&2; return 1; }
+    echo "\$ $command"
+    FEC_UNDER_TEST=$(realpath -e -- "$fec") bash -c "$command"
+}
+
+# The first command of README.md: it protects README.md itself.
+readme_first() {
+    local command
+    command=$(sed -n 's/^\(cargo run --release[^#]*[^# ]\) *#.*$/\1/p' README.md | sed -n 1p)
+    [ -n "$command" ] || { echo "README.md has no first command (\`cargo run --release …\` in a fenced block)" >&2; return 1; }
+    rm -rf README.md.shards
+    echo "\$ $command"
+    bash -c "$command"
+    "$fec" decode -q README.md.shards -o "$scratch/README.md"
+    cmp README.md "$scratch/README.md"
+    rm -r README.md.shards
+}
+
+lints() {
+    cargo clippy --profile ci --workspace --all-targets -- -D warnings
+    CARGO_TARGET_DIR=$target cargo check --profile ci --locked --manifest-path fuzz/Cargo.toml
+}
+
+documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --profile ci --no-deps --workspace; }
+
+# Each crate with other features than the workspace switches on, one line each: what is built, and which of its tests are run.
+combinations() {
+    local package features tests
+    while IFS='|' read -r package features tests; do
+        read -r -a features <<< "$features"
+        read -r -a tests <<< "$tests"
+        echo "\$ cargo test -p" $package "${features[@]}" "${tests[@]}"
+        cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" || return
+    done <<'TABLE'
+fec-core |                                            | --lib --tests
+fecfile  |                                            | --lib
+fecfile  | --features ring,stores                     | --lib
+fec-cli  | --no-default-features                      | --test golden --test seal_golden --test sidecar_golden --test cli --test seal
+fec-cli  | --no-default-features --features ring      | --test seal_golden --test seal
+TABLE
+    # As another program gets the library: in a workspace of its own.
+    CARGO_TARGET_DIR=$target cargo run --profile ci --locked --manifest-path crates/fecfile/examples/shards-in-memory/Cargo.toml
+}
+
+golden() {
+    local oracle
+    for oracle in oracle oracle_stream oracle_sidecar oracle_stores oracle_seal; do
+        [ $oracle = oracle_stores ] || "$python" scripts/$oracle.py selftest
+        "$python" scripts/$oracle.py check tests/golden
+        "$python" scripts/$oracle.py golden "$scratch/golden"
+    done
+    diff -r tests/golden "$scratch/golden"
+    echo "the oracles write exactly what is committed"
+}
+
+documents() { scripts/check-docs.py --fec "$fec"; }
+
+cross_check() {
+    local rounds=1
+    [ -z "$long" ] || rounds=20
+    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/cross-check.sh "$fec"
+}
+
+cross_check_stream() {
+    local rounds=3
+    [ -z "$long" ] || rounds=30
+    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/cross-check-stream.sh "$fec"
+}
+
+age() {
+    local rounds=5
+    [ -z "$long" ] || rounds=50
+    scripts/test-age.sh "$fec" $rounds
+}
+
+action() { scripts/test-action.sh "$fec"; }
+
+# Losses of power, by a model: whole. Faults at system calls: one in so many.
+power() { may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --power; }
+
+# Of the long form, no times are held: the machine may be doing other things. It takes root.
+field() {
+    local form=--quick
+    may_be_missing python3 scripts/streams_field.py --fec "$fec" $form --seed "$seed"
+    # Whoever forges packets of a sealed stream has less to do.
+    "$fec" keygen -q --stream -o "$scratch/stream.key"
+    may_be_missing python3 scripts/streams_field.py --fec "$fec" $form --seed "$seed" --only forge --key-file "$scratch/stream.key"
+}
+
+stores() {
+    local servers=(moto rclone)
+    [ -z "$long" ] || servers=()
+    scripts/test-stores.sh --install "${servers[@]}"
+}
+
+bounds() { scripts/check-bounds.sh "$fec"; }
+gates() { "$fec" bench --gates; }
+model() { scripts/check-model.sh "$fec"; }
+
+# A smoke test, but for the long form: what is written on one model of a processor is what is written here.
+arm() {
+    if [ -n "$long" ]; then
+        FEC_NATIVE=$fec scripts/test-arm.sh
+    else
+        FEC_NATIVE=$fec scripts/test-arm.sh --smoke
+    fi
+}
+
+# The module for Python, from its wheel, against the command.
+python_module() {
+    local manifest=crates/fec-python/Cargo.toml
+    CARGO_TARGET_DIR=$target cargo clippy --profile ci --locked --manifest-path "$manifest" -- -D warnings
+    scripts/package.sh --to "$scratch/wheel" wheel
+    python3 -m venv "$scratch/venv"
+    "$scratch/venv/bin/pip" install -q pytest "$scratch"/wheel/fecshards-*.whl
+    FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
+}
+
+# ---------------------------------------------------------------- only in .ci/nightly
+
+faults() {
+    may_be_missing python3 scripts/faults.py --fec "$fec" --every 4 --seed "$seed"
+    may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --every 40 --seed "$seed"
+}
+
+hostile() { "$python" scripts/hostile-campaign.py --fec "$fec" --random 3000 --structured 1000 --seed "$seed"; }
+updates() { "$python" scripts/update_campaign.py --fec "$fec" --rounds 250 --seed "$seed"; }
+
+# The campaigns that are tests of crates, with more cases.
+mutations() {
+    export FEC_SEED=$seed FEC_UNDER_TEST
+    FEC_UNDER_TEST=$(realpath -e -- "$fec")
+    FEC_MUTATIONS=20000 cargo test --profile ci -p fec-cli --test campaign
+    FEC_MUTATIONS=5000 cargo test --profile ci -p fec-cli --test sidecar campaign
+    FEC_EVERY_BIT=1 cargo test --profile ci -p fec-cli --test hostile detection
+    FEC_ATTACKS=5000 cargo test --profile ci -p fecfile --lib seal::attacks
+}
+
+fuzzing() { may_be_missing scripts/fuzz.sh --seconds 60 --seed "$seed"; }
+interpreted() { may_be_missing scripts/miri.sh --install; }
+packages_of_others() { may_be_missing scripts/deny.sh --install; }
+
+# The examples that need no packages; scripts/engines.sh alone runs the others too.
+engines() {
+    scripts/engines.sh --fec "$fec" --only xargs
+    scripts/engines.sh --fec "$fec" --only slurm
+}
+
+instructions() { scripts/count-arm.sh; }
+
+# Some of the packages: a clean root gets them. `scripts/package.sh && scripts/test-packages.sh` makes and tests all. It takes root, on Debian.
+packaged() {
+    scripts/package.sh --to "$scratch/packages" wheel crates-unbuilt
+    if ! may_install; then
+        echo "not root on Debian: nothing is installed"
+        return
+    fi
+    scripts/package.sh --to "$scratch/packages" aarch64 deb
+    scripts/test-packages.sh "$scratch/packages"
+}
+
+# ---------------------------------------------------------------- running them
+
+# A tool, a compiler or a right that it needs may not be there (exit code 2): that is told, and is no failure of fec.
+may_be_missing() {
+    local code=0
+    "$@" || code=$?
+    [ "$code" = 2 ] || return "$code"
+}
+
+unchanged() {
+    if ! git rev-parse --is-inside-work-tree > /dev/null 2>&1; then
+        echo "not a git checkout (or no git): nothing to compare with"
+        return
+    fi
+    git status --porcelain > "$scratch/status"
+    diff "$scratch/status.before" "$scratch/status"
+}
+
+steps=()
+declare -A kind after heading
+# step NAME KIND AFTER HEADING: NAME is a function; KIND is `compiles`, or `runs`; AFTER are the steps that have to end first, with commas.
+step() { steps+=("$1") kind[$1]=$2 after[$1]=$3 heading[$1]=$4; }
+
+list_steps() {
+    local name seconds
+    for name in "${steps[@]}"; do
+        seconds=$(awk -v name="$name" '$1 == name { print $2 }' "$times" 2> /dev/null || true)
+        printf '%-20s %6s  %s\n' "$name" "${seconds:--}" "${heading[$name]}"
+    done
+}
+
+# is_ready NAME: nothing that it waits for is still to be done.
+is_ready() {
+    local other
+    for other in ${after[$1]//,/ }; do
+        [ -z "${waiting[$other]-}${running[$other]-}" ] || return 1
+    done
+    if [ "${kind[$1]}" = compiles ]; then
+        for other in "${!running[@]}"; do
+            [ "${kind[$other]}" != compiles ] || return 1
+        done
+    fi
+}
+
+start_step() {
+    printf '.... %s begins (%d s)\n' "$1" $SECONDS
+    started[$1]=$SECONDS
+    # A session of its own, so that all of it can be ended. (What is started in the background leads no group: setsid need not fork.)
+    scratch=$scratch long=$long seed=$seed setsid bash "${BASH_SOURCE[0]}" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
+    running[$1]=$!
+    unset "waiting[$1]"
+}
+
+# end_step NAME CODE
+end_step() {
+    local took=$((SECONDS - started[$1]))
+    printf '\n==== %s: %s\n' "$1" "${heading[$1]}"
+    cat "$scratch/log.$1"
+    printf -- '---- %s: %d s (%d s in all)\n' "$1" $took $SECONDS
+    unset "running[$1]"
+    [ "$2" = 0 ] || { echo "failed with exit code $2: $1" >&2; return 1; }
+    timings+=$(printf '%5d s  %s' $took "$1")$'\n'
+    mkdir -p "$target"
+    { awk -v name="$1" '$1 != name' "$times" 2> /dev/null || true; echo "$1 $took"; } > "$scratch/times"
+    cp "$scratch/times" "$times"
+}
+
+end_all() {
+    local code=$? name
+    for name in "${!running[@]}"; do
+        pkill -KILL -s "${running[$name]}" || true
+        wait "${running[$name]}" 2> /dev/null || true
+    done
+    rm -rf "$scratch"
+    [ "$code" = 0 ] || echo "$script failed after $SECONDS s" >&2
+}
+
+# run_steps [NAME…]: all of them, or these and what they need.
+run_steps() {
+    local name other code ended
+    declare -gA waiting=() running=() started=()
+    timings=
+    scratch=$(mktemp -d)
+    trap end_all EXIT
+    trap 'exit 130' INT TERM
+    git status --porcelain > "$scratch/status.before" 2> /dev/null || true
+    [ $# -gt 0 ] || set -- "${steps[@]}"
+    for name in "$@"; do
+        [ -n "${kind[$name]-}" ] || { echo "$script: no step is called $name; --list has them" >&2; exit 2; }
+        waiting[$name]=yes
+        # Only the binary is made for other steps; what else stands before a step is order.
+        if [[ ,${after[$name]}, == *,build,* ]]; then waiting[build]=yes; fi
+    done
+    while [ ${#waiting[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
+        for name in "${steps[@]}"; do
+            [ ${#running[@]} -lt 2 ] || break
+            if [ -n "${waiting[$name]-}" ] && is_ready "$name"; then start_step "$name"; fi
+        done
+        code=0
+        wait -n -p ended "${running[@]}" || code=$?
+        for other in "${!running[@]}"; do
+            [ "${running[$other]}" != "$ended" ] || { end_step "$other" $code || exit 1; break; }
+        done
+    done
+    printf '\n%s' "$timings"
+    echo "$script passed in $SECONDS s"
+    echo "steps: ${#started[@]} passed, 0 failed"
+}
+
+# One step, in a process of its own.
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    [ $# = 1 ] && declare -F "$1" > /dev/null || { echo "usage: .ci/run STEP, or .ci/nightly STEP" >&2; exit 2; }
+    : "${scratch:?}"
+    "$1"
+fi
