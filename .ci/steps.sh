@@ -139,6 +139,7 @@ golden() {
         "$python" scripts/$oracle.py check tests/golden
         "$python" scripts/$oracle.py golden "$scratch/golden"
     done
+    "$python" scripts/reference.py selftest
     diff -r tests/golden "$scratch/golden"
     echo "the oracles write exactly what is committed"
 }
