@@ -2,7 +2,7 @@
 //!
 //! A kernel in vectors takes as long for one row as for all its lanes. So what remains of rows that filled lanes goes to
 //! another kernel, unless it is many. On Zen 5 sixteen lanes of AVX-512 take as long as seven rows by SHA-NI
-//! (`docs/RESULTS.md`). Where 512 bits go through units of 256, or only one unit rotates, it should be ten or so: not
+//! (`bench/record`). Where 512 bits go through units of 256, or only one unit rotates, it should be ten or so: not
 //! measured. Nine is never far off.
 
 // A kernel may only run on a CPU that has its features. This file holds the call that depends on it.

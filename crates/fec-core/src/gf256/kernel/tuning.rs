@@ -114,7 +114,7 @@ struct Chosen {
 /// cache only. Measured on Zen 3; Zen 2 has the same caches.
 const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
-/// For Zen 4 and 5, for Haswell and Skylake-X, and for processors of x86-64 that are not known; measured on Zen 5 (`docs/RESULTS.md`).
+/// For Zen 4 and 5, for Haswell and Skylake-X, and for processors of x86-64 that are not known; measured on Zen 5 (`bench/record`).
 /// Tiles are long enough for the loops, which two thirds of the first cache are not. Asking ahead costs nothing where rows are in the caches,
 /// and 86 + 14 rows that come from memory take a third as long with it: those of files do come from there.
 const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
