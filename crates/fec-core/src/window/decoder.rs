@@ -98,8 +98,8 @@ pub enum Event<'a> {
         /// How many.
         count: u64,
     },
-    /// The stream has ended, and everything before was given out. A packet from behind the end takes that back: see
-    /// [`Decoder::has_ended`].
+    /// The stream has ended, and everything from where it is received on was given out or named: see
+    /// [`Decoder::begins_at`]. A packet from behind the end takes that back: see [`Decoder::has_ended`].
     End,
 }
 
@@ -166,6 +166,8 @@ pub struct Decoder {
 /// The stream that the decoder is locked to.
 struct Stream {
     reception: Reception,
+    /// Where it is received from; `None`: marks alone came, and none of them tells.
+    begin: Option<u64>,
     /// The next number to be given out or named.
     next: u64,
     /// Lost packets below this one are named as lost.
@@ -213,7 +215,7 @@ impl Decoder {
                 return Received::Rejected(error);
             }
         };
-        if let Err(refusal) = self.lock(&parameters, &body) {
+        if let Err(refusal) = self.lock(&parameters) {
             return refusal;
         }
         while self.stream.as_ref().is_some_and(|stream| stream.jump.is_some() || !stream.waiting.is_empty()) {
@@ -227,7 +229,7 @@ impl Decoder {
     }
 
     /// Locks to the packet's stream, or says why not.
-    fn lock(&mut self, parameters: &Parameters, body: &Body<'_>) -> Result<(), Received> {
+    fn lock(&mut self, parameters: &Parameters) -> Result<(), Received> {
         if let Some(stream) = &self.stream {
             let known = &stream.reception.parameters;
             if known == parameters {
@@ -242,21 +244,12 @@ impl Decoder {
             self.statistics.rejected += 1;
             return Err(Received::Refused { bytes });
         }
-        let block = u64::from(parameters.block);
-        let base = match *body {
-            Body::Source { seq, .. } => Some(seq).filter(|&seq| seq >= block),
-            Body::Repair { first, count, .. } => {
-                let end = first + u64::from(count);
-                Some(end).filter(|&end| end > block)
-            }
-            Body::Mark { sent, .. } => Some(sent).filter(|&sent| sent > block),
-        };
-        let base = base.unwrap_or(0);
         let columns = usize::from(self.limits.columns);
         self.stream = Some(Stream {
-            reception: Reception::new(self.backend, *parameters, columns, base),
-            next: base,
-            low: base,
+            reception: Reception::new(self.backend, *parameters, columns),
+            begin: None,
+            next: 0,
+            low: 0,
             ready: VecDeque::new(),
             told_end: None,
             ended: false,
@@ -272,6 +265,12 @@ impl Decoder {
         let immediate = self.limits.order == Order::Immediate;
         let Some(stream) = &mut self.stream else { return Received::Foreign };
         let statistics = &mut self.statistics;
+        if stream.begin.is_none() && !stream.begin_with(body) {
+            if let Body::Mark { sent, end: true } = *body {
+                stream.hear_end(sent, statistics);
+            }
+            return Received::Accepted;
+        }
         let reception = &mut stream.reception;
         let end = match *body {
             Body::Source { seq, .. } => seq + 1,
@@ -397,10 +396,15 @@ impl Decoder {
         if let Some(stream) = &mut self.stream {
             if let (Some(told), u64::MAX) = (&mut stream.told_end, seq) {
                 told.times = told.times.max(BELIEVED);
+                let total = told.total;
+                if stream.begin.is_none() {
+                    stream.begin_at(total);
+                }
                 stream.reach_end();
             }
             stream.low = stream.low.max(seq.min(stream.reception.end));
             if let Some(total) = stream.total()
+                && stream.begin.is_some()
                 && seq >= total
                 && total > stream.reception.end
             {
@@ -414,8 +418,16 @@ impl Decoder {
         self.stream.as_ref().is_some_and(|stream| stream.total().is_some())
     }
 
-    /// Whether the end was told, everything before was given out, and nothing has come since that speaks against it. One
-    /// mark does not make an end as long as packets may follow: it may be forged, or stray. Two are believed.
+    /// Where the stream is received from: whoever joins it late gets nothing of what was sent before, and that is in no gap.
+    /// `None` as long as nothing tells. A stream is whole when it [has ended](Self::has_ended), begins at 0, and nothing of it was
+    /// lost, overrun or in conflict.
+    pub fn begins_at(&self) -> Option<u64> {
+        self.stream.as_ref()?.begin
+    }
+
+    /// Whether the end was told, everything from [`begins_at`](Self::begins_at) to there was given out or named, and nothing has
+    /// come since that speaks against it. One mark does not make an end as long as packets may follow: it may be forged, or
+    /// stray. Two are believed.
     pub fn has_ended(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.ended)
     }
@@ -496,6 +508,31 @@ impl Stream {
         }
     }
 
+    /// Begins where its first packet says; false: that is a mark, which does not say it.
+    fn begin_with(&mut self, body: &Body<'_>) -> bool {
+        let block = u64::from(self.reception.parameters.block);
+        let (is_early, base) = match *body {
+            Body::Source { seq, .. } => (seq < block, Some(seq)),
+            Body::Repair { first, count, .. } => {
+                let end = first + u64::from(count);
+                (end <= block, Some(end))
+            }
+            // Whoever moves a mark to the front must not cut what stands behind it.
+            Body::Mark { sent, .. } => (sent <= block, None),
+        };
+        match if is_early { Some(0) } else { base } {
+            Some(base) => self.begin_at(base),
+            None => return false,
+        }
+        true
+    }
+
+    fn begin_at(&mut self, base: u64) {
+        self.begin = Some(base);
+        self.reception.rebase(base);
+        (self.next, self.low) = (base, base);
+    }
+
     /// The number of packets, as far as that is believed.
     fn total(&self) -> Option<u64> {
         self.told_end.filter(|told| told.times >= BELIEVED).map(|told| told.total)
@@ -521,6 +558,7 @@ impl Stream {
     /// Takes note that all packets before the end were sent, once it is believed.
     fn reach_end(&mut self) {
         if let Some(total) = self.total()
+            && self.begin.is_some()
             && total <= self.reception.end + self.reception.span()
         {
             self.reception.advance(total);

@@ -420,6 +420,7 @@ impl<'a> Session<'a> {
 
     /// Writes what is ready.
     fn drain(&mut self) -> Result<()> {
+        self.refuse_late_join()?;
         while let Some(event) = self.decoder.next() {
             match event {
                 Event::Packet { seq, payload, rebuilt } => {
@@ -431,6 +432,16 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Anybody may join a network late. What is missing in front of a file or pipe is a gap like any other.
+    fn refuse_late_join(&self) -> Result<()> {
+        match self.decoder.begins_at() {
+            Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {
+                Err(Error::new("decode", LiveError::LostForGood(LostPackets { first: 0, count })))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Goes on behind packets that are lost for good, as far as the options allow it.
@@ -456,6 +467,7 @@ impl<'a> Session<'a> {
     fn count_up(&mut self, now: Instant) {
         self.received.parameters = self.decoder.parameters().copied();
         self.received.statistics = self.decoder.statistics();
+        self.received.joined_at = self.decoder.begins_at();
         self.received.ended = self.decoder.has_ended();
         self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
         self.received.time = now - self.started;
