@@ -142,7 +142,7 @@ impl Conversation {
             let again = asked + AGAIN.min(limit.saturating_sub(began.elapsed()));
             let mut is_over = false;
             while !is_over {
-                // What waits is heard in any case: whoever was stopped has missed nothing.
+                // Answers that wait are heard in any case: whoever was stopped has missed nothing.
                 let left = again.saturating_duration_since(Instant::now());
                 is_over = left.is_zero();
                 for message in self.hear(left)? {

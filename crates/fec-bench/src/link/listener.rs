@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How long a listener takes to notice that it is to stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// So long takes no look of a listener that was not stopped.
+/// A listener whose look takes so long was stopped.
 const STOPPED: Duration = Duration::from_secs(1);
 /// When all was sent and something is missing, so much silence is enough.
 const DRAIN: Duration = Duration::from_millis(300);
@@ -321,7 +321,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether nothing waits that came before then, and that is past. (What a listener has missed that was stopped waits in its socket.)
+    /// Whether nothing waits that came before then, and that is past. (What a listener has missed that was stopped
+    /// waits in its socket.)
     fn was_quiet_until(&self, then: Instant) -> bool {
         self.empty_at.is_some_and(|at| at >= then)
     }

@@ -46,8 +46,9 @@ pub(crate) fn signals() -> [Signal; 10] {
     ]
 }
 
-/// `fec` heeds no signal that was ignored when it was started, and a test may have been started so: a shell without job control ignores
-/// SIGINT and SIGQUIT for what stands before a `&`, and `nohup` SIGHUP. A handler here, which does nothing, is none in what is started.
+/// `fec` heeds no signal that was ignored when it was started, and a test may have been started so: a shell without job
+/// control ignores SIGINT and SIGQUIT for what stands before a `&`, and `nohup` SIGHUP. A handler here, which does
+/// nothing, is none in what is started.
 fn heed_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

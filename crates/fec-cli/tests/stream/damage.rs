@@ -70,7 +70,7 @@ fn a_stream_that_was_cut_says_so() {
     }
 }
 
-/// Of a stream whose beginning is missing, exit code 0 is never said, however little is left; and whoever has no key cannot
+/// A stream whose beginning is missing never gives exit code 0, however little is left; and whoever has no key cannot
 /// cut it by moving its end to the front.
 #[test]
 fn a_stream_without_its_beginning_is_never_whole() {

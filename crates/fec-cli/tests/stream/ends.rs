@@ -34,7 +34,8 @@ fn numbered(forger: &Forger, seqs: std::ops::Range<u64>) -> Vec<Vec<u8>> {
 
 const FORGER: Forger = Forger { profile: 1, window: 6000, payload: 64, block: 240 };
 
-/// Whoever ends the sender by a signal ends its stream, and the receiver knows that it has everything: it waits for no silence.
+/// Whoever ends the sender by a signal ends its stream, and the receiver knows that it has everything: it waits for no
+/// silence.
 #[test]
 fn a_signal_ends_the_stream() {
     let arena = Arena::new();
@@ -188,7 +189,7 @@ fn a_sender_that_begins_anew_is_followed() {
     assert_eq!(over.iter().map(|line| line["whole"] == true).collect::<Vec<_>>(), [true, true, false, true]);
 }
 
-/// What is printed of a stream that is over.
+/// The line of a stream that is over has this.
 const OVER: &str = r#""event":"over""#;
 
 #[test]
@@ -214,7 +215,7 @@ fn streams_that_are_followed_are_whole_if_all_are() {
     assert!(said.contains("udp://"), "{said}");
 }
 
-/// Of a stream that only its end is heard of, nothing came: that is not whole, whether it is followed by another or by none.
+/// A stream of which only the end is heard is not whole, whether it is followed by another or by none.
 #[test]
 fn an_end_alone_is_no_stream() {
     let arena = Arena::new();

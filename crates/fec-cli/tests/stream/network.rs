@@ -319,8 +319,8 @@ fn a_pipe_waits_for_not_quite_a_second_and_a_file_for_repair_packets() {
     assert!(times[0] >= 0.9 && times[1] >= 2.9 && times[2] >= 2.9, "{times:?}");
 }
 
-/// Whoever is stopped for longer than a stream may be silent (Ctrl-Z, a closed lid, a machine that has no time) goes on with what
-/// waits, as the first packet and as the next one.
+/// Whoever is stopped for longer than a stream may be silent (Ctrl-Z, a closed lid, a machine that has no time) goes on
+/// with what waits, as the first packet and as the next one.
 #[test]
 fn whoever_was_stopped_has_heard_no_silence() {
     let arena = Arena::new();

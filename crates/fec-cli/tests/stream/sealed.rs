@@ -305,7 +305,8 @@ fn forged_replayed_mixed_and_cut_packets_change_nothing() {
     assert!(said["conflicts"] == 0 && said["mismatched"] == 0 && said["disbelieved"] == 0, "{said}");
 }
 
-/// Without the flood, in a network: a forged end, forged numbers, and another sender change nothing, and the end is known.
+/// Without the flood, in a network: a forged end, forged numbers, and another sender change nothing, and the end is
+/// known.
 #[test]
 fn strangers_in_a_network_change_nothing() {
     let arena = Arena::new();

@@ -137,7 +137,8 @@ fn a_stray_end_does_not_take_the_place_of_the_true_one() {
     }
 }
 
-/// What a receiver says of packets that come in this order, and then no more: whether the stream is whole, and how many payloads came out.
+/// Whether a stream of which packets come in this order, and then no more, is whole; how many payloads came out; and
+/// where it begins.
 fn said_of<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>, most: u16) -> (bool, usize, Option<u64>) {
     let packets = packets.into_iter().map(Vec::as_slice);
     let (output, decoder) = receive(packets, Backend::best(), Order::InOrder, most);

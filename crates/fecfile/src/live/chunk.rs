@@ -14,8 +14,8 @@ pub struct Chunk {
     pub pieces: Vec<(Range<usize>, usize)>,
     /// Of each piece of datagrams, where and when it came.
     pub arrivals: Vec<Arrival>,
-    /// Of datagrams, when nothing was there before these came, or now: all that came earlier was handed on. `None`: there always was
-    /// something.
+    /// When no datagram was there before these came, or now: all that came earlier was handed on. `None`: there always
+    /// was one, or these are bytes of a stream.
     pub empty_at: Option<Instant>,
 }
 

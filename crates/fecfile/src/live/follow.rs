@@ -1,5 +1,5 @@
-//! Following a sender from one stream to its next: packets of other streams are kept until it is clear that the one that is
-//! received is over.
+//! Following a sender from one stream to its next: packets of other streams are kept until it is clear that the one
+//! that is received is over.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

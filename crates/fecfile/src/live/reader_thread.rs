@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 const READ: usize = 256 << 10;
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long a thread that waits for packets takes to tell that none came, and to notice that nobody wants them any more.
+/// How long a thread that waits for packets takes to tell that none came, and to notice that nobody wants them any
+/// more.
 pub(super) const NOTICE: Duration = Duration::from_millis(100);
 
 /// What comes next of an input.

@@ -71,8 +71,8 @@ pub struct ReceiveOptions {
     /// What stands for packets that are lost for good.
     pub gaps: GapPolicy,
     /// The stream ends when it is silent for so long, once a packet came: see [`NETWORK_IDLE`]. `None`: it waits for
-    /// ever, unless the sender of datagrams has said that it has ended. Time in which the process was stopped does not count, here and
-    /// in what follows.
+    /// ever, unless the sender of datagrams has said that it has ended. Time in which the process was stopped does not
+    /// count, here and in what follows.
     pub idle: Option<Duration>,
     /// Receiving ends when the first packet does not come in this time; `None`: it waits for ever.
     pub wait: Option<Duration>,
@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
         (next, now)
     }
 
-    /// What is past its deadline is lost for good.
+    /// Gives up what is past its deadline.
     fn give_up_overdue(&mut self, now: Instant) -> Result<()> {
         if let Some(before) = self.deadlines.due(now) {
             self.now = now;
@@ -401,7 +401,8 @@ impl<'a> Session<'a> {
         Ok(self.received.arrived > before)
     }
 
-    /// Takes a packet; one that is sealed is opened where it stands. `came`: when the system received it, since 1970, if it tells.
+    /// Takes a packet; one that is sealed is opened where it stands. `came`: when the system received it, since 1970,
+    /// if it tells.
     fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
         let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());

@@ -34,7 +34,8 @@ pub struct Received {
     pub parameters: Option<Parameters>,
     /// The sender has said that the stream has ended, and everything before was delivered or named as lost.
     pub ended: bool,
-    /// The packet that the stream is received from; what was sent before is not known, and in no gap. `None`: nothing tells.
+    /// The packet that the stream is received from; what was sent before is not known, and in no gap. `None`: nothing
+    /// tells.
     pub joined_at: Option<u64>,
     /// Bytes that came out.
     pub payload_bytes: u64,

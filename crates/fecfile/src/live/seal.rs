@@ -107,8 +107,8 @@ impl Opener {
         Opener { key, max_age, streams: Vec::new(), newest: None }
     }
 
-    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards. `came`: when the system
-    /// received it, since 1970; what waited for a receiver that was stopped is no recording.
+    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards. `came`: when
+    /// the system received it, since 1970; what waited for a receiver that was stopped is no recording.
     pub(super) fn open<'a>(
         &mut self,
         bytes: &'a mut [u8],

@@ -87,7 +87,7 @@ fn framed(stream_id: Option<u64>, sealing: Option<Sealing>) -> (Vec<Vec<u8>>, Ve
     (frames, payload)
 }
 
-/// What is received of these frames, and what came out.
+/// Receives these frames, and gives what came out too.
 fn received_of<'a>(
     frames: impl IntoIterator<Item = &'a Vec<u8>>,
     options: &ReceiveOptions,
@@ -137,7 +137,7 @@ fn whole_is_only_what_begins_at_0_and_reaches_the_end() {
     }
 }
 
-/// What is missing in front of a file is a gap, for whoever wants none.
+/// A missing beginning of a file is a gap, for whoever wants none.
 #[test]
 fn a_beginning_that_is_missing_fails_like_a_gap() {
     let (frames, payload) = framed(None, None);

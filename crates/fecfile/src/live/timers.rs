@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 const IDLE_AFTER_END: Duration = Duration::from_millis(500);
 /// When all up to the end is there as well, so much without a packet that speaks against it.
 const LINGER: Duration = Duration::from_millis(200);
-/// So much later than planned looks whoever was stopped.
+/// Whoever looks so much later than planned was stopped.
 const STOPPED: Duration = Duration::from_secs(1);
 /// The reader of a byte stream gets so much time to say that something is there.
 const LOOK: Duration = Duration::from_millis(100);
-/// What comes faster than it can be taken, and is of no stream, is listened to for so long.
+/// Packets of no stream that come faster than they can be taken are listened to for so long.
 const FLOODED: Duration = Duration::from_secs(5);
 /// Deadlines are kept with this precision.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -80,8 +80,8 @@ impl Deadlines {
     }
 }
 
-/// Whether a source has been silent for so long that the stream has ended. Silence is what somebody listened to: a process that was
-/// stopped, or had no turn, has heard nothing, and what came meanwhile waits in its socket.
+/// Whether a source has been silent for so long that the stream has ended. Silence is what somebody listened to: a
+/// process that was stopped, or had no turn, has heard nothing, and what came meanwhile waits in its socket.
 #[derive(Debug)]
 pub(super) struct Silence {
     idle: Option<Duration>,
@@ -142,15 +142,15 @@ impl Silence {
         Some(if now < deadline { deadline } else { now + LOOK })
     }
 
-    /// Whoever waited from `asked` on was to look again at `planned` and does so now. Tells for how long nobody could look, if that was long:
-    /// then silence begins anew.
+    /// Whoever waited from `asked` on was to look again at `planned` and does so now. Tells for how long nobody could
+    /// look, if that was long: then silence begins anew.
     pub(super) fn wakes(
         &mut self,
         asked: Instant,
         planned: Option<Instant>,
         now: Instant,
     ) -> Option<Duration> {
-        // What is due already is planned for now.
+        // Deadlines that are past already were planned for now.
         let late = now.saturating_duration_since(planned?.max(asked));
         if late < STOPPED {
             return None;
@@ -160,7 +160,8 @@ impl Silence {
         Some(late)
     }
 
-    /// Nothing came since `asked`. A byte stream does not tell that nothing is there: its reader gets a turn to say otherwise.
+    /// Nothing came since `asked`. A byte stream does not tell that nothing is there: its reader gets a turn to say
+    /// otherwise.
     pub(super) fn heard_nothing(&mut self, asked: Instant, now: Instant) {
         if !self.is_network && now >= asked + LOOK {
             self.was_empty(Some(asked));

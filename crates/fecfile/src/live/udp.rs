@@ -630,7 +630,7 @@ mod tests {
         receiver.receive(&mut chunk, limit).unwrap();
         assert!(chunk.pieces.is_empty());
         assert!(chunk.empty_at.is_some_and(|at| at >= asked + limit), "it looked after the wait");
-        // What waits was there before anybody looked.
+        // A packet that waits was there before anybody looked.
         sender.send_to(b"packet", receiver.local_addr().unwrap()).unwrap();
         receiver.receive(&mut chunk, limit).unwrap();
         assert_eq!((chunk.parts().count(), chunk.empty_at), (1, None));
