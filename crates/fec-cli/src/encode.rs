@@ -6,6 +6,7 @@ mod task;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
+use crate::fits::table::{CONTAINER, NETWORK, PIPE, SEVERAL, SHARDS, STORES, STREAM};
 use crate::inputs::listed;
 use crate::settings::{Settings, print_line};
 use crate::sign;
@@ -13,6 +14,7 @@ use crate::stores;
 use crate::stream;
 use crate::target::{Outlet, Target, is_dash, outlet};
 use fecfile::error::Place;
+use fecfile::live::address::Address;
 use fecfile::names::hex;
 use fecfile::payload::{Options, Source};
 use report::Report;
@@ -29,21 +31,28 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
             return Err(Failure::usage("encode --stream: one input is sent")
                 .help("pack them: tar c FILE FILE | fec encode --stream"));
         }
+        let is_network = args.outputs.iter().any(|path| Address::is_one(path) || Address::is_other(path));
+        settings.given.check(if is_network { NETWORK } else { STREAM })?;
         return stream::send(args, settings);
     }
     if args.outputs.len() > 1 {
         return Err(Failure::usage("encode: several -o are for --stream")
             .help("shards may be moved to other places afterwards"));
     }
+    let is_several = args.files_from.is_some() || args.inputs.len() > 1;
+    if args.inputs.len() > 1 {
+        check_several(args)?;
+    }
+    if is_several {
+        settings.given.check(SEVERAL)?;
+    } else if !args.stores.to.is_empty() {
+        settings.given.check(STORES)?;
+    }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
         return list::run(&listed(list, args.null)?, key, args, settings);
     }
-    if args.null {
-        return Err(Failure::usage("encode: -0 is for --files-from"));
-    }
-    if args.inputs.len() > 1 {
-        check_several(args)?;
+    if is_several {
         return list::run(&args.inputs, key, args, settings);
     }
     let started = Instant::now();
@@ -55,6 +64,11 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         return to_stores(&task, input, &options, started);
     }
     let target = task.target_of_one(&input)?;
+    settings.given.check(match (&target, &input) {
+        (Target::Folder(_), _) => SHARDS,
+        (_, Input::Regular(_)) => CONTAINER,
+        (_, Input::Pipe(_)) => PIPE,
+    })?;
     task.check_outputs(&input, &target)?;
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);

@@ -10,6 +10,7 @@ use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
 use fecfile::interrupt;
+use fecfile::io::small;
 use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
 use fecfile::seal::Opener;
@@ -30,6 +31,8 @@ use std::time::{Duration, Instant};
 const UPLOADS: usize = 8;
 /// The most lines of a list of places.
 const MOST_LINES: usize = 1024;
+/// The most bytes of a list of places.
+const LONGEST_LIST: usize = 4 << 20;
 
 /// Sends the shards of `source`, which is called `name`, to the stores of --to.
 pub(crate) fn send(
@@ -199,7 +202,8 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
             None => targets.push(parse(name)?),
             Some(path) => {
                 let path = PathBuf::from(path);
-                let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, e))?;
+                let text =
+                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io("read", &path, e))?;
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
                 for (count, line) in lines.enumerate() {
@@ -221,7 +225,9 @@ fn parse(name: &str) -> Result<Store> {
         let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
             (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
             (true, None) => Failure::usage(e.to_string()),
-            (false, _) => Failure::usage(format!("{}: {e}", name.split(',').next().unwrap_or_default())),
+            (false, _) => {
+                Failure::usage(format!("{}: {e}", show(name.split(',').next().unwrap_or_default())))
+            }
         };
         match e {
             TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {

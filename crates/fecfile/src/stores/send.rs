@@ -116,7 +116,7 @@ pub fn send(
     context: &Context<'_>,
 ) -> Result<Sent> {
     let placement = check(places, options)?;
-    let sealer = options.encode.sealer(SealedKind::Payload, Some(name))?;
+    let sealer = options.encode.sealer(SealedKind::Payload, Some(name), context.settings.threads)?;
     let meta = match &sealer {
         Some(sealer) => sealer.meta(),
         None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,
