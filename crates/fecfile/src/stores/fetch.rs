@@ -28,6 +28,11 @@ const TICK: Duration = Duration::from_millis(20);
 /// An object that came so often and was damaged each time is given up.
 const DAMAGED: u32 = 2;
 
+/// One more shard may come for so many that are needed, because others are late,
+const HEDGE_EACH: u64 = 4;
+/// and so many at least.
+const HEDGES: u64 = 2;
+
 /// An object's place in the set, and where it stands: shard and place.
 pub(super) type Key = (u32, usize);
 
@@ -107,6 +112,7 @@ impl<'a> Fetch<'a> {
     ) -> Result<Fetch<'a>> {
         let room = Room::new(spool)?;
         room.make_for_shards()?;
+        let hedges = (encoding.geometry.shape().code.k() as u64 / HEDGE_EACH).max(HEDGES);
         Ok(Fetch {
             places,
             encoding,
@@ -124,7 +130,7 @@ impl<'a> Fetch<'a> {
             failures: BTreeMap::new(),
             unsure: BTreeMap::new(),
             sink_failed: None,
-            spare: super::hedge::spare(encoding),
+            spare: hedges * encoding.layout().file_len,
         })
     }
 
@@ -195,7 +201,8 @@ impl<'a> Fetch<'a> {
         self.is_damaged
     }
 
-    /// Fetches until so many are there; tells whether they are.
+    /// Fetches until so many are there; tells whether they are. It comes back before, too, when some came, and they may do together
+    /// with what is intact in damaged ones, and all others are late.
     pub(super) fn until(&mut self, wanted: usize) -> std::result::Result<bool, StoreError> {
         if self.came.len() >= wanted {
             return Ok(true);
@@ -227,7 +234,7 @@ impl<'a> Fetch<'a> {
     ) where
         'a: 'scope,
     {
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), self.arrivals);
         for place in (0..self.places.len()).filter(|place| !self.located.contains(place)) {
             running.asking += 1;
             crew.locate(self, place);
@@ -262,7 +269,17 @@ impl<'a> Fetch<'a> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.hedge(running, lacking);
+            if self.arrivals > before && self.may_do(wanted) && self.are_late(running) {
+                return;
+            }
         }
+    }
+
+    /// Whether what is here may do, if what is intact in damaged ones is counted.
+    fn may_do(&self, wanted: usize) -> bool {
+        let damaged =
+            self.objects.iter().filter(|(_, object)| object.damaged > 0).map(|((index, _), _)| *index);
+        self.is_damaged && self.came.keys().copied().chain(damaged).collect::<BTreeSet<_>>().len() >= wanted
     }
 
     /// Whether an object may be fetched now: nobody fetches its shard, and it is not there.

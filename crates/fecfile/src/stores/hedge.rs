@@ -5,7 +5,6 @@
 
 use super::fetch::{Fetch, Key, Object, Running};
 use super::transfer::{Active, WARM};
-use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,20 +14,10 @@ const NOT_LATE: Duration = Duration::from_millis(50);
 const HOPELESS: f64 = 4.0;
 /// What would take longer than this crawls.
 const CRAWL: Duration = Duration::from_secs(60);
-/// One more shard may come for so many that are needed, because others are late,
-const HEDGE_EACH: u64 = 4;
-/// and so many at least.
-const HEDGES: u64 = 2;
 /// Less than such a part of a shard is not counted when its transfer is left.
 const CRUMBS: u64 = 8;
 /// So much speaks against objects that nobody is hedged with: their places lie, or are down.
 const DOUBTFUL: u32 = 2;
-
-/// Bytes that may be fetched of a segment besides because others are late.
-pub(super) fn spare(encoding: &Encoding) -> u64 {
-    let shards = (encoding.geometry.shape().code.k() as u64 / HEDGE_EACH).max(HEDGES);
-    shards * encoding.layout().file_len
-}
 
 impl Fetch<'_> {
     /// The object to fetch next: of a shard that nobody fetches yet, from the place that will probably be done first; and
@@ -73,7 +62,7 @@ impl Fetch<'_> {
             let moved = active.moved();
             // One beside it was paid for already; and what crawls has brought so little that it is not worth waiting for.
             let (back, taken) = match active.is_late {
-                true => (len.saturating_sub(moved), 0),
+                true => (active.paid.saturating_sub(moved), 0),
                 false => (0, if moved < len / CRUMBS { 0 } else { moved }),
             };
             if taken > self.spare || others == 0 && !active.is_late {
@@ -84,23 +73,37 @@ impl Fetch<'_> {
             others -= usize::from(!active.is_late);
             self.leave(key, running);
         }
+        let mut doubtful = self.doubtful(running);
         for key in self.late(running) {
             let Some(active) = running.active.get_mut(&key) else { continue };
             // Where nothing came from at all, it is not the network that is slow, and it costs nothing.
             let is_dead = active.moved() == 0 && self.places.get(key.1).speed().is_none();
-            if others == 0 || !is_dead && len > self.spare {
-                continue;
-            }
-            others -= 1;
-            if is_dead {
+            let was_late = self.objects.get(&key).is_some_and(|object| object.is_late);
+            if others > 0 && was_late {
+                // It is waited for, since those that came in its place did not do.
+            } else if others > 0 && is_dead {
+                others -= 1;
                 self.mute.insert(key.1);
                 self.leave(key, running);
-            } else {
+            } else if others > 0 && len <= self.spare {
+                others -= 1;
                 self.spare -= len;
-                active.is_late = true;
-                running.extra += 1;
-                self.objects.entry(key).or_default().is_late = true;
+                self.go_on(key, len, running);
+            } else if others == 0 && doubtful > 0 {
+                // What places that lie have comes once in any case; together it may do.
+                doubtful -= 1;
+                self.go_on(key, 0, running);
             }
+        }
+    }
+
+    /// Has another transfer begin beside one, for which so many bytes were taken from what is spare.
+    fn go_on(&mut self, key: Key, paid: u64, running: &mut Running) {
+        if let Some(active) = running.active.get_mut(&key) {
+            active.is_late = true;
+            active.paid = paid;
+            running.extra += 1;
+            self.objects.entry(key).or_default().is_late = true;
         }
     }
 
@@ -117,25 +120,39 @@ impl Fetch<'_> {
         indices.len()
     }
 
+    /// How many there are at places that lie.
+    fn doubtful(&self, running: &Running) -> usize {
+        let may = |(key, object): &(Key, &Object)| !object.is_late && self.liars.contains(&key.1);
+        let indices: BTreeSet<u32> = self.open(running).filter(may).map(|((index, _), _)| index).collect();
+        indices.len()
+    }
+
     /// Those under way that were not found late before, or have another one beside them.
     fn in_time<'b>(&'b self, running: &'b Running) -> impl Iterator<Item = (&'b Key, &'b Active)> {
         let was_late = |key: &Key| self.objects.get(key).is_some_and(|object| object.is_late);
         running.active.iter().filter(move |(key, active)| active.is_late || !was_late(key))
     }
 
-    /// Which of those that are under way are later than 95 % of those that came.
-    fn late(&self, running: &Running) -> Vec<Key> {
+    /// After how long a transfer is late: later than 95 % of those that came. `None`: too few came to tell.
+    fn late_after(&self) -> Option<Duration> {
         let times = &self.times;
-        let Some(usual) = times.get((times.len() * 95 / 100).min(times.len().saturating_sub(1))) else {
-            return Vec::new();
-        };
-        if times.len() < 2 {
-            return Vec::new();
-        }
-        let bound = *usual + NOT_LATE.max(*usual / 4);
-        let is_late = |active: &Active| !active.is_late && active.started.elapsed() >= bound;
-        let late = self.in_time(running).filter(|(_, active)| is_late(active));
-        late.map(|(key, _)| *key).collect()
+        let usual = times.get((times.len() * 95 / 100).min(times.len().saturating_sub(1)))?;
+        (times.len() >= 2).then(|| *usual + NOT_LATE.max(*usual / 4))
+    }
+
+    /// Which of those that are under way are late, and have none beside them.
+    fn late(&self, running: &Running) -> Vec<Key> {
+        let Some(after) = self.late_after() else { return Vec::new() };
+        let is_late = |active: &Active| !active.is_late && active.started.elapsed() >= after;
+        running.active.iter().filter(|(_, active)| is_late(active)).map(|(key, _)| *key).collect()
+    }
+
+    /// Whether nothing is under way but what is late.
+    pub(super) fn are_late(&self, running: &Running) -> bool {
+        let after = self.late_after();
+        let is_late =
+            |active: &Active| active.is_late || after.is_some_and(|after| active.started.elapsed() >= after);
+        running.active.values().all(is_late)
     }
 
     /// Which of those that are under way are much slower than places that have enough of the others. That is no storm: where all

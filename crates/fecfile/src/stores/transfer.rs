@@ -27,6 +27,8 @@ pub(super) struct Active {
     bytes: Arc<AtomicU64>,
     /// Another one was begun because this one is late.
     pub(super) is_late: bool,
+    /// Spare bytes that were taken for that.
+    pub(super) paid: u64,
 }
 
 impl Active {
@@ -37,6 +39,7 @@ impl Active {
             from,
             bytes: Arc::new(AtomicU64::new(from)),
             is_late: false,
+            paid: 0,
         }
     }
 

@@ -58,6 +58,21 @@ fn two_good_places_a_liar_a_slow_one_and_a_dead_one_end_and_are_cheap() {
     }
 }
 
+/// A bit here and there: together the shards of a liar may do, and the slow place is not waited for.
+#[test]
+fn what_is_intact_at_a_liar_is_used() {
+    for seed in 0..10 {
+        let sent = Sent::new(seed, &How { len: 1_200_000, segment: 1 << 21, set_size: Some(28_672), ..FIVE });
+        sent.stores[2].set(Ways { flips: 1, ..Ways::default() });
+        sent.stores[3].set(slow(2_000));
+        sent.stores[4].set(dead());
+        let started = Instant::now();
+        sent.restore().expect("it can be restored");
+        println!("seed {seed}: {:?}", started.elapsed());
+        assert!(sent.stores[3].given() < sent.shard, "the slow place was waited for");
+    }
+}
+
 #[test]
 fn where_one_more_shard_is_missing_it_ends_too() {
     for seed in 0..3 {
