@@ -15,10 +15,12 @@ use crate::stream;
 use crate::target::{Outlet, Target, is_dash, outlet};
 use fecfile::error::Place;
 use fecfile::live::address::Address;
+use fecfile::io::output::OWNER_ALONE;
 use fecfile::names::hex;
 use fecfile::payload::{Options, Source};
 use report::Report;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -131,16 +133,23 @@ fn check_sign(args: &args::Encode) -> Result<()> {
 /// Sends the shards to stores.
 fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant) -> Result<Exit> {
     let Task { args, settings, .. } = *task;
+    stores::check_send(args)?;
     task.check_outputs(&input, &Target::Stdout)?;
+    // Whoever may not read the payload may not read its shards; who may read what comes out of a pipe, nobody knows.
+    let made_of = |mode: u32| settings.policy(args.force).made_of(mode).permissions & (mode | OWNER_ALONE);
     match input {
         Input::Regular(source) => {
             let name = args.input().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-            stores::send(Source::Payload(&source), name, options, args, settings, started)
+            let permissions = made_of(source.mode());
+            stores::send(Source::Payload(&source), (name, permissions), options, args, settings, started)
         }
         Input::Pipe(mut pipe) => {
             let name = args.input().file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(args.input()));
+            let file = pipe.metadata().ok().filter(|meta| meta.is_file());
+            let permissions = file.map_or(OWNER_ALONE, |meta| made_of(meta.mode()));
             let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
-            stores::send(source, name.unwrap_or(b"payload"), options, args, settings, started)
+            let name = (name.unwrap_or(b"payload"), permissions);
+            stores::send(source, name, options, args, settings, started)
         }
     }
 }

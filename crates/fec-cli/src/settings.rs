@@ -114,6 +114,13 @@ impl Settings {
         }
     }
 
+    /// With -q tells why a command ends as it does, a line for each reason, on standard error.
+    pub(crate) fn say_quietly(&self, command: &str, lines: impl FnOnce() -> Vec<String>) {
+        if self.quiet && !self.json {
+            lines().iter().for_each(|line| say(&format!("fec: {command}: {line}")));
+        }
+    }
+
     /// Prints the final word of a command: JSON on standard output (or standard error when that
     /// carries the payload), or `text` on standard error.
     pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {

@@ -83,6 +83,11 @@ fn failure(said: &str) -> Failure {
     let mut command = command();
     if message == "the following required arguments were not provided:" {
         let missing = lines.next().unwrap_or_default().trim_matches(['<', '>', '.']);
+        // An option, without what it takes.
+        let missing = match missing.split_once(' ') {
+            Some((option, _)) if option.starts_with('-') => option,
+            _ => missing,
+        };
         return Failure::usage(format!("{command}: {missing} is missing"))
             .help(format!("name it, or see {command} --help"));
     }

@@ -45,10 +45,10 @@ pub(crate) struct Verify {
     pub(crate) sidecar_only: bool,
     /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is longest
     /// ago; the file is made when it is not there, and each sidecar needs its own
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
+    #[arg(long, value_name = "FILE", group = "remembered", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
     /// With --state: leave out what was checked within this time: 30d, 12h
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "state")]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "remembered")]
     pub(crate) older_than: Option<Duration>,
     /// With --state or --sample: begin nothing more after this time: 2h, 90min
     #[arg(long, value_name = "TIME", value_parser = duration)]
