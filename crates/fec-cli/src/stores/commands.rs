@@ -36,31 +36,13 @@ const MOST_LINES: usize = 1024;
 /// The most bytes of a list of places.
 const LONGEST_LIST: usize = 4 << 20;
 
-/// Refuses what `encode --to` has no use for.
+/// Refuses -f without --root-file: objects in stores are never replaced.
 pub(crate) fn check_send(args: &Encode) -> Result<()> {
-    refuse(
-        "encode --to",
-        &[
-            (args.group_size.is_some(), "--group-size", "a segment is one group"),
-            (!args.payload_digest.is_empty(), "--payload-digest", "the root of the manifest binds all bytes"),
-            (
-                args.force && args.root_file.is_none(),
-                "-f",
-                "objects in stores are not replaced; it is for --root-file",
-            ),
-        ],
-    )
-}
-
-/// Refuses options that would do nothing with stores: each is given or not, has a name, and a reason.
-fn refuse(command: &str, options: &[(bool, &str, &str)]) -> Result<()> {
-    match options.iter().find(|(is_given, ..)| *is_given) {
-        Some((_, option, why)) => {
-            Err(Failure::usage(format!("{command}: {option} is not for stores: {why}"))
-                .help(format!("leave {option} out")))
-        }
-        None => Ok(()),
+    if args.force && args.root_file.is_none() {
+        return Err(Failure::usage("encode --to: -f is for --root-file; objects in stores are not replaced")
+            .help("leave -f out"));
     }
+    Ok(())
 }
 
 /// Sends the shards of `source`, which is called `name`, to the stores of --to; objects that are files have `permissions`.
@@ -145,20 +127,6 @@ fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
 /// Restores what --root names from the stores of --from.
 pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let live = args.live.only_for_streams();
-    refuse(
-        "decode --from",
-        &[
-            (args.partial, "--partial", "what is not proved is not written"),
-            (args.early, "--early", "a segment goes out when all of it is proved"),
-            (
-                args.deep,
-                "--deep",
-                "recovery shards are not fetched where they are not needed; fec verify --deep looks at all",
-            ),
-            (live.is_some(), live.unwrap_or_default(), "it is for live streams"),
-        ],
-    )?;
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
     let output = payload_output(args.output.as_deref(), settings.json);
     defer("decode", settings, output.is_some_and(is_dash));
@@ -195,21 +163,6 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
 /// Looks what the stores of --from still have.
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let of_sidecars = "it is for sidecars";
-    refuse(
-        "verify --from",
-        &[
-            (args.base.is_some(), "--base", of_sidecars),
-            (args.quick, "--quick", "without --deep only sizes and first bytes are looked at"),
-            (args.sidecar_only, "--sidecar-only", of_sidecars),
-            (args.state.is_some(), "--state", of_sidecars),
-            (args.older_than.is_some(), "--older-than", of_sidecars),
-            (args.budget.is_some(), "--budget", of_sidecars),
-            (args.sample.is_some(), "--sample", of_sidecars),
-            (!args.open.identity.is_empty(), "-i", "nothing is opened; fec decode opens it"),
-            (args.open.passphrase, "--passphrase", "nothing is opened; fec decode opens it"),
-        ],
-    )?;
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
     defer("verify", settings, false);
     let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
@@ -230,20 +183,6 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
 /// Makes anew what is lost.
 pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let of_sidecars = "it is for sidecars";
-    refuse(
-        "repair --from",
-        &[
-            (args.output.is_some(), "-o", "--to names the places that shards may stand at"),
-            (args.base.is_some(), "--base", of_sidecars),
-            (args.revert, "--revert", of_sidecars),
-            (args.partial, "--partial", of_sidecars),
-            (args.undo.is_some(), "--undo", of_sidecars),
-            (args.force, "-f", "what is damaged under a key of a shard is replaced anyway"),
-            (!args.open.identity.is_empty(), "-i", "it is repaired without a key"),
-            (args.open.passphrase, "--passphrase", "it is repaired without a key"),
-        ],
-    )?;
     let mut all = targets(&args.stores.from)?;
     let mut to: Vec<Store> = targets_or_none(&args.to)?;
     if to.is_empty() {
