@@ -1,31 +1,30 @@
 //! Kernels: coefficients applied to rows of bytes, once for each instruction set.
 //!
-//! Every kernel computes the same three things. With the matrix C of `wanted` rows and `k` columns it writes
-//! `dst[w][x] = Σ_j C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes
-//! destinations from sources in passes over blocks of rows (`runner.rs`, `passes.rs`). And for live streams it adds up
-//! many rows (`stream_loops.rs`). `scalar.rs` says the first in the plainest way and is the oracle of the others, which share all
-//! loops and differ only in how a vector is loaded, multiplied and stored. How rows are cut and moved is set for each
-//! processor (`tuning.rs`).
+//! Every kernel computes the same three things. A matrix C of `wanted` rows and `k` columns gives `dst[w][x] = Σ_j
+//! C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes destinations from
+//! sources in passes over blocks of rows (`runner.rs`, `passes.rs`). The loops of live streams add up many rows
+//! (`stream_loops.rs`). `scalar.rs` computes the matrix in the plainest way and is the oracle of the others. These
+//! share all loops and differ only in how they load, multiply and store a vector. Each processor has settings for how
+//! rows are cut and moved (`tuning.rs`).
 //!
 //! A kernel knows nothing of codes, points or losses; it sees coefficients and rows.
 //!
 //! # A kernel file
 //!
-//! Adding an instruction set is one file and one line in `KERNELS` (`backend.rs`); with tables or vectors of a length
-//! that no other kernel has, it is a few lines in `trace/kernels.rs` too. What `KERNEL` must say stands in
-//! `contract.rs`.
+//! A new instruction set is one file and one line in `KERNELS` (`backend.rs`). If its tables or vectors have a length
+//! that no other kernel has, `trace/kernels.rs` needs a few lines too. `contract.rs` says what `KERNEL` holds.
 //!
 //! The loops are macros, because a function with `#[target_feature]` is safe to call only from one with the same
-//! features: each file gets its own copy, with that attribute, and needs `unsafe` for loads and stores alone. A macro
-//! finds what it needs by name in the file. What needs no feature is an ordinary function beside them.
+//! features. Each file gets its own copy with that attribute, and needs `unsafe` for loads and stores alone. A macro
+//! finds its parts by name in the file. Functions that need no feature are ordinary ones beside them.
 //!
-//! rustfmt formats the bodies of macros as long as nothing in them is repeated (`$(…)*`). So there is one attribute,
-//! `#[cfg(true)]` where no feature is needed, and lists of numbers are passed on to `each!`, which looks like a call.
+//! rustfmt formats the bodies of macros as long as nothing in them is repeated (`$(…)*`). For its sake there is exactly
+//! one attribute, `#[cfg(true)]` where no feature is needed, and lists of numbers are passed on to `each!`, which looks
+//! like a call.
 //!
-//! A pass must be compiled into one function, or registers go by way of the stack. Closures have the features of the
-//! function that they stand in, but methods such as `Option::map` do not, and calling one where registers are full may
-//! remain a call. There, closures are called by functions of the macro only, and functions without features are
-//! `inline(always)`.
+//! A pass must be compiled into one function, or registers go through the stack. A closure has the features of the
+//! function around it; methods such as `Option::map` do not, and a call of one may remain a call where registers are
+//! full. In passes, only functions of the macro call closures, and functions without features are `inline(always)`.
 //!
 //! | macro | defines | needs |
 //! |---|---|---|
@@ -50,7 +49,7 @@
 //!
 //! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.
 
-// Where only the portable kernel is built, it leaves much of what the kernels share unused.
+// A build with the portable kernel alone leaves much of the shared code unused.
 #![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
     allow(dead_code, unused_imports, unused_macros)
