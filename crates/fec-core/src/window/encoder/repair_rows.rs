@@ -1,9 +1,9 @@
-//! What a profile does in its own way.
+//! The interface of a profile's own rules.
 
 use super::super::operation::Perform;
 use super::sender::{Emit, Sender};
 
-/// Makes the repair packets of a stream, by the rules of its profile. The steps are performed by `on`.
+/// Makes the repair packets of a stream, by the rules of its profile. `on` performs the steps.
 ///
 /// A packet takes two or three calls through this trait, which cost nothing next to its bytes.
 pub(super) trait RepairRows<P: Perform> {
