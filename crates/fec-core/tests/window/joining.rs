@@ -242,7 +242,7 @@ fn rows_to_come_mend_what_is_not_lacking_yet() {
     let prospect = Prospect { window: 960, covered: 720, rows_per_packet: 0.5, lacking: 10, room: 1000 };
     assert_eq!(prospect.rows(100.0), 36.0);
     assert_eq!(prospect.rows(20.0), 0.0);
-    // The burst in 720 transmissions is 1.5 for each of its packets with the row.
+    // Each packet of the burst costs 1.5 rows: its own, and its half of a row that is lost with it.
     assert_eq!(prospect.burst(), ((720.0 * 0.5 - 14.0) / 1.5) as u64);
     assert_eq!(Prospect { room: 7, ..prospect }.burst(), 7);
 }

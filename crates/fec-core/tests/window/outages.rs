@@ -7,10 +7,9 @@ use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSe
 /// Bytes of the largest payload.
 const MOST: u16 = 400;
 
-/// The course of a receiver after each packet: the greatest number given out or named, and the number of packets named
-/// as lost.
+/// The course of a receiver: its lag after each packet that came, and the number of packets named as lost.
 struct Course {
-    /// Entries by the number of the newest source packet sent.
+    /// The number of source packets sent, and how many of them were neither given out nor named.
     behind: Vec<(u64, u64)>,
     lost: u64,
 }
