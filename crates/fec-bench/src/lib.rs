@@ -17,8 +17,8 @@
 //! ```
 //!
 //! ```text
-//! options ─▶ presets ─▶ lab: time left, slices (two clocks), counters, model ─▶ report ─▶ table | JSON | CSV | Markdown
-//!                                                                                └─▶ compare
+//! options ─▶ presets ─▶ lab: time, slices (two clocks), counters, model ─▶ report ─▶ table | JSON | CSV | Markdown
+//!                                                                           └─▶ compare
 //! ```
 //!
 //! # How it measures

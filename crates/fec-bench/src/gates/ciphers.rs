@@ -32,8 +32,8 @@ const GCM_TEXT: &str = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d
                         b16aedf5aa0de657ba637b391aafd255";
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// AES-256-GCM: test cases 13 to 16 of the submission to NIST (McGrew and Viega, "The Galois/Counter Mode of Operation").
-/// ChaCha20-Poly1305: RFC 8439, section 2.8.2 and appendix A.5.
+/// AES-256-GCM: test cases 13 to 16 of the submission to NIST (McGrew and Viega, "The Galois/Counter Mode of
+/// Operation"). ChaCha20-Poly1305: RFC 8439, section 2.8.2 and appendix A.5.
 const PUBLISHED: [Vector; 6] = [
     Vector {
         cipher: Cipher::Aes256Gcm,

@@ -47,7 +47,8 @@ impl<'a> Seal<'a> {
     /// Parses the entry.
     ///
     /// # Errors
-    /// [`FormatError::Limit`] for a version, cipher or content that this build does not know; [`FormatError::Meta`] for the rest.
+    /// [`FormatError::Limit`] for a version, cipher or content that this build does not know; [`FormatError::Meta`] for
+    /// the rest.
     pub fn parse(bytes: &'a [u8]) -> Result<Seal<'a>, FormatError> {
         if bytes.len() > MAX_SEAL {
             return Err(FormatError::Meta("the seal is longer than 65,000 bytes"));

@@ -31,21 +31,34 @@
 //! | `nibble!` | lines and steps of several vectors, `product`, `Loaded`, `load_tables` | vectors, lookups |
 //! | `matrix!` | `run`, `MAX_OUTPUTS` | steps, hints |
 //! | `runner!` | `run_program` | `run_pass`, hints |
-//! | `passes!` | `run_pass`, the sums of blocks, `get`, `put`, `plus`, `prefetch_sources`, `prefetch_outputs` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | `passes!` | `run_pass`, sums of blocks, `get`, `put`, `plus` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | | `prefetch_sources`, `prefetch_outputs` | |
 //! | `parts!` | butterflies of four rows, `near` and `far`, `part`, the sums `put_…` and `keep_…` | parts |
-//! | `four_layers!` or `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, what `passes!` and `parts!` define |
+//! | `four_layers!`, `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `passes!`, `parts!` |
 //! | `tail!` | `tail` | lines |
 //! | `stream_loops!` | `STREAM_LOOPS` | vectors, `prefetch`; with `four_loads: own` also `load_four` |
 //!
-//! | | names in scope | what they are |
-//! |---|---|---|
-//! | vectors | `Vector`, `load_vector(&[u8; W]) -> Vector`, `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`, `product(Vector, &[u8; TABLE_LEN]) -> Vector` | one register of W bytes; `nibble!` defines `product` |
-//! | lookups | `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`, `high(Vector) -> Vector` | a table of sixteen bytes, repeated as often as it fits; the halves of each byte |
-//! | lines | `Line`, `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line` | 64 bytes, in one register or more |
-//! | parts | `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`, `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`, `product_of(Part, Loaded) -> Part` | as much of a line as leaves registers for the tables of three coefficients: a vector or all of it; `four_layers!` takes all of it |
-//! | steps | `load(&[u8; STEP]) -> Source`, `zero() -> Sum`, `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)` | what a matrix takes of a row at once; `add` is the sum plus the product; STEP divides 64 |
-//! | hints | `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()` | safe anywhere; `fence` orders stores past the caches before later ones |
-//! | | `each!` | of `each.rs`: `each!` where a line is in registers, `looped!` where it is in memory |
+//! The names that must be in scope:
+//!
+//! - **vectors**, a register of W bytes each: `Vector`, `load_vector(&[u8; W]) -> Vector`,
+//!   `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`,
+//!   `product(Vector, &[u8; TABLE_LEN]) -> Vector`. `nibble!` defines `product`.
+//! - **lookups**, a table of sixteen bytes, repeated as often as it fits, and the halves of each byte:
+//!   `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`,
+//!   `high(Vector) -> Vector`.
+//! - **lines**, 64 bytes in one register or more: `Line`, `load_line(&[u8; 64]) -> Line`,
+//!   `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`,
+//!   `multiply(Line, &[u8; TABLE_LEN]) -> Line`.
+//! - **parts**, as much of a line as leaves registers for the tables of three coefficients, a vector or all of it:
+//!   `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`,
+//!   `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`,
+//!   `product_of(Part, Loaded) -> Part`. `four_layers!` takes all of a line.
+//! - **steps**, the part of a row that a matrix takes at once: `load(&[u8; STEP]) -> Source`, `zero() -> Sum`,
+//!   `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)`. `add` is the sum plus
+//!   the product; STEP divides 64.
+//! - **hints**, safe anywhere: `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()`,
+//!   which orders stores past the caches before later ones.
+//! - `each!` of `each.rs`: `each!` itself where a line is in registers, `looped!` where it is in memory.
 //!
 //! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.
 
