@@ -31,8 +31,8 @@
 //! | `nibble!` | lines and steps of several vectors, `product`, `Loaded`, `load_tables` | vectors, lookups |
 //! | `matrix!` | `run`, `MAX_OUTPUTS` | steps, hints |
 //! | `runner!` | `run_program` | `run_pass`, hints |
-//! | `passes!` | `run_pass`, sums of blocks, `get`, `put`, `plus` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
-//! | | `prefetch_sources`, `prefetch_outputs` | |
+//! | `passes!` | `run_pass`, sums of blocks, `get`, `put` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | | `plus`, `prefetch_sources`, `prefetch_outputs` | |
 //! | `parts!` | butterflies of four rows, `near` and `far`, `part`, the sums `put_…` and `keep_…` | parts |
 //! | `four_layers!`, `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `passes!`, `parts!` |
 //! | `tail!` | `tail` | lines |
