@@ -58,10 +58,11 @@ packages() {
 # Style is left to the eye: what may be wrong is not.
 scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh examples/engines/*.sh; }
 
-# No import between files runs up, and no files are in a circle.
+# No import between files runs up, and no files are in a circle. Tests that are named as counterparts of others are there.
 layers() {
     scripts/check-layers.py --selftest
     scripts/check-layers.py
+    scripts/check-peers.py
 }
 
 formatted() {
@@ -139,6 +140,7 @@ golden() {
         "$python" scripts/$oracle.py check tests/golden
         "$python" scripts/$oracle.py golden "$scratch/golden"
     done
+    "$python" scripts/reference.py selftest
     diff -r tests/golden "$scratch/golden"
     echo "the oracles write exactly what is committed"
 }

@@ -17,7 +17,7 @@ which readers do not see, say what differs:
     <!-- check: page WHY -->        run nothing of this page: something else does
     <!-- check: output differs -->  keys, and roots of what is sealed with them, are others each time
 
-Links of the pages to files and headings are followed, too. Ends with 1 if anything differs. Python 3.9, nothing else.
+Links of the pages to files and headings are followed, too; without PAGE those of all other documents as well. Ends with 1 if anything differs. Python 3.9, nothing else.
 """
 import argparse
 import difflib
@@ -188,6 +188,12 @@ def main():
         for text in wrong:
             print("  " + text)
         bad += len(wrong)
+    documents = ("*.md", "docs/*.md", "tests/*.md", "bench/record/**/*.md", "crates/*/*.md", "examples/**/*.md")
+    for page in [] if args.pages else sorted(page for kind in documents for page in glob.glob(os.path.join(ROOT, kind), recursive=True)):
+        with open(page, encoding="utf-8") as f:
+            for link in broken_links(page, f.read()):
+                print("%s: no such file or heading: %s" % (os.path.relpath(page, ROOT), link))
+                bad += 1
     return 1 if bad else 0
 
 

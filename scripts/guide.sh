@@ -24,11 +24,11 @@ out=$(realpath -e -- "$out")
 rm -rf "$out/src" "$out/book"
 mkdir "$out/src"
 
-# The format and the results are chapters of the book; other files of the project are not in it, so links to them become words.
-for page in docs/guide/*.md docs/FORMAT.md docs/RESULTS.md; do
-    sed -E -e 's,\]\(\.\./(FORMAT|RESULTS)\.md,](\1.md,g' -e 's,\[([^]]*)\]\(\.\./\.\./[^)]*\),\1,g' "$page" > "$out/src/${page##*/}"
+# Formats, codes and results are chapters of the book; other files of the project are not in it, so links to them become words.
+for page in docs/guide/*.md docs/FORMAT.md docs/ALGORITHM.md docs/RESULTS.md; do
+    sed -E -e 's,\]\(\.\./((FORMAT|ALGORITHM|RESULTS)\.md|[a-z-]+\.svg),](\1,g' -e 's,\[([^]]*)\]\(\.\./[^)]*\),\1,g' "$page" > "$out/src/${page##*/}"
 done
-printf '%s\n' '- [Formats](FORMAT.md)' '- [Results](RESULTS.md)' >> "$out/src/SUMMARY.md"
+printf '%s\n' '- [Formats](FORMAT.md)' '- [The codes](ALGORITHM.md)' '- [Results](RESULTS.md)' >> "$out/src/SUMMARY.md"
 cp docs/*.svg "$out/src/"
 cat > "$out/book.toml" << 'TOML'
 [book]

@@ -50,7 +50,7 @@ fn a_magic_that_is_cut_by_the_end_of_a_window_is_not_dropped() {
     }
 }
 
-/// Section 9.1: four times the input and 2^30 bytes may be hashed without being skipped.
+/// Section 9.1: four times the input and 2^30 bytes may be hashed without going on behind them.
 #[test]
 fn what_is_hashed_in_vain_is_bounded() {
     const ALLOWANCE: u64 = 1 << 30;

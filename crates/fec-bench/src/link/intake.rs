@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// Time in which the thread notices that nobody wants datagrams any more.
+/// How long the thread takes to notice that nobody wants datagrams any more.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// Waits for datagrams, at most for the given time, and replaces the chunk's content by those that came. The chunk is

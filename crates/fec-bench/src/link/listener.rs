@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Time in which a listener notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// Silence that ends the wait for missing packets after all was sent.
+/// When all was sent and something is missing, so much silence is enough.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Most time of that wait.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
@@ -107,7 +107,7 @@ impl Listener {
         }
     }
 
-    /// Waits for a sender with a cookie, from `began` on for at most `wait`.
+    /// Waits for somebody with a cookie, from `began` on for so long.
     fn opening(&self, door: &Door, began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether the sender found before it sent anything that it cannot run the test.
+    /// Whether the sender found before it sent anything that it cannot.
     fn is_called_off(&self) -> bool {
         self.is_over && self.told.is_none() && self.result.is_none() && self.tracker.sent() == 0
     }

@@ -27,7 +27,7 @@ pub struct Meta {
     pub blake3: Option<Digest>,
     /// Annexes that are bound to the root, by ascending type.
     pub annexes: Vec<BoundAnnexes>,
-    /// The bytes that open a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
+    /// What opens a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
     pub seal: Option<Vec<u8>>,
     /// Entries of other odd types: type and value, by ascending type. They mean nothing to this version.
     pub others: Vec<(u8, Vec<u8>)>,
@@ -80,7 +80,7 @@ impl Meta {
                 TYPE_SHA256 => meta.sha256 = Some(payload_digest(value)?),
                 TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
                 TYPE_ANNEXES => meta.annexes = bound_annexes(value)?,
-                // Not validated here: only a key holder can use the seal, and is told of its faults.
+                // What breaks its rules, whoever has a key is told: to others it is bytes.
                 TYPE_SEAL => meta.seal = Some(value.to_vec()),
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
                 odd => meta.others.push((odd, value.to_vec())),

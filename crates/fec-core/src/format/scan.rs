@@ -305,7 +305,7 @@ impl Scanner {
     }
 }
 
-/// The end of an input, too short for any header: at most its version can be told.
+/// The end of an input, too short for any header: at most its version can be read.
 fn start_of_none(window: &[u8]) -> ScanStep<'static> {
     let magics = [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC];
     match magics.iter().find(|magic| window.len() > VERSION_AT && window.starts_with(*magic)) {

@@ -147,7 +147,7 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// Whether magic and checksum of a header are right, whatever its fields say. If so, its file is a shard file
+/// Whether magic and checksum of a header are right, whatever it says: then the file that it stands in is a shard file
 /// (specification, section 9.3).
 pub fn header_checks(bytes: &[u8; HEADER_LEN]) -> bool {
     has_magic(bytes) && u32_at(bytes, 8) == checksum(bytes)

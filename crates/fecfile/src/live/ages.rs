@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Ages are known to this part of the allowed age.
+/// Steps of the allowed age: the exactness of ages.
 const STEPS: u32 = 32;
 
 /// The sending times of packets, as exactly as needed.

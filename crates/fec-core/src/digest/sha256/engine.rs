@@ -2,7 +2,7 @@
 //! used.
 //!
 //! A vector kernel takes as long for one row as for all its lanes. After rows that filled lanes, a small rest therefore
-//! goes to another kernel. On Zen 5 sixteen lanes of AVX-512 take as long as seven rows by SHA-NI (`docs/RESULTS.md`).
+//! goes to another kernel. On Zen 5 sixteen lanes of AVX-512 take as long as seven rows by SHA-NI (`bench/record`).
 //! Where 512 bits go through units of 256, or only one unit rotates, ten or so would be right (not measured). Nine is
 //! never far off.
 
