@@ -75,8 +75,9 @@ def findings(path, text):
     for line, marker, words in READERS[path.suffix](text):
         if len(lines[line]) > COLUMNS:
             long.add(line)
-        goes_on = before == (line - 1, marker)
-        before = (line, marker)
+        alone = marker == "string" or lines[line].lstrip().startswith(marker)
+        goes_on = alone and before == (line - 1, marker)
+        before = (line, marker) if alone else (-2, "")
         fenced = fenced and goes_on
         if words.lstrip().startswith("```"):
             fenced, before = not fenced, (line, marker)

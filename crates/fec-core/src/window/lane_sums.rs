@@ -55,7 +55,7 @@ impl LaneSums {
             total: AlignedBytes::zeroed(all),
             records: AlignedBytes::zeroed(all * places as usize),
             is_kept: vec![false; places as usize],
-            // The total at the beginning is zero, as the records are.
+            // The record of the first block is the total at its beginning: zero.
             keeps_newest: true,
             places,
             oldest: 0,
