@@ -114,9 +114,9 @@ struct Beyond {
     hidden: u64,
     /// Compared figures that became slower by more than the gate allows.
     all: u64,
-    /// Such figures whose spread alone does not explain it.
+    /// Slower figures whose spread alone does not explain the slowdown.
     clear: u64,
-    /// Such figures that no disturbance explains.
+    /// Slower figures whose slowdown no disturbance explains.
     beyond_doubt: u64,
 }
 

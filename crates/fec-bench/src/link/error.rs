@@ -38,7 +38,7 @@ pub enum LinkError {
         #[source]
         cause: io::Error,
     },
-    /// The other machine says that nobody listens.
+    /// The other machine reports that no program listens there.
     #[error("{0}: nobody listens there")]
     NobodyListens(SocketAddr),
     /// Nobody answers.

@@ -40,7 +40,7 @@ pub enum AgeError {
     /// More recipients than readers accept.
     #[error("{0} recipients are too many: at most {most} are allowed", most = super::limits::MOST_STANZAS)]
     TooManyRecipients(usize),
-    /// Post-quantum recipients beside others, whose keys would undo the protection.
+    /// Post-quantum recipients beside others, whose weaker keys would undo their protection.
     #[error("post-quantum recipients cannot be mixed with others")]
     Mixed,
     /// Text that is no recipient.

@@ -363,7 +363,7 @@ impl Opening {
     }
 }
 
-/// A writer that opens what goes through it.
+/// A writer that opens the bytes written to it.
 struct Through<'a> {
     opener: &'a Opener,
     opening: &'a mut Opening,

@@ -8,8 +8,8 @@
 //! - groups of outputs: all columns of the tile read a group's tables while they are in the first cache;
 //! - the sets of the tile, and their columns.
 //!
-//! The first group that reads a tile prefetches the next one. Processors follow some thirty streams by themselves; with
-//! more sources than that, each row's next piece would come with the full delay of memory.
+//! The first group that reads a tile prefetches the next bytes of each row. Processors follow some thirty streams by
+//! themselves; with more sources than that, those bytes would come with the full delay of memory.
 
 use super::contract::{Matrix, Rows, output_bytes};
 use super::tuning::{Store, Tuning};
