@@ -8,7 +8,7 @@
     oracle_stream.py golden DIR                writes the test vectors (the same bytes on each run)
     oracle_stream.py check DIR                 reads them all again
 
-Exit codes: 0 ok, 2 usage, 3 packets are missing, 4 I/O, 5 a packet is not what the specification says. Python 3.9, nothing else; plain and slow on purpose.
+Exit codes: 0 ok, 2 usage, 3 the stream is not whole, 4 I/O, 5 a packet is not what the specification says. Python 3.9, nothing else; plain and slow on purpose.
 """
 import argparse
 import hashlib
@@ -391,29 +391,55 @@ def send(p, repair, source, payloads):
 
 # ---------------------------------------------------------------- §15 a receiver that has everything before it starts
 
+Received = namedtuple("Received", "p payloads end dropped start is_whole")
+
+
+def start_of(p, kind, number, what):
+    """Where the stream is received from if this is its first packet, or None: §15 rule 3."""
+    if kind == SOURCE:
+        return number if number >= p.D else 0
+    if kind == REPAIR:
+        end = what.first + what.count
+        return end if end > p.D else 0
+    return 0 if number <= p.D else None
+
+
 def receive(packets):
-    """Payloads by number, the end if it was told, and the packets that were dropped, by kind."""
-    p, payloads, symbols, rows, end, dropped = None, {}, {}, [], None, {}
+    """Payloads by number, the end if it was told, the packets that were dropped, by kind, and whether the stream is whole."""
+    p, payloads, symbols, rows, end, dropped, start, conflicts, top = None, {}, {}, [], None, {}, None, 0, 0
+
+    def drop(kind):
+        dropped[kind] = dropped.get(kind, 0) + 1
+
     for packet in packets:
         try:
             q, kind, number, what = parse(packet)
         except Bad as bad:
-            dropped[bad.kind] = dropped.get(bad.kind, 0) + 1
+            drop(bad.kind)
             continue
         p = p or q
         if q != p:
-            name = "other stream" if q.id != p.id else "other parameters"
-            dropped[name] = dropped.get(name, 0) + 1
+            drop("other stream" if q.id != p.id else "other parameters")
+            continue
+        start = start_of(p, kind, number, what) if start is None else start
+        top = max(top, number + 1 if kind == SOURCE else what.first + what.count if kind == REPAIR else number)
+        if kind == MARK:
+            if what:
+                conflicts += end not in (None, number)
+                end = max(end or 0, number)
+        elif number < start if kind == SOURCE else what.first < start:
+            drop("from before the start")
         elif kind == SOURCE:
+            conflicts += payloads.get(number, what) != what
             payloads.setdefault(number, what)
             symbols.setdefault(number, symbol_of(p, number, what))
-        elif kind == REPAIR:
+        else:
             rows.append(what)
-        elif what:
-            end = number
     if p:
         solve(p, payloads, symbols, rows)
-    return p, payloads, end, dropped
+    contradicted = conflicts or end is not None and top > end or "other stream" in dropped or "other parameters" in dropped
+    is_whole = start == 0 and end is not None and sorted(payloads) == list(range(end)) and not contradicted
+    return Received(p, payloads, end, dropped, start, is_whole)
 
 
 def equations(p, symbols, rows):
@@ -687,6 +713,16 @@ def file_cases():
     yield "delimiters", "§16: empty frames", data.replace(DELIMITER, DELIMITER * 3), want, 0
     yield "gap", "§15 rule 5: lost for good", frames(sources[:100] + sources[110:] + end), want[:100] + want[110:], 3
     yield "late", "§15 rule 3: joined later", frames(sources[60:] + end), want[60:], 3
+    yield "end-first", "§15 rule 3: a first mark does not say where the stream begins", frames(end + packets), want, 0
+    yield "end-first-and-lost", "§15 rules 3 and 5", frames(end + sources[:100] + sources[110:]), want[:100] + want[110:], 3
+    yield "end-only", "§15 rule 3: nothing but an end", frames(end), [], 3
+    yield "end-early-only", "§15 rule 3: nothing but an end within the first block", frames([mark_packet(p, 50, 1)]), [], 3
+    yield "end-0", "§15 rule 2: an empty stream", frames([mark_packet(p, 0, 1)] * 2), [], 0
+    yield "mark-first", "§15 rule 3: a first mark that is no end, and a late join", frames([mark_packet(p, 200, 0)] + sources[60:] + end), want[60:], 3
+    yield "mark-0-first", "§15 rule 3: a first mark of the beginning", frames([mark_packet(p, 0, 0)] + sources[60:] + end), want[60:], 3
+    yield "tail", "§15 rule 3: the rows of the tail and the end", frames(packets[-4:] + end), [], 3
+    yield "backwards", "§15 rule 3: all packets, the last one first", frames((packets + end)[::-1]), [], 3
+    yield "cut-front", "§15 rule 3: the first block is hit, and mended", frames(packets[3:] + end), want, 0
     other = source_packet(p._replace(id=0xBB), 5, b"foreign")
     yield "foreign", "§15 rule 1: a packet of another stream", frames(sources[:50] + [other] + sources[50:] + end), want, 3
     changed = [source_packet(p._replace(D=100), 5, b"other parameters"), source_packet(p, 3, b"a conflict")]
@@ -751,6 +787,8 @@ def sealed_file_cases():
         sealed = [seal(KEY, authentication, x, 1_800_000_000 + i // 50, i) for i, x in enumerate(packets + end)]
         n = "-%d" % authentication
         yield "sealed" + n, "§13.3: sealed", frames(sealed), want, 0
+        yield "sealed-end-first" + n, "§13.3, §15 rule 3: whoever has no key can move the end to the front", frames(sealed[-3:] + sealed[:-3]), want, 0
+        yield "sealed-end-only" + n, "§13.3, §15 rule 3: nothing but an end", frames(sealed[-3:]), [], 3
         kept = [x for i, x in enumerate(sealed) if i % 8 != 3 or i > len(packets) - 9]
         yield "sealed-lost" + n, "§13.3: sealed, with losses", frames(kept), want, 0
         # Everything that somebody without the key can make: nothing of it counts.
@@ -823,9 +861,10 @@ def check(folder):
             packets = deframe(f.read())
         if "key" in v:
             packets = unseal_all(KEY, packets)
-        _, payloads, _, _ = receive(packets)
-        got = b"".join(payloads[i] for i in sorted(payloads))
-        expect(len(payloads) == v["packets"] and sha(got) == v["payload_sha256"], v["name"] + ": other payload")
+        received = receive(packets)
+        got = b"".join(received.payloads[i] for i in sorted(received.payloads))
+        expect(len(received.payloads) == v["packets"] and sha(got) == v["payload_sha256"], v["name"] + ": other payload")
+        expect(v["exit"] == (0 if received.is_whole else 3), v["name"] + ": whole or not")
     print("%d BAD" % bad if bad else "all good")
     return 1 if bad else 0
 
@@ -879,8 +918,8 @@ def selftest():
         packets, end = send(p, 1, 3, payloads)
         assert all(parse(x)[0] == p for x in packets + end)
         lost = [x for i, x in enumerate(packets) if i % 11 != 5]
-        _, got, at, dropped = receive(deframe(frames(lost + end)))
-        assert got == dict(enumerate(payloads)) and at == 180 and not dropped, profile
+        got = receive(deframe(frames(lost + end)))
+        assert got.payloads == dict(enumerate(payloads)) and got.end == 180 and not got.dropped and got.is_whole, profile
     print("ok")
     return 0
 
@@ -952,10 +991,10 @@ def main():
     packets = deframe(data)
     if key:
         packets = unseal_all(key, packets)
-    _, payloads, end, dropped = receive(packets)
-    store(args.o, b"".join(payloads[i] for i in sorted(payloads)))
-    print("%d packets, end %s, dropped %s" % (len(payloads), end, dropped), file=sys.stderr)
-    return 0 if end == len(payloads) else 3
+    received = receive(packets)
+    store(args.o, b"".join(received.payloads[i] for i in sorted(received.payloads)))
+    print("%d packets from %s on, end %s, dropped %s" % (len(received.payloads), received.start, received.end, received.dropped), file=sys.stderr)
+    return 0 if received.is_whole else 3
 
 
 if __name__ == "__main__":

@@ -140,8 +140,11 @@ impl Conversation {
             let asked = Instant::now();
             self.say(question)?;
             let again = asked + AGAIN.min(limit.saturating_sub(began.elapsed()));
-            while let Some(left) = again.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
-            {
+            let mut is_over = false;
+            while !is_over {
+                // Answers that wait are heard in any case: whoever was stopped has missed nothing.
+                let left = again.saturating_duration_since(Instant::now());
+                is_over = left.is_zero();
                 for message in self.hear(left)? {
                     heard = Instant::now();
                     if let Message::Refused(reason) = message {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long the thread takes to notice that nobody wants datagrams any more.
+/// How long the thread takes to tell that none came, and to notice that nobody wants datagrams any more.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// Waits for datagrams, at most for the given time, and replaces the chunk's content by those that came. The chunk is
@@ -33,15 +33,10 @@ pub(super) fn beside<T>(
         let is_over = &is_over;
         std::thread::Builder::new().name("input".into()).spawn_scoped(scope, move || {
             while let Ok(mut chunk) = emptied.recv() {
-                let received = loop {
-                    let received = receiver.receive(&mut chunk, NOTICE);
-                    if is_over.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    if received.is_err() || !chunk.pieces.is_empty() {
-                        break received;
-                    }
-                };
+                let received = receiver.receive(&mut chunk, NOTICE);
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
                 let is_last = received.is_err();
                 if filled.send(received.map(|()| chunk)).is_err() || is_last {
                     return;

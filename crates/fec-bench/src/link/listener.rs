@@ -25,6 +25,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Time in which a listener notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(100);
+/// A listener whose look takes so long was stopped.
+const STOPPED: Duration = Duration::from_secs(1);
 /// When all was sent and something is missing, so much silence is enough.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Most time of that wait.
@@ -108,22 +110,26 @@ impl Listener {
     }
 
     /// Waits for somebody with a cookie, from `began` on for so long.
-    fn opening(&self, door: &Door, began: Instant, wait: Duration) -> Result<Opening> {
+    fn opening(&self, door: &Door, mut began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
             if fecfile::interrupt::interrupted() {
                 return Err(LinkError::Interrupted);
             }
-            let left = wait.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return Err(LinkError::NobodyCame { address: self.address, waited: wait });
-            }
+            let asked = Instant::now();
+            let left = wait.saturating_sub(asked - began);
             let received = self.receiver.receive(&mut chunk, left.min(NOTICE));
             received.map_err(|cause| LinkError::Network { address: self.address, cause })?;
             let opening = (chunk.datagrams())
                 .find_map(|(arrival, bytes)| door.greet(&self.receiver, arrival, bytes, false));
             if let Some(opening) = opening {
                 return Ok(opening);
+            }
+            if asked.elapsed() >= STOPPED {
+                // Whoever was stopped has not waited.
+                began = Instant::now();
+            } else if left.is_zero() {
+                return Err(LinkError::NobodyCame { address: self.address, waited: wait });
             }
         }
     }
@@ -205,6 +211,8 @@ struct Session<'a> {
     began: Instant,
     /// Time of the last message of the test.
     heard: Instant,
+    /// All that came before this moment was taken.
+    empty_at: Option<Instant>,
     tracker: Tracker,
     bytes: u64,
     /// Times at which the system received the first and the last datagram, in ns since 1970.
@@ -257,6 +265,7 @@ impl<'a> Session<'a> {
             opening,
             began: now,
             heard: now,
+            empty_at: None,
             tracker: Tracker::new(),
             bytes: 0,
             span: None,
@@ -299,7 +308,9 @@ impl<'a> Session<'a> {
             let limit = match self.result {
                 Some((_, at)) if now >= at + linger => return Ok(()),
                 Some(_) => NOTICE,
-                None if now >= self.heard + SILENCE || now >= self.began + most => return Ok(()),
+                None if self.was_quiet_until(self.heard + SILENCE) || now >= self.began + most => {
+                    return Ok(());
+                }
                 None => NOTICE.min(alive.saturating_duration_since(now)),
             };
             next(&mut chunk, limit)?;
@@ -307,6 +318,12 @@ impl<'a> Session<'a> {
             self.tell_result();
         }
         Ok(())
+    }
+
+    /// Whether nothing waits that came before then, and that is past. (What a listener has missed that was stopped
+    /// waits in its socket.)
+    fn was_quiet_until(&self, then: Instant) -> bool {
+        self.empty_at.is_some_and(|at| at >= then)
     }
 
     /// Whether the sender found before it sent anything that it cannot.
@@ -329,6 +346,7 @@ impl<'a> Session<'a> {
     }
 
     fn take(&mut self, chunk: &Chunk) {
+        self.empty_at = self.empty_at.max(chunk.empty_at);
         let Opening { session, arrival: Arrival { from, .. }, .. } = self.opening;
         let now = Instant::now();
         for (arrival, bytes) in chunk.datagrams() {
@@ -371,7 +389,7 @@ impl<'a> Session<'a> {
         let now = Instant::now();
         let expected = sent.sent.saturating_sub(sent.impaired).saturating_sub(sent.unsent);
         let is_all = self.tracker.received() >= expected;
-        let is_quiet = now >= self.told_at.max(self.data_at) + DRAIN;
+        let is_quiet = self.was_quiet_until(self.told_at.max(self.data_at) + DRAIN);
         if is_all || is_quiet || now >= self.told_at + DRAIN_LIMIT {
             let arrived = self.arrived();
             self.say(&Message::Result(arrived));

@@ -251,7 +251,7 @@ pub(crate) enum Gap {
     Skip,
     /// Write zeros, a full packet's for each
     Zero,
-    /// Stop
+    /// Stop, also where the beginning of a file or pipe is missing
     Fail,
 }
 

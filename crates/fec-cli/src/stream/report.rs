@@ -327,7 +327,7 @@ pub(super) struct ReceivedReport {
     window: Option<u32>,
     block: Option<u16>,
     packet: Option<u16>,
-    /// The number of the first packet that came out, or is missing; what was sent before it is not known.
+    /// The packet that the stream is received from; what was sent before it is not known.
     joined_at: Option<u64>,
     payload_bytes: u64,
     /// Packets that came out.

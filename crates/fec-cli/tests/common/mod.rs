@@ -4,16 +4,19 @@
 pub(crate) mod forge;
 
 use fec_core::random::SplitMix64;
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// The binary under test: the one that cargo built, or the words of FEC_UNDER_TEST, perhaps an emulator with a binary
 /// of another architecture.
 pub(crate) fn fec() -> Command {
+    heed_signals();
     let words = std::env::var("FEC_UNDER_TEST").unwrap_or_default();
     let mut words = words.split_ascii_whitespace();
     let mut command = Command::new(words.next().unwrap_or(env!("CARGO_BIN_EXE_fec")));
@@ -27,14 +30,9 @@ pub(crate) fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item =
     fec().current_dir(folder).args(args).output().expect("fec starts")
 }
 
-/// The signals that end `fec`, without those that whoever runs the tests ignores: `fec` then ignores them too.
-/// (A shell without job control starts what stands before a `&` with SIGINT and SIGQUIT ignored.)
-pub(crate) fn signals() -> Vec<rustix::process::Signal> {
-    use rustix::process::Signal;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
-    let mut signals = vec![
+/// The signals that end `fec`.
+pub(crate) fn signals() -> [Signal; 10] {
+    [
         Signal::INT,
         Signal::TERM,
         Signal::HUP,
@@ -45,10 +43,30 @@ pub(crate) fn signals() -> Vec<rustix::process::Signal> {
         Signal::USR2,
         Signal::VTALARM,
         Signal::XCPU,
-    ];
-    signals.retain(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
-    assert!(!signals.is_empty(), "every signal is ignored here: nothing to test");
-    signals
+    ]
+}
+
+/// `fec` heeds no signal that was ignored when it was started, and a test may have been started so: a shell without job
+/// control ignores SIGINT and SIGQUIT for what stands before a `&`, and `nohup` SIGHUP. A handler here, which does
+/// nothing, is none in what is started.
+fn heed_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where this cannot be read, tests have to be started in the foreground.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+        let ignored = u64::from_str_radix(mask.trim(), 16).expect("a mask");
+        for signal in signals().map(Signal::as_raw) {
+            if ignored >> (signal - 1) & 1 == 1 {
+                signal_hook::flag::register(signal, std::sync::Arc::default()).expect("a handler");
+            }
+        }
+    });
+}
+
+/// Sends a signal to a process that was started here.
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("the process is there");
 }
 
 /// Runs `fec` with `input` on standard input.

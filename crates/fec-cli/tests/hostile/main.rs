@@ -119,7 +119,7 @@ fn resign_shard(file: &mut [u8], change: impl Fn(&mut [u8])) {
 fn quickly<T>(work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let out = work();
-    assert!(started.elapsed() < Duration::from_secs(10), "it took {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "it took {:?}", started.elapsed());
     out
 }
 

@@ -207,10 +207,8 @@ fn forged_counts_are_refused() {
         let forged = Forged { tweak, ..Forged::new().file(b"a", b"alpha") };
         arena.write("in/x.fecp", &forged.build().0);
         for args in COMMANDS {
-            let started = std::time::Instant::now();
             let output = arena.run(args);
             assert_eq!(common::code(&output), exit, "{nth}: {args:?}: {}", text(&output.stderr));
-            assert!(started.elapsed() < Duration::from_secs(10), "{nth}: {args:?}");
         }
     }
     assert!(!arena.path("in/a").exists());

@@ -70,6 +70,55 @@ fn a_stream_that_was_cut_says_so() {
     }
 }
 
+/// A stream whose beginning is missing never gives exit code 0, however little is left; and whoever has no key cannot
+/// cut it by moving its end to the front.
+#[test]
+fn a_stream_without_its_beginning_is_never_whole() {
+    let arena = Arena::new();
+    let bytes = payload(9, 200_000);
+    expect(&arena.run(["keygen", "--stream", "-o", "key"]), 0);
+    for key in [&[][..], &["--key-file", "key"]] {
+        let options = [&["--packet", "200", "--rate", "1/4", "--window", "400"], key].concat();
+        let stream = send(&arena, &options, &bytes);
+        let all = frames(&stream);
+        let end = all.len() - 3;
+        let of_file = |stream: &[u8], more: &[&str], exit: i32| {
+            arena.write("s", stream);
+            let args = ["decode", "--stream", "s", "-o", "out", "-f"].iter().chain(key).chain(more);
+            let output = arena.run(args);
+            expect(&output, exit);
+            let piped = receive(&arena, &[key, more].concat(), stream);
+            expect(&piped, exit);
+            let out = std::fs::read(arena.path("out")).unwrap_or_default();
+            let _ = std::fs::remove_file(arena.path("out"));
+            assert!(out == piped.stdout);
+            out
+        };
+        // Cut anywhere, and exactly before a frame; the last one leaves nothing but what tells the end.
+        let at = |frame: usize| 2 + all[..frame].iter().map(Vec::len).sum::<usize>();
+        for cut in [at(400), stream.len() / 2, at(end - 40), at(end - 5), at(end), at(end) + 1, at(end + 2)] {
+            let out = of_file(&stream[cut..], &[], 3);
+            assert!(bytes.ends_with(&out) && out.len() < bytes.len());
+            let output = arena.pipe(["decode", "--stream", "--json"].iter().chain(key), &stream[cut..]);
+            assert_eq!((&report(&output)["whole"], &report(&output)["ended"]), (&false.into(), &true.into()));
+            assert!(of_file(&stream[cut..], &["--gap", "fail"], 3).is_empty());
+            of_file(&stream[cut..], &["--gap", "zero"], 3);
+            let said = receive(&arena, &[key, &["--gap", "fail"]].concat(), &stream[cut..]);
+            assert!(text(&said.stderr).contains("lost for good: packets 0 to"), "{}", text(&said.stderr));
+        }
+        for times in 1..=3 {
+            let first = joined(all[end..end + times].iter().chain(&all[..end]));
+            assert!(of_file(&first, &[], 0) == bytes);
+            assert!(of_file(&first, &["--gap", "fail"], 0) == bytes);
+        }
+        let backwards: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
+        of_file(&joined(&backwards), &[], 3);
+    }
+    // An empty stream is one whose end is 0.
+    let empty = send(&arena, &[], b"");
+    expect(&receive(&arena, &["--gap", "fail"], &empty), 0);
+}
+
 #[test]
 fn joining_late_delivers_what_comes() {
     let arena = Arena::new();

@@ -2,14 +2,10 @@
 
 use super::*;
 
-/// No run of these may take longer, whatever it reads.
-const SECONDS: u64 = 20;
-
+/// It ends within [`LIMIT`], whatever it reads.
 #[track_caller]
 fn survives(arena: &Arena, stream: &[u8], options: &[&str]) -> Output {
-    let started = Instant::now();
     let output = receive(arena, options, stream);
-    assert!(started.elapsed() < Duration::from_secs(SECONDS), "{:?}", started.elapsed());
     assert!([0, 3, 6].contains(&code(&output)), "{}", text(&output.stderr));
     output
 }
@@ -204,6 +200,7 @@ fn mutations_of_honest_streams() {
                 }
             }
             let output = survives(&arena, &stream, &["--json"]);
+            assert!(code(&output) != 0 || output.stdout == bytes, "exit code 0 over less than all");
             // What comes out is pieces of the payload, in order.
             let mut rest = &bytes[..];
             let mut out = &output.stdout[..];

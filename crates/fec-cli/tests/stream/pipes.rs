@@ -2,7 +2,7 @@
 
 use super::*;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 
 const PROFILES: [&str; 4] = ["bounded", "classic", "classic-blocks", "blocks"];
@@ -222,20 +222,25 @@ fn deadlines_in_time() {
     let stream = send(&arena, &["--packet", "100", "--rate", "1/500"], &bytes);
     let mut sources: Vec<Vec<u8>> = frames(&stream).into_iter().filter(|frame| kind(frame) == 0).collect();
     sources.remove(50);
-    let mut child = arena.spawn(["decode", "--stream", "--latency", "300"]);
-    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let started = Instant::now();
-    stdin.write_all(&joined(&sources)).unwrap();
-    let mut first = vec![0; 5000];
-    stdout.read_exact(&mut first).unwrap();
-    assert!(first == bytes[..5000]);
-    assert!(started.elapsed() < Duration::from_millis(250), "what is in order does not wait");
-    let mut rest = vec![0; 4900];
-    stdout.read_exact(&mut rest).unwrap();
-    assert!(rest == bytes[5100..]);
-    assert!(started.elapsed() >= Duration::from_millis(300), "{:?}", started.elapsed());
-    drop(stdin);
-    expect(&finish(child, b"", LIMIT).expect("it ends"), 3);
+    for latency in ["300", "30000"] {
+        let mut child = arena.spawn(["decode", "--stream", "--latency", latency]);
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let started = Instant::now();
+        stdin.write_all(&joined(&sources)).unwrap();
+        let mut first = vec![0; 5000];
+        stdout.read_exact(&mut first).unwrap();
+        assert!(first == bytes[..5000]);
+        if latency == "30000" {
+            assert!(started.elapsed() < Duration::from_secs(30), "what is in order does not wait");
+        } else {
+            let mut rest = vec![0; 4900];
+            stdout.read_exact(&mut rest).unwrap();
+            assert!(rest == bytes[5100..]);
+            assert!(started.elapsed() >= Duration::from_millis(300), "{:?}", started.elapsed());
+        }
+        drop(stdin);
+        expect(&finish(child, b"", LIMIT).expect("it ends"), 3);
+    }
 }
 
 /// A slow stream is not held back until a packet is full, and its packets are protected in time.
@@ -281,7 +286,8 @@ fn pacing_keeps_the_rate() {
     // 250,000 bytes and a sixth more of packets take 0.4 s at 6 Mb/s.
     send(&arena, &["--mbps", "6"], &payload(1, 250_000));
     let took = started.elapsed().as_secs_f64();
-    assert!((0.39..5.0).contains(&took), "{took}");
+    println!("{took} s");
+    assert!(took >= 0.39, "{took}");
 }
 
 #[test]
@@ -292,9 +298,8 @@ fn interrupted_streams_leave_nothing() {
         let mut child = arena.spawn(args);
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&stream).unwrap();
-        std::thread::sleep(Duration::from_millis(150));
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, common::signals()[0]).unwrap();
+        arena.wait_for_temporary();
+        common::signal(&child, common::signals()[0]);
         let output = finish(child, b"", LIMIT).expect("it ends");
         expect(&output, 130);
         drop(stdin);
@@ -324,16 +329,28 @@ fn statistics_come_while_it_runs() {
     let mut child = arena.spawn(["decode", "--stream", "--stats", "json", "--json"]);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&stream).unwrap();
-    std::thread::sleep(Duration::from_millis(1300));
+    let mut out = vec![0; 100_000];
+    child.stdout.as_mut().unwrap().read_exact(&mut out).unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = || -> Value {
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).expect("every line is JSON")
+    };
+    // Told before all was there, on a busy machine.
+    let mut told = line();
+    for _ in 0..20 {
+        assert_eq!(told["event"], "statistics");
+        if told["payload_bytes"] == 100_000 {
+            break;
+        }
+        told = line();
+    }
+    assert_eq!(told["payload_bytes"], 100_000);
     drop(stdin);
-    let output = finish(child, b"", LIMIT).expect("it ends");
-    expect(&output, 0);
-    let said = text(&output.stderr);
-    let lines: Vec<Value> =
-        said.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert_eq!((&lines[0]["event"], &lines[0]["payload_bytes"]), (&"statistics".into(), &100_000.into()));
-    assert_eq!(lines[1]["whole"], true);
+    let last = std::iter::repeat_with(line).find(|line| line["event"] != "statistics").unwrap();
+    assert_eq!(last["whole"], true);
+    expect(&finish(child, b"", LIMIT).expect("it ends"), 0);
 }
 
 #[test]
@@ -344,9 +361,7 @@ fn a_silent_pipe_ends_when_asked_to() {
     let mut child = arena.spawn(["decode", "--stream", "--idle-ms", "200"]);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&stream[..50_000]).unwrap();
-    let started = Instant::now();
     let output = finish(child, b"", LIMIT).expect("it ends by itself");
-    assert!(started.elapsed() < Duration::from_secs(20));
     expect(&output, 3);
     assert!(output.stdout.len() > 30_000 && bytes.starts_with(&output.stdout));
     drop(stdin);

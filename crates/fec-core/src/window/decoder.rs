@@ -1,7 +1,7 @@
 //! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
 
+use super::events::{Event, Limits, Order, Received, Statistics};
 use super::reception::{Prospect, Reception, RowFate};
-use super::settings::WINDOW_LIMIT;
 use super::states::PacketState;
 use crate::format::packet::{self, Body, PacketError, Parameters, RowHeader};
 use crate::gf256::kernel::Backend;
@@ -10,136 +10,6 @@ use std::ops::Range;
 
 /// Packets far beyond the newest one that must agree before the receiver follows them.
 const AGREE: usize = 16;
-
-/// When a payload is given out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// In order: a payload waits for those before it until they are there or lost for good.
-    #[default]
-    InOrder,
-    /// At once, when it comes or is rebuilt. Gaps are named when they are final.
-    Immediate,
-}
-
-/// What a receiver allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most bytes that the symbols of a window may take; streams that want more are not received. The decoder as
-    /// a whole takes up to three times as much ([`Profile::Blocks`](super::Profile::Blocks): four times), and 10 MiB
-    /// for equations.
-    pub window_bytes: u64,
-    /// Most lost packets in equations at a time. More make a packet more work: it is in proportion to this
-    /// number times a row (1.5 coefficients for each, and the symbol), and in proportion to its square when
-    /// everything is rebuilt at once.
-    pub columns: u16,
-    /// When payloads are given out.
-    pub order: Order,
-    /// Whether packets are named as lost as soon as no repair packet that comes soon can rebuild them: after an outage
-    /// that is longer than the window can mend, or after joining a stream. Otherwise they are waited for until they leave the
-    /// window. For live streams: at the end of a stream a few repair packets more come than are expected.
-    pub prompt: bool,
-}
-
-impl Default for Limits {
-    /// 64 MiB, 2048 lost packets, in order, not prompt.
-    fn default() -> Limits {
-        Limits { window_bytes: WINDOW_LIMIT, columns: 2048, order: Order::InOrder, prompt: false }
-    }
-}
-
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Received {
-    /// A source packet that was not there, a repair packet that tells something new, or a mark.
-    Accepted,
-    /// A repair packet that tells nothing new.
-    Redundant,
-    /// A source packet that is there already, with the same content.
-    Duplicate,
-    /// A source packet that is there already with other content, or a repair packet that contradicts what is
-    /// known. It was dropped.
-    Conflict,
-    /// A source packet whose number was named as lost, or that is older than anything remembered.
-    Late,
-    /// Far beyond the newest packet: kept until others agree.
-    Ahead,
-    /// A repair packet over packets that are lost for good, or from before this receiver joined.
-    Unusable,
-    /// A packet of another stream.
-    Foreign,
-    /// A packet of this stream with other parameters than those before.
-    Mismatch,
-    /// The stream's window takes more memory than the limits allow.
-    Refused {
-        /// Bytes of its symbols.
-        bytes: u64,
-    },
-    /// Not a packet that this build accepts.
-    Rejected(PacketError),
-}
-
-/// Something for the application.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// A payload.
-    Packet {
-        /// Its number.
-        seq: u64,
-        /// Its bytes, valid until the decoder is used again.
-        payload: &'a [u8],
-        /// Whether it was lost and rebuilt.
-        rebuilt: bool,
-    },
-    /// Packets that are lost for good. Each is named once.
-    Gap {
-        /// The first.
-        first: u64,
-        /// How many.
-        count: u64,
-    },
-    /// The stream has ended, and everything before was given out. A packet from behind the end takes that back: see
-    /// [`Decoder::has_ended`].
-    End,
-}
-
-/// Counts since the decoder was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Source packets accepted.
-    pub received: u64,
-    /// Repair packets that were valid.
-    pub repairs: u64,
-    /// Of those, the ones that told something new.
-    pub useful_repairs: u64,
-    /// Of those, the ones that could not be used; see [`Received::Unusable`].
-    pub unusable_repairs: u64,
-    /// Packets that were rebuilt.
-    pub rebuilt: u64,
-    /// Packets named as lost.
-    pub lost: u64,
-    /// Source packets that were there already.
-    pub duplicates: u64,
-    /// Of those, the ones that had been rebuilt before they came.
-    pub overtaken: u64,
-    /// Packets that contradicted others, or what was said of the end.
-    pub conflicts: u64,
-    /// Source packets that came too late.
-    pub late: u64,
-    /// Packets that were damaged.
-    pub damaged: u64,
-    /// Packets that were rejected for another reason: see [`PacketError`].
-    pub rejected: u64,
-    /// Packets of other streams, or with other parameters.
-    pub foreign: u64,
-    /// Rebuilt symbols whose checksum, length or padding was wrong: their packets stayed lost.
-    pub disbelieved: u64,
-    /// Times that the receiver followed the stream to a place far beyond.
-    pub jumps: u64,
-    /// Packets that were dropped because the caller did not ask for them in time.
-    pub overrun: u64,
-}
 
 /// Receives one stream.
 ///
@@ -166,6 +36,8 @@ pub struct Decoder {
 /// The stream that the decoder is locked to.
 struct Stream {
     reception: Reception,
+    /// Where it is received from; `None`: marks alone came, and none of them tells.
+    begin: Option<u64>,
     /// The next number to be given out or named.
     next: u64,
     /// Lost packets below this one are named as lost.
@@ -213,7 +85,7 @@ impl Decoder {
                 return Received::Rejected(error);
             }
         };
-        if let Err(refusal) = self.lock(&parameters, &body) {
+        if let Err(refusal) = self.lock(&parameters) {
             return refusal;
         }
         while self.stream.as_ref().is_some_and(|stream| stream.jump.is_some() || !stream.waiting.is_empty()) {
@@ -227,7 +99,7 @@ impl Decoder {
     }
 
     /// Locks to the packet's stream, or says why not.
-    fn lock(&mut self, parameters: &Parameters, body: &Body<'_>) -> Result<(), Received> {
+    fn lock(&mut self, parameters: &Parameters) -> Result<(), Received> {
         if let Some(stream) = &self.stream {
             let known = &stream.reception.parameters;
             if known == parameters {
@@ -242,21 +114,12 @@ impl Decoder {
             self.statistics.rejected += 1;
             return Err(Received::Refused { bytes });
         }
-        let block = u64::from(parameters.block);
-        let base = match *body {
-            Body::Source { seq, .. } => Some(seq).filter(|&seq| seq >= block),
-            Body::Repair { first, count, .. } => {
-                let end = first + u64::from(count);
-                Some(end).filter(|&end| end > block)
-            }
-            Body::Mark { sent, .. } => Some(sent).filter(|&sent| sent > block),
-        };
-        let base = base.unwrap_or(0);
         let columns = usize::from(self.limits.columns);
         self.stream = Some(Stream {
-            reception: Reception::new(self.backend, *parameters, columns, base),
-            next: base,
-            low: base,
+            reception: Reception::new(self.backend, *parameters, columns),
+            begin: None,
+            next: 0,
+            low: 0,
             ready: VecDeque::new(),
             told_end: None,
             ended: false,
@@ -272,6 +135,12 @@ impl Decoder {
         let immediate = self.limits.order == Order::Immediate;
         let Some(stream) = &mut self.stream else { return Received::Foreign };
         let statistics = &mut self.statistics;
+        if stream.begin.is_none() && !stream.begin_with(body) {
+            if let Body::Mark { sent, end: true } = *body {
+                stream.hear_end(sent, statistics);
+            }
+            return Received::Accepted;
+        }
         let reception = &mut stream.reception;
         let end = match *body {
             Body::Source { seq, .. } => seq + 1,
@@ -397,10 +266,15 @@ impl Decoder {
         if let Some(stream) = &mut self.stream {
             if let (Some(told), u64::MAX) = (&mut stream.told_end, seq) {
                 told.times = told.times.max(BELIEVED);
+                let total = told.total;
+                if stream.begin.is_none() {
+                    stream.begin_at(total);
+                }
                 stream.reach_end();
             }
             stream.low = stream.low.max(seq.min(stream.reception.end));
             if let Some(total) = stream.total()
+                && stream.begin.is_some()
                 && seq >= total
                 && total > stream.reception.end
             {
@@ -414,8 +288,16 @@ impl Decoder {
         self.stream.as_ref().is_some_and(|stream| stream.total().is_some())
     }
 
-    /// Whether the end was told, everything before was given out, and nothing has come since that speaks against it. One
-    /// mark does not make an end as long as packets may follow: it may be forged, or stray. Two are believed.
+    /// Where the stream is received from: whoever joins it late gets nothing of what was sent before, and that is in no
+    /// gap. `None` as long as nothing tells. A stream is whole when it [has ended](Self::has_ended), begins at 0, and
+    /// nothing of it was lost, overrun or in conflict.
+    pub fn begins_at(&self) -> Option<u64> {
+        self.stream.as_ref()?.begin
+    }
+
+    /// Whether the end was told, everything from [`begins_at`](Self::begins_at) to there was given out or named, and
+    /// nothing has come since that speaks against it. One mark does not make an end as long as packets may follow: it
+    /// may be forged, or stray. Two are believed.
     pub fn has_ended(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.ended)
     }
@@ -496,6 +378,31 @@ impl Stream {
         }
     }
 
+    /// Begins where its first packet says; false: that is a mark, which does not say it.
+    fn begin_with(&mut self, body: &Body<'_>) -> bool {
+        let block = u64::from(self.reception.parameters.block);
+        let (is_early, base) = match *body {
+            Body::Source { seq, .. } => (seq < block, Some(seq)),
+            Body::Repair { first, count, .. } => {
+                let end = first + u64::from(count);
+                (end <= block, Some(end))
+            }
+            // Whoever moves a mark to the front must not cut what stands behind it.
+            Body::Mark { sent, .. } => (sent <= block, None),
+        };
+        match if is_early { Some(0) } else { base } {
+            Some(base) => self.begin_at(base),
+            None => return false,
+        }
+        true
+    }
+
+    fn begin_at(&mut self, base: u64) {
+        self.begin = Some(base);
+        self.reception.rebase(base);
+        (self.next, self.low) = (base, base);
+    }
+
     /// The number of packets, as far as that is believed.
     fn total(&self) -> Option<u64> {
         self.told_end.filter(|told| told.times >= BELIEVED).map(|told| told.total)
@@ -521,6 +428,7 @@ impl Stream {
     /// Takes note that all packets before the end were sent, once it is believed.
     fn reach_end(&mut self) {
         if let Some(total) = self.total()
+            && self.begin.is_some()
             && total <= self.reception.end + self.reception.span()
         {
             self.reception.advance(total);

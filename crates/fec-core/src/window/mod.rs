@@ -65,6 +65,7 @@
 mod deal;
 mod decoder;
 mod encoder;
+mod events;
 mod lane_sums;
 mod operation;
 mod reception;
@@ -79,9 +80,10 @@ mod system;
 mod work;
 
 pub use crate::format::packet::Profile;
-pub use decoder::{Decoder, Event, Limits, Order, Received, Statistics};
+pub use decoder::Decoder;
 pub use encoder::{Encoder, PushError};
 #[cfg(feature = "trace")]
 pub use encoder::{Stage, Trace};
+pub use events::{Event, Limits, Order, Received, Statistics};
 pub use reception::Prospect;
 pub use settings::{Ratio, SettingsError, StreamSettings, WINDOW_LIMIT};

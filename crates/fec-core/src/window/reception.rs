@@ -150,8 +150,8 @@ struct RowSolver {
 }
 
 impl Reception {
-    /// A stream that is received from packet `base` on.
-    pub(super) fn new(backend: Backend, parameters: Parameters, columns: usize, base: u64) -> Reception {
+    /// A stream that is received from packet 0 on.
+    pub(super) fn new(backend: Backend, parameters: Parameters, columns: usize) -> Reception {
         let Parameters { profile, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
         let padded = symbol_len.next_multiple_of(LINE);
@@ -163,7 +163,7 @@ impl Reception {
             _ => Solver::Rows(Box::new(RowSolver {
                 sums: LaneSums::new(lanes(profile), block, reach.unit, padded),
                 system: System::new(backend, columns.min(reach.unit as usize).max(1), padded),
-                columns_end: base,
+                columns_end: 0,
                 row: RepairRow::default(),
                 classes: Default::default(),
                 symbol: AlignedBytes::zeroed(padded),
@@ -176,15 +176,15 @@ impl Reception {
             backend,
             store: SymbolRing::new(places, symbol_len),
             states: States::new(places),
-            end: base,
-            start: base,
-            floor: base,
+            end: 0,
+            start: 0,
+            floor: 0,
             missing: 0,
             late: (LATE_BLOCKS * u64::from(block)).min(columns.max(1) as u64),
             solver,
             rebuilt: Vec::new(),
             disbelieved: 0,
-            hopeless: base,
+            hopeless: 0,
             is_behind: false,
             prospect: None,
             newest_row: None,

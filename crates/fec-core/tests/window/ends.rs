@@ -3,7 +3,8 @@
 use super::common::*;
 use fec_core::format::packet;
 use fec_core::gf256::kernel::Backend;
-use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, PushError, Received};
+use fec_core::random::SplitMix64;
+use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Profile, PushError, Received};
 
 /// The source packets of a stream, and its parameters.
 fn sources() -> (Vec<Vec<u8>>, packet::Parameters) {
@@ -134,4 +135,102 @@ fn a_stray_end_does_not_take_the_place_of_the_true_one() {
         }
         assert!(ended && decoder.has_ended() && decoder.statistics().conflicts > 0, "{stray}");
     }
+}
+
+/// Whether a stream of which packets come in this order, and then no more, is whole; how many payloads came out; and
+/// where it begins.
+fn said_of<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>, most: u16) -> (bool, usize, Option<u64>) {
+    let packets = packets.into_iter().map(Vec::as_slice);
+    let (output, decoder) = receive(packets, Backend::best(), Order::InOrder, most);
+    let begins_at = decoder.begins_at();
+    assert!(output.delivered.first().is_none_or(|first| Some(*first) >= begins_at));
+    let is_whole = output.ended && begins_at == Some(0) && output.gaps.is_empty();
+    (is_whole && decoder.statistics().conflicts == 0, output.delivered.len(), begins_at)
+}
+
+/// In front of all others, marks say how far the sender was. Nothing that follows is cut by that.
+#[test]
+fn marks_in_front_cut_nothing() {
+    for profile in Profile::ALL {
+        for count in [1, 240, 241, 700, 3000] {
+            let sent = packets(&settings(profile, 960, 100), Backend::best(), count);
+            let (marks, others): (Vec<_>, Vec<_>) = sent.iter().partition(|packet| packet[5] == 2);
+            for times in 1..=3 {
+                let order = marks.iter().take(times).chain(&others).copied();
+                assert_eq!(
+                    said_of(order, 100),
+                    (true, count as usize, Some(0)),
+                    "{profile:?}, {count}, {times}"
+                );
+            }
+        }
+    }
+}
+
+/// Whole is only what begins at packet 0 and reaches the end, wherever a stream is cut and however its parts stand.
+#[test]
+fn a_stream_is_whole_when_everything_came_out_and_only_then() {
+    const COUNT: usize = 420;
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 480, 64), Backend::best(), COUNT as u64);
+        let mut seen = [0; 2];
+        let mut look = |packets: &[&Vec<u8>], what: &str| {
+            let (is_whole, delivered, begins_at) = said_of(packets.iter().copied(), 64);
+            assert!(!is_whole || delivered == COUNT, "{profile:?}: {delivered} of {COUNT} are whole: {what}");
+            seen[usize::from(is_whole)] += 1;
+            (is_whole, begins_at)
+        };
+        let all: Vec<&Vec<u8>> = sent.iter().collect();
+        for cut in 0..all.len() {
+            let (is_whole, begins_at) = look(&all[cut..], &format!("cut before {cut}"));
+            assert!(is_whole || cut > 0 && begins_at.is_some());
+            look(&all[..cut], &format!("cut behind {cut}"));
+            look(&[&all[cut..], &all[..cut]].concat(), &format!("turned by {cut}"));
+            let backwards: Vec<_> = all[cut..].iter().rev().copied().collect();
+            look(&backwards, &format!("backwards from {cut}"));
+        }
+        for seed in 0..200 {
+            let mut random = SplitMix64::new(seed);
+            // Pieces of it in any order, some of them missing.
+            let mut pieces: Vec<&[&Vec<u8>]> = all.chunks(1 + random.index(200)).collect();
+            for at in 0..pieces.len() {
+                pieces.swap(at, random.index(at + 1));
+            }
+            pieces.truncate(1 + random.index(2 * pieces.len()));
+            look(&pieces.concat(), &format!("in pieces, seed {seed}"));
+        }
+        assert!(seen[0] > 500 && seen[1] > 20, "{seen:?}");
+    }
+}
+
+/// Only the marks of an end are left: the end is known, and nothing in front of it came.
+#[test]
+fn an_end_alone_is_not_whole() {
+    let (_, parameters) = sources();
+    for total in [0, 1, 240, 241, 1 << 40, (1 << 63) - 1] {
+        let marks = vec![packet::mark(&parameters, total, true); 3];
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        take(&mut decoder, &marks);
+        let tells = total <= 240;
+        assert_eq!(decoder.begins_at(), tells.then_some(0), "{total}");
+        assert!(decoder.is_told_end() && !decoder.has_ended());
+        decoder.give_up_before(u64::MAX - 1);
+        assert!(tells || decoder.next().is_none(), "{total}: whoever joined late misses nothing");
+        decoder.give_up_before(u64::MAX);
+        let mut lost = 0;
+        while let Some(event) = decoder.next() {
+            lost += if let Event::Gap { count, .. } = event { count } else { 0 };
+        }
+        assert_eq!(lost, if tells { total } else { 0 });
+        assert!(decoder.has_ended());
+        assert_eq!(decoder.begins_at(), Some(if tells { 0 } else { total }), "{total}");
+    }
+    // A mark that is no end leaves open where it begins, and a packet then says it.
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    take(&mut decoder, &[packet::mark(&parameters, 5000, false)]);
+    decoder.give_up_before(u64::MAX);
+    assert_eq!((decoder.begins_at(), decoder.has_ended(), decoder.next()), (None, false, None));
+    let (sources, _) = self::sources();
+    take(&mut decoder, &sources);
+    assert_eq!((decoder.begins_at(), drained(&mut decoder)), (Some(0), (100, false)));
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What was read at a time.
 #[derive(Debug, Default)]
@@ -14,6 +14,9 @@ pub struct Chunk {
     pub pieces: Vec<(Range<usize>, usize)>,
     /// Of each piece of datagrams, where and when it came.
     pub arrivals: Vec<Arrival>,
+    /// When no datagram was there before these came, or now: all that came earlier was handed on. `None`: there always
+    /// was one, or these are bytes of a stream.
+    pub empty_at: Option<Instant>,
 }
 
 /// Where and when datagrams came.
@@ -33,20 +36,20 @@ impl Chunk {
         self.pieces.iter().flat_map(|(range, stride)| self.bytes[range.clone()].chunks((*stride).max(1)))
     }
 
-    /// The same, for whoever changes them where they stand.
-    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        let (mut rest, mut at) = (&mut self.bytes[..], 0);
-        self.pieces.iter().flat_map(move |(range, stride)| {
-            let (piece, behind) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
-            (rest, at) = (behind, range.end);
-            piece.chunks_mut((*stride).max(1))
-        })
-    }
-
     /// The datagrams, each with where and when it came.
     pub fn datagrams(&self) -> impl Iterator<Item = (&Arrival, &[u8])> {
         self.pieces.iter().zip(&self.arrivals).flat_map(|((range, stride), arrival)| {
             self.bytes[range.clone()].chunks((*stride).max(1)).map(move |bytes| (arrival, bytes))
+        })
+    }
+
+    /// The same, for whoever changes them where they stand.
+    pub fn datagrams_mut(&mut self) -> impl Iterator<Item = (&Arrival, &mut [u8])> {
+        let (mut rest, mut at) = (&mut self.bytes[..], 0);
+        self.pieces.iter().zip(&self.arrivals).flat_map(move |((range, stride), arrival)| {
+            let (piece, behind) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
+            (rest, at) = (behind, range.end);
+            piece.chunks_mut((*stride).max(1)).map(move |bytes| (arrival, bytes))
         })
     }
 }

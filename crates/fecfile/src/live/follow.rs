@@ -1,5 +1,5 @@
-//! Following a sender from one stream to its next: packets of another stream are kept until it is clear that the one that is
-//! received is over.
+//! Following a sender from one stream to its next: packets of other streams are kept until it is clear that the one
+//! that is received is over.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,19 +16,17 @@ const MOST_ENDED: usize = 64;
 /// What is known of other streams than the one that is received.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
-    /// The packets of one other stream, since the one that is received was heard last.
+    /// The packets of other streams, since the one that is received was heard last.
     aside: Vec<Vec<u8>>,
     bytes: usize,
-    id: Option<[u8; 8]>,
     /// Those that were received to their end.
     ended: VecDeque<[u8; 8]>,
 }
 
 impl Follow {
-    /// Keeps a packet of another stream, with this number. Of several others the first is kept.
-    pub(super) fn keep(&mut self, id: [u8; 8], packet: &[u8]) {
-        let has_room = self.aside.len() < MOST_PACKETS && self.bytes + packet.len() <= MOST_BYTES;
-        if *self.id.get_or_insert(id) == id && has_room {
+    /// Keeps a packet of another stream. There may be several that wait, one behind the other.
+    pub(super) fn keep(&mut self, packet: &[u8]) {
+        if self.aside.len() < MOST_PACKETS && self.bytes + packet.len() <= MOST_BYTES {
             self.bytes += packet.len();
             self.aside.push(packet.to_vec());
         }
@@ -36,21 +34,19 @@ impl Follow {
 
     /// The stream that is received goes on.
     pub(super) fn forget(&mut self) {
-        if self.id.take().is_some() {
-            self.aside.clear();
-            self.bytes = 0;
-        }
+        self.aside.clear();
+        self.bytes = 0;
     }
 
     /// When the stream that was heard last at this time is over, because another has begun; `has_ended`: it has an end.
     pub(super) fn deadline(&self, last_heard: Option<Instant>, has_ended: bool) -> Option<Instant> {
-        let last = last_heard.filter(|_| self.id.is_some())?;
+        let last = last_heard.filter(|_| !self.aside.is_empty())?;
         Some(if has_ended { last } else { last + OVER })
     }
 
-    /// Takes what was kept, for the stream that is received from now on.
+    /// Takes what was kept, the first of it for the stream that is received from now on.
     pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
-        (self.bytes, self.id) = (0, None);
+        self.bytes = 0;
         std::mem::take(&mut self.aside)
     }
 
@@ -73,18 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_of_one_stream_and_bounded() {
+    fn what_is_kept_is_in_order_and_bounded() {
         let mut follow = Follow::default();
         let now = Instant::now();
         assert_eq!(follow.deadline(Some(now), true), None);
-        follow.keep([1; 8], b"a");
-        follow.keep([2; 8], b"b");
-        follow.keep([1; 8], b"c");
+        for packet in [b"a", b"b", b"c"] {
+            follow.keep(packet);
+        }
         assert_eq!(follow.deadline(None, true), None);
         assert_eq!(follow.deadline(Some(now), true), Some(now));
         assert_eq!(follow.deadline(Some(now), false), Some(now + OVER));
-        assert_eq!(follow.take(), [b"a".to_vec(), b"c".to_vec()]);
-        (0..2 * MOST_PACKETS).for_each(|_| follow.keep([3; 8], &[0; 2000]));
+        assert_eq!(follow.take(), [b"a", b"b", b"c"]);
+        assert_eq!(follow.deadline(Some(now), true), None);
+        (0..2 * MOST_PACKETS).for_each(|_| follow.keep(&[0; 2000]));
         assert!(follow.aside.len() <= MOST_BYTES / 2000);
         follow.forget();
         assert!(follow.take().is_empty());

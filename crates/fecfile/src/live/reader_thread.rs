@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 const READ: usize = 256 << 10;
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long a thread that waits for packets takes to notice that nobody wants them any more.
-const NOTICE: Duration = Duration::from_millis(500);
+/// How long a thread that waits for packets takes to tell that none came, and to notice that nobody wants them any
+/// more.
+pub(super) const NOTICE: Duration = Duration::from_millis(100);
 
 /// What comes next of an input.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::follow::Follow;
 use super::frame::Deframer;
 use super::key::StreamKey;
 use super::output::Output;
-use super::reader_thread::{Next, ReaderThread};
+use super::reader_thread::{NOTICE, Next, ReaderThread};
 use super::received::Received;
 use super::refusals::RefusalWatch;
 use super::seal::Opener;
@@ -25,8 +25,6 @@ use std::time::{Duration, Instant};
 
 /// The longest gap that is filled with zeros, in packets: more would be a flood that one packet can cause.
 const MOST_ZEROS: u64 = 1 << 20;
-/// How long a receiver that follows a sender takes to notice that it is to stop.
-const NOTICE: Duration = Duration::from_millis(100);
 /// So much silence is a good sign that a network stream has ended.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
 
@@ -73,7 +71,8 @@ pub struct ReceiveOptions {
     /// What stands for packets that are lost for good.
     pub gaps: GapPolicy,
     /// The stream ends when it is silent for so long, once a packet came: see [`NETWORK_IDLE`]. `None`: it waits for
-    /// ever, unless the sender of datagrams has said that it has ended.
+    /// ever, unless the sender of datagrams has said that it has ended. Time in which the process was stopped does not
+    /// count, here and in what follows.
     pub idle: Option<Duration>,
     /// Receiving ends when the first packet does not come in this time; `None`: it waits for ever.
     pub wait: Option<Duration>,
@@ -105,7 +104,7 @@ pub enum GapPolicy {
     Skip,
     /// Zeros, a full packet's for each.
     Zero,
-    /// Receiving ends.
+    /// Receiving ends; of a byte stream also when its beginning is missing.
     Fail,
 }
 
@@ -264,18 +263,12 @@ impl<'a> Session<'a> {
         watcher: &mut dyn ReceptionWatcher,
         meter: &dyn Meter,
     ) -> Result<Option<io::Error>> {
-        let silence_from = |now| Silence::new(self.options.idle, self.options.wait, self.is_network(), now);
-        let mut silence = silence_from(self.started);
+        let mut silence = Silence::new(self.options.idle, self.options.wait, self.is_network(), self.started);
         let mut telling = Every::new(self.options.tell_every, self.started);
         let mut written = 0;
         let mut refusals = RefusalWatch::default();
         loop {
-            let silent_at = silence.deadline(self.end());
-            let over_at = self.follow.deadline(silence.last_packet(), self.decoder.has_ended());
-            let stop_at = self.is_following().then(|| Instant::now() + NOTICE);
-            let timers = [silent_at, over_at, stop_at, self.deadlines.next(), telling.next()];
-            let next = reader.next(timers.into_iter().flatten().min());
-            let now = Instant::now();
+            let (next, now) = self.listen(reader, &mut silence, telling.next());
             match next {
                 Next::Chunk(mut chunk) => {
                     if self.take(&mut chunk, now)? {
@@ -292,13 +285,7 @@ impl<'a> Session<'a> {
                 Next::End => return Ok(None),
                 Next::Failed(e) => return Ok(Some(e)),
             }
-            if let Some(before) = self.deadlines.due(now) {
-                self.now = now;
-                self.decoder.give_up_before(before);
-                self.is_overdue = true;
-                self.drain()?;
-                self.is_overdue = false;
-            }
+            self.give_up_overdue(now)?;
             self.output.flush()?;
             meter.add(self.output.written() - written);
             written = self.output.written();
@@ -309,9 +296,10 @@ impl<'a> Session<'a> {
             if watcher.is_stopped() {
                 return Ok(None);
             }
-            let is_replaced = over_at.is_some_and(|at| now >= at)
-                && self.follow.deadline(silence.last_packet(), true).is_some();
-            let is_over = silence.lasted(silent_at);
+            let has_ended = self.decoder.has_ended();
+            let replaced_at = self.follow.deadline(silence.last_packet(), has_ended);
+            let is_replaced = replaced_at.is_some_and(|at| has_ended || silence.is_past(at, now));
+            let is_over = silence.is_over(self.end(), now);
             if is_over && !(self.is_following() && self.received.arrived > 0) {
                 return Ok(None);
             }
@@ -324,6 +312,42 @@ impl<'a> Session<'a> {
                 }
             }
         }
+    }
+
+    /// Waits for what comes next, and when this is; `silence` learns what it may.
+    fn listen(
+        &mut self,
+        reader: &ReaderThread,
+        silence: &mut Silence,
+        tell_at: Option<Instant>,
+    ) -> (Next, Instant) {
+        let asked = Instant::now();
+        let look_at =
+            if self.is_network() { Some(asked + NOTICE) } else { silence.look_at(self.end(), asked) };
+        let planned = [look_at, self.deadlines.next(), tell_at].into_iter().flatten().min();
+        let next = reader.next(planned);
+        let now = Instant::now();
+        if let Some(late) = silence.wakes(asked, planned, now) {
+            self.deadlines.postpone(late);
+        }
+        match &next {
+            Next::Chunk(chunk) => silence.was_empty(chunk.empty_at),
+            Next::Nothing => silence.heard_nothing(asked, now),
+            _ => {}
+        }
+        (next, now)
+    }
+
+    /// Gives up what is past its deadline.
+    fn give_up_overdue(&mut self, now: Instant) -> Result<()> {
+        if let Some(before) = self.deadlines.due(now) {
+            self.now = now;
+            self.decoder.give_up_before(before);
+            self.is_overdue = true;
+            self.drain()?;
+            self.is_overdue = false;
+        }
+        Ok(())
     }
 
     /// What is received is over: what is missing of it is lost, and the next stream is received.
@@ -359,13 +383,13 @@ impl<'a> Session<'a> {
         let before = self.received.arrived;
         if let Some(mut deframer) = self.deframer.take() {
             for part in chunk.parts() {
-                deframer.feed(part, |packet| self.packet(packet))?;
+                deframer.feed(part, |packet| self.packet(packet, None))?;
             }
             self.received.broken_frames = deframer.broken();
             self.deframer = Some(deframer);
         } else {
-            for packet in chunk.parts_mut() {
-                self.packet(packet)?;
+            for (arrival, packet) in chunk.datagrams_mut() {
+                self.packet(packet, arrival.at)?;
             }
         }
         let heard = self.decoder.pending().map(|pending| pending.end);
@@ -377,8 +401,9 @@ impl<'a> Session<'a> {
         Ok(self.received.arrived > before)
     }
 
-    /// Takes a packet; one that is sealed is opened where it stands.
-    fn packet(&mut self, packet: &mut [u8]) -> Result<()> {
+    /// Takes a packet; one that is sealed is opened where it stands. `came`: when the system received it, since 1970,
+    /// if it tells.
+    fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
         let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
         if self.options.stream_id.is_some_and(is_other) {
@@ -392,7 +417,7 @@ impl<'a> Session<'a> {
         }
         match &mut self.opener {
             None => self.take_packet(packet),
-            Some(opener) => match opener.open(packet) {
+            Some(opener) => match opener.open(packet, came) {
                 Ok(packet) => self.take_packet(packet),
                 Err(why) => {
                     self.received.count_not_opened(why);
@@ -406,10 +431,9 @@ impl<'a> Session<'a> {
     fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
         let fate = self.decoder.receive(packet);
         self.received.count(fate);
-        let id = packet.get(8..16).and_then(|id| id.try_into().ok());
-        match (fate, id) {
-            (window::Received::Foreign, Some(id)) if self.is_following() => self.follow.keep(id, packet),
-            (window::Received::Accepted, _) => self.follow.forget(),
+        match fate {
+            window::Received::Foreign if self.is_following() => self.follow.keep(packet),
+            window::Received::Accepted => self.follow.forget(),
             _ => {}
         }
         if let (Some(packets), Some(pending)) = (self.options.deadline_packets, self.decoder.pending()) {
@@ -420,6 +444,7 @@ impl<'a> Session<'a> {
 
     /// Writes what is ready.
     fn drain(&mut self) -> Result<()> {
+        self.refuse_late_join()?;
         while let Some(event) = self.decoder.next() {
             match event {
                 Event::Packet { seq, payload, rebuilt } => {
@@ -431,6 +456,16 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Anybody may join a network late. What is missing in front of a file or pipe is a gap like any other.
+    fn refuse_late_join(&self) -> Result<()> {
+        match self.decoder.begins_at() {
+            Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {
+                Err(Error::new("decode", LiveError::LostForGood(LostPackets { first: 0, count })))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Goes on behind packets that are lost for good, as far as the options allow it.
@@ -456,6 +491,7 @@ impl<'a> Session<'a> {
     fn count_up(&mut self, now: Instant) {
         self.received.parameters = self.decoder.parameters().copied();
         self.received.statistics = self.decoder.statistics();
+        self.received.joined_at = self.decoder.begins_at();
         self.received.ended = self.decoder.has_ended();
         self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
         self.received.time = now - self.started;

@@ -34,7 +34,8 @@ pub struct Received {
     pub parameters: Option<Parameters>,
     /// The sender has said that the stream has ended, and everything before was delivered or named as lost.
     pub ended: bool,
-    /// The number of the first packet that came out, or is missing; what was sent before it is not known.
+    /// The packet that the stream is received from; what was sent before is not known, and in no gap. `None`: nothing
+    /// tells.
     pub joined_at: Option<u64>,
     /// Bytes that came out.
     pub payload_bytes: u64,
@@ -101,8 +102,7 @@ impl Received {
 
     /// Whether everything that was sent came out, and nothing that contradicts it came in.
     pub fn is_whole(&self) -> bool {
-        // An empty stream has no first packet.
-        let from_start = self.joined_at.is_none_or(|at| at == 0);
+        let from_start = self.joined_at == Some(0);
         let is_agreed = self.statistics.conflicts == 0 && self.mismatched == 0;
         self.ended && self.lost == 0 && from_start && is_agreed && !(self.foreign_is_loss && self.foreign > 0)
     }
@@ -187,7 +187,6 @@ impl Received {
     /// Counts a payload that is delivered.
     pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool, now: Instant) {
         self.quality.packet(seq, rebuilt, now);
-        self.joined_at.get_or_insert(seq);
         self.packets += 1;
         self.payload_bytes += len as u64;
         self.rebuilt += u64::from(rebuilt);
@@ -196,7 +195,6 @@ impl Received {
     /// Notes packets that are lost for good; `is_overdue`: because of the deadline.
     pub(super) fn gap(&mut self, packets: LostPackets, is_overdue: bool) {
         let LostPackets { first, count } = packets;
-        self.joined_at.get_or_insert(first);
         self.quality.gap(count, is_overdue);
         self.lost += count;
         let continues = self.gap_end == Some(first);
@@ -238,10 +236,11 @@ mod tests {
     #[test]
     fn a_stream_is_whole_from_its_start_to_its_end() {
         let whole = || Received { ended: true, arrived: 1, joined_at: Some(0), ..Received::new(true, None) };
-        assert!(whole().is_whole() && Received { joined_at: None, ..whole() }.is_whole());
+        assert!(whole().is_whole());
         for not in [
             Received { ended: false, ..whole() },
             Received { joined_at: Some(1), ..whole() },
+            Received { joined_at: None, ..whole() },
             Received { lost: 1, ..whole() },
             Received { foreign: 1, ..whole() },
             Received { mismatched: 1, ..whole() },

@@ -9,6 +9,7 @@ use crate::cipher::{AeadKey, Cipher, derive};
 use fec_core::format::packet::{HEADER, PacketError};
 use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 /// Streams that a receiver remembers the keys of.
 const MOST_STREAMS: usize = 64;
@@ -23,6 +24,11 @@ fn key_of(cipher: Cipher, key: &StreamKey, stream_id: u64) -> AeadKey {
 fn now() -> u32 {
     // The coarse clock is exact to some milliseconds, and takes no time.
     clock_gettime(ClockId::RealtimeCoarse).tv_sec as u32
+}
+
+/// The same of a time since 1970.
+fn seconds(time: Duration) -> u32 {
+    time.as_secs() as u32
 }
 
 /// Seals the packets of one stream.
@@ -101,9 +107,14 @@ impl Opener {
         Opener { key, max_age, streams: Vec::new(), newest: None }
     }
 
-    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards.
-    pub(super) fn open<'a>(&mut self, bytes: &'a mut [u8]) -> Result<&'a mut [u8], NotOpened> {
-        self.open_at(bytes, now())
+    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards. `came`: when
+    /// the system received it, since 1970; what waited for a receiver that was stopped is no recording.
+    pub(super) fn open<'a>(
+        &mut self,
+        bytes: &'a mut [u8],
+        came: Option<Duration>,
+    ) -> Result<&'a mut [u8], NotOpened> {
+        self.open_at(bytes, came.map_or_else(now, seconds))
     }
 
     fn open_at<'a>(&mut self, bytes: &'a mut [u8], now: u32) -> Result<&'a mut [u8], NotOpened> {
@@ -229,6 +240,21 @@ mod tests {
             // The same packet in the same second.
             assert!(nonces.insert(sealer.seal_at(&mark(3, 7), 5)[36..44].to_vec()));
         }
+    }
+
+    /// A packet is as old as it was when it came, however long it waited for its receiver.
+    #[test]
+    fn what_waited_here_is_no_recording() {
+        let key = StreamKey::new([1; 32]);
+        let mut sealer = Sealer::new(&key, Cipher::Aes256Gcm, 3);
+        let mut opener = Opener::new(key.clone(), Some(10));
+        for (came, expected) in [(1005, None), (1010, None), (1011, Some(NotOpened::Stale(11)))] {
+            let mut sealed = sealer.seal_at(&mark(3, 7), 1000).to_vec();
+            let came = Duration::from_millis(came * 1000 + 500);
+            assert_eq!(opener.open(&mut sealed, Some(came)).err(), expected, "{came:?}");
+        }
+        let mut sealed = sealer.seal_at(&mark(3, 7), 1000).to_vec();
+        assert!(matches!(opener.open(&mut sealed, None), Err(NotOpened::Stale(_))), "by the clock");
     }
 
     #[test]

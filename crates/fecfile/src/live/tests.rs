@@ -1,10 +1,12 @@
 //! Both directions together, over bytes.
 
-use super::LiveError;
+use super::key::StreamKey;
 use super::output::Output;
-use super::receive::{GapPolicy, PacketSource, ReceiveOptions, receive};
+use super::receive::{GapPolicy, Opening, PacketSource, ReceiveOptions, receive};
 use super::received::Received;
-use super::send::{PacketDestination, SendOptions, Sent, send};
+use super::send::{PacketDestination, Sealing, SendOptions, Sent, send};
+use super::{LiveError, LostPackets};
+use crate::cipher::Cipher;
 use crate::context::{Context, Silent};
 use crate::error::{Class, ErrorKind, Place};
 use crate::io::output::{ANYBODY, FileOut, Policy};
@@ -63,6 +65,112 @@ fn gaps_are_named_filled_or_the_end() {
     assert!(matches!(&error.kind, ErrorKind::Live(LiveError::LostForGood(lost)) if lost.first == gap.first));
     assert_eq!(error.class(), Class::Lost);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing stays behind");
+}
+
+/// The frames of a stream of 400 packets, each with the delimiter behind it, and its payload.
+fn framed(stream_id: Option<u64>, sealing: Option<Sealing>) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let payload: Vec<u8> = (0..8000u32).map(|i| (i / 3) as u8).collect();
+    let mut stream = Vec::new();
+    let destination = PacketDestination::Bytes(Output::stream(Place::Nowhere, &mut stream));
+    let options =
+        SendOptions { stream_id, payload: 20, window: 200, block: 50, sealing, ..SendOptions::default() };
+    send(Cursor::new(payload.clone()), Place::Nowhere, destination, &options, &Context::default()).unwrap();
+    let mut frames = vec![Vec::new()];
+    for byte in &stream[2..] {
+        let frame = frames.last_mut().unwrap();
+        frame.push(*byte);
+        if frame.ends_with(&[0xFE, 0xFD]) {
+            frames.push(Vec::new());
+        }
+    }
+    frames.pop();
+    (frames, payload)
+}
+
+/// Receives these frames, and gives what came out too.
+fn received_of<'a>(
+    frames: impl IntoIterator<Item = &'a Vec<u8>>,
+    options: &ReceiveOptions,
+) -> (crate::Result<Received>, Vec<u8>) {
+    let stream: Vec<u8> = [0xFE, 0xFD].iter().chain(frames.into_iter().flatten()).copied().collect();
+    let source =
+        PacketSource::Bytes { place: Place::Nowhere, head: Vec::new(), input: Box::new(Cursor::new(stream)) };
+    let mut back = Vec::new();
+    let output = Output::stream(Place::Nowhere, &mut back);
+    let received = receive(source, output, options, &mut Silent, &Context::default());
+    (received, back)
+}
+
+/// Wherever a stream is cut, and however its parts stand: it is whole if all of it came out, and not otherwise.
+#[test]
+fn whole_is_only_what_begins_at_0_and_reaches_the_end() {
+    let key = StreamKey::new([7; 32]);
+    for sealing in [None, Some(Sealing { key: key.clone(), cipher: Cipher::best() })] {
+        let opening = sealing.as_ref().map(|_| Opening { key: key.clone(), max_age: None });
+        let (frames, payload) = framed(None, sealing);
+        let (others, marks) = frames.split_at(frames.len() - 3);
+        let options = ReceiveOptions { opening, ..ReceiveOptions::default() };
+        let strict = ReceiveOptions { gaps: GapPolicy::Fail, ..options.clone() };
+        let look = |frames: &[&Vec<u8>], what: &str| {
+            let (received, back) = received_of(frames.iter().copied(), &options);
+            let received = received.unwrap();
+            assert_eq!(received.is_whole(), back == payload && received.ended, "{what}: {received:?}");
+            assert_eq!(received.class().is_none(), received.is_whole(), "{what}");
+            let (failed, _) = received_of(frames.iter().copied(), &strict);
+            match failed {
+                Ok(strict) => assert_eq!(strict.is_whole(), received.is_whole(), "{what}"),
+                Err(e) => assert!(!received.is_whole() && e.class() == Class::Lost, "{what}: {e}"),
+            }
+            received
+        };
+        let all: Vec<&Vec<u8>> = frames.iter().collect();
+        for cut in 1..all.len() {
+            look(&all[cut..], &format!("cut before {cut}"));
+            look(&[&all[cut..], &all[..cut]].concat(), &format!("turned by {cut}"));
+        }
+        let only_marks = look(&marks.iter().collect::<Vec<_>>(), "marks");
+        assert_eq!((only_marks.joined_at, only_marks.packets, only_marks.ended), (Some(400), 0, true));
+        let first: Vec<_> = marks.iter().chain(others).collect();
+        assert!(look(&first, "marks in front").is_whole());
+        let backwards: Vec<_> = frames.iter().rev().collect();
+        assert!(!look(&backwards, "backwards").is_whole());
+    }
+}
+
+/// A missing beginning of a file is a gap, for whoever wants none.
+#[test]
+fn a_beginning_that_is_missing_fails_like_a_gap() {
+    let (frames, payload) = framed(None, None);
+    let options = ReceiveOptions { gaps: GapPolicy::Fail, ..ReceiveOptions::default() };
+    // The first packet is within the first block: it is rebuilt.
+    let (received, back) = received_of(&frames[1..], &options);
+    assert!(received.unwrap().is_whole() && back == payload);
+    for cut in [100, 300, frames.len() - 4, frames.len() - 3] {
+        let begins_at = received_of(&frames[cut..], &ReceiveOptions::default()).0.unwrap().joined_at.unwrap();
+        let (failed, back) = received_of(&frames[cut..], &options);
+        let ErrorKind::Live(LiveError::LostForGood(lost)) = failed.unwrap_err().kind else { panic!("{cut}") };
+        assert_eq!(lost, LostPackets { first: 0, count: begins_at });
+        assert!(back.is_empty(), "nothing comes out before");
+    }
+}
+
+/// Two streams in a file are no whole one, whichever of them is only an end; each can be chosen.
+#[test]
+fn a_stream_among_others_is_whole_when_it_was_chosen() {
+    let ((one, payload), (other, _)) = (framed(Some(1), None), framed(Some(2), None));
+    let end = &other[other.len() - 3..];
+    for frames in
+        [[&one[..], end].concat(), [end, &one[..]].concat(), [&end[..1], &one[..], &end[1..]].concat()]
+    {
+        let (received, _) = received_of(&frames, &ReceiveOptions::default());
+        assert_eq!(received.unwrap().class(), Some(Class::Lost));
+        for (stream_id, expected) in [(1, &payload[..]), (2, &[])] {
+            let options = ReceiveOptions { stream_id: Some(stream_id), ..ReceiveOptions::default() };
+            let (received, back) = received_of(&frames, &options);
+            assert_eq!(received.unwrap().is_whole(), stream_id == 1);
+            assert!(back == expected, "stream {stream_id}");
+        }
+    }
 }
 
 #[test]

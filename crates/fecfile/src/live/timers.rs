@@ -7,6 +7,12 @@ use std::time::{Duration, Instant};
 const IDLE_AFTER_END: Duration = Duration::from_millis(500);
 /// When all up to the end is there as well, so much without a packet that speaks against it.
 const LINGER: Duration = Duration::from_millis(200);
+/// Whoever looks so much later than planned was stopped.
+const STOPPED: Duration = Duration::from_secs(1);
+/// The reader of a byte stream gets so much time to say that something is there.
+const LOOK: Duration = Duration::from_millis(100);
+/// Packets of no stream that come faster than they can be taken are listened to for so long.
+const FLOODED: Duration = Duration::from_secs(5);
 /// Deadlines are kept with this precision.
 const GRAIN: Duration = Duration::from_millis(1);
 
@@ -59,6 +65,11 @@ impl Deadlines {
         (heard + u64::from(deadline.packets) <= self.end).then(|| *at + deadline.after)
     }
 
+    /// For so long nobody looked at what came.
+    pub(super) fn postpone(&mut self, by: Duration) {
+        self.heard.iter_mut().for_each(|(at, _)| *at += by);
+    }
+
     /// Packets before this one are past their deadline.
     pub(super) fn due(&mut self, now: Instant) -> Option<u64> {
         let mut before = None;
@@ -69,14 +80,22 @@ impl Deadlines {
     }
 }
 
-/// Whether a source has been silent for so long that the stream has ended.
+/// Whether a source has been silent for so long that the stream has ended. Silence is what somebody listened to: a
+/// process that was stopped, or had no turn, has heard nothing, and what came meanwhile waits in its socket.
 #[derive(Debug)]
 pub(super) struct Silence {
     idle: Option<Duration>,
-    /// How long the first packet may take, and since when.
-    wait: Option<(Instant, Duration)>,
+    /// How long the first packet may take.
+    wait: Option<Duration>,
     is_network: bool,
+    /// When a packet came last.
     last_packet: Option<Instant>,
+    /// Since when the first packet is waited for.
+    began: Instant,
+    /// All that came before this moment was taken.
+    empty_at: Option<Instant>,
+    /// When it was seen that a deadline is past, although nothing tells that all was taken that came before.
+    overdue: Option<Instant>,
 }
 
 /// What is known of the end of a stream.
@@ -99,7 +118,7 @@ impl Silence {
         is_network: bool,
         now: Instant,
     ) -> Silence {
-        Silence { idle, wait: wait.map(|wait| (now, wait)), is_network, last_packet: None }
+        Silence { idle, wait, is_network, last_packet: None, began: now, empty_at: None, overdue: None }
     }
 
     /// When a packet came last.
@@ -109,13 +128,50 @@ impl Silence {
 
     /// A packet came.
     pub(super) fn ends(&mut self, now: Instant) {
-        self.last_packet = Some(now);
+        (self.last_packet, self.overdue) = (Some(now), None);
+    }
+
+    /// Nothing more was there at this time than what was taken by now.
+    pub(super) fn was_empty(&mut self, at: Option<Instant>) {
+        self.empty_at = self.empty_at.max(at);
+    }
+
+    /// When whoever waits is to look again, unless something comes before; `None`: the source tells that nothing came.
+    pub(super) fn look_at(&self, end: End, now: Instant) -> Option<Instant> {
+        let deadline = self.deadline(end).filter(|_| !self.is_network)?;
+        Some(if now < deadline { deadline } else { now + LOOK })
+    }
+
+    /// Whoever waited from `asked` on was to look again at `planned` and does so now. Tells for how long nobody could
+    /// look, if that was long: then silence begins anew.
+    pub(super) fn wakes(
+        &mut self,
+        asked: Instant,
+        planned: Option<Instant>,
+        now: Instant,
+    ) -> Option<Duration> {
+        // Deadlines that are past already were planned for now.
+        let late = now.saturating_duration_since(planned?.max(asked));
+        if late < STOPPED {
+            return None;
+        }
+        (self.began, self.overdue) = (now, None);
+        self.last_packet = self.last_packet.map(|_| now);
+        Some(late)
+    }
+
+    /// Nothing came since `asked`. A byte stream does not tell that nothing is there: its reader gets a turn to say
+    /// otherwise.
+    pub(super) fn heard_nothing(&mut self, asked: Instant, now: Instant) {
+        if !self.is_network && now >= asked + LOOK {
+            self.was_empty(Some(asked));
+        }
     }
 
     /// When the stream has ended, unless a packet comes before.
-    pub(super) fn deadline(&self, end: End) -> Option<Instant> {
+    fn deadline(&self, end: End) -> Option<Instant> {
         let Some(last) = self.last_packet else {
-            return self.wait.map(|(since, wait)| since + wait);
+            return self.wait.map(|wait| self.began + wait);
         };
         let most = match end {
             // A pipe is read to its end.
@@ -127,9 +183,19 @@ impl Silence {
         self.idle.into_iter().chain(most).min().map(|idle| last + idle)
     }
 
+    /// Whether no packet came until the stream has ended.
+    pub(super) fn is_over(&mut self, end: End, now: Instant) -> bool {
+        self.deadline(end).is_some_and(|deadline| self.is_past(deadline, now))
+    }
+
     /// Whether no packet came up to `deadline`, and that is past.
-    pub(super) fn lasted(&self, deadline: Option<Instant>) -> bool {
-        deadline.is_some_and(|at| Instant::now() >= at && self.last_packet <= Some(at))
+    pub(super) fn is_past(&mut self, deadline: Instant, now: Instant) -> bool {
+        if now < deadline {
+            return false;
+        }
+        // Whoever floods a socket holds nothing up.
+        let overdue = *self.overdue.get_or_insert(now);
+        self.empty_at.is_some_and(|at| at >= deadline) || now >= overdue + FLOODED
     }
 }
 
@@ -200,11 +266,101 @@ mod tests {
         assert_eq!(network.deadline(End::Unknown), Some(now + SECOND));
         assert_eq!(network.deadline(End::Told), Some(now + IDLE_AFTER_END));
         assert_eq!(network.deadline(End::Reached), Some(now + LINGER));
-        assert!(!network.lasted(Some(now + SECOND)) && network.lasted(Some(now)));
         let mut pipe = Silence::new(None, Some(2 * SECOND), false, now);
         assert_eq!(pipe.deadline(End::Unknown), Some(now + 2 * SECOND), "for the first packet");
         pipe.ends(now);
         assert_eq!(pipe.deadline(End::Reached), None);
+    }
+
+    /// That the time is over says nothing as long as packets may wait that came before.
+    #[test]
+    fn silence_is_over_when_nothing_waits_that_came_before() {
+        let start = Instant::now();
+        for (wait, heard) in [(None, true), (Some(SECOND), false)] {
+            let mut silence = Silence::new(Some(SECOND), wait, true, start);
+            if heard {
+                silence.ends(start);
+            }
+            silence.was_empty(Some(start + SECOND / 2));
+            assert!(!silence.is_over(End::Unknown, start + SECOND / 2), "too early");
+            assert!(
+                !silence.is_over(End::Unknown, start + 2 * SECOND),
+                "what came since the last look waits"
+            );
+            silence.was_empty(None);
+            assert!(!silence.is_over(End::Unknown, start + 2 * SECOND), "there was something else");
+            silence.was_empty(Some(start + SECOND));
+            assert!(silence.is_over(End::Unknown, start + 2 * SECOND));
+            // A packet was there after all.
+            silence.ends(start + 2 * SECOND);
+            assert!(!silence.is_over(End::Unknown, start + 2 * SECOND));
+            silence.was_empty(Some(start + 3 * SECOND));
+            assert!(silence.is_over(End::Unknown, start + 3 * SECOND));
+        }
+    }
+
+    /// Whoever is stopped hears nothing, and that is no silence; nor is it time to give anything up.
+    #[test]
+    fn time_without_a_turn_is_no_silence() {
+        let start = Instant::now();
+        for is_network in [true, false] {
+            for heard in [true, false] {
+                let mut silence = Silence::new(Some(2 * SECOND), Some(2 * SECOND), is_network, start);
+                if heard {
+                    silence.ends(start);
+                }
+                let planned = Some(start + SECOND / 10);
+                assert_eq!(silence.wakes(start, planned, start + SECOND), None, "a busy machine");
+                let overdue = silence.wakes(start + 8 * SECOND, planned, start + 8 * SECOND);
+                assert_eq!(overdue, None, "it looked at once");
+                let late = silence.wakes(start, planned, start + 9 * SECOND);
+                assert_eq!(late, Some(9 * SECOND - SECOND / 10));
+                silence.was_empty(Some(start + 9 * SECOND));
+                assert!(!silence.is_over(End::Unknown, start + 9 * SECOND));
+                assert_eq!(silence.last_packet().is_some(), heard);
+                silence.was_empty(Some(start + 11 * SECOND));
+                assert!(silence.is_over(End::Unknown, start + 11 * SECOND));
+            }
+        }
+        let mut silence = Silence::new(None, None, false, start);
+        assert_eq!(silence.wakes(start, None, start + 9 * SECOND), None, "nothing was planned");
+        let mut deadlines = Deadlines::new(Some(Deadline { after: SECOND, packets: 0 }));
+        deadlines.hear(Some(5), start);
+        deadlines.postpone(9 * SECOND);
+        assert_eq!((deadlines.due(start + 9 * SECOND), deadlines.due(start + 10 * SECOND)), (None, Some(5)));
+    }
+
+    /// A pipe does not tell that nothing is there: its reader gets a turn after the deadline.
+    #[test]
+    fn a_pipe_is_asked_once_more() {
+        let start = Instant::now();
+        let mut pipe = Silence::new(Some(SECOND), None, false, start);
+        assert_eq!(pipe.look_at(End::Unknown, start), None);
+        pipe.ends(start);
+        let deadline = start + SECOND;
+        assert_eq!(pipe.look_at(End::Unknown, start), Some(deadline));
+        pipe.heard_nothing(start, deadline);
+        assert!(!pipe.is_over(End::Unknown, deadline));
+        assert_eq!(pipe.look_at(End::Unknown, deadline), Some(deadline + LOOK));
+        pipe.heard_nothing(deadline, deadline + LOOK / 2);
+        assert!(!pipe.is_over(End::Unknown, deadline + LOOK / 2));
+        pipe.heard_nothing(deadline, deadline + LOOK);
+        assert!(pipe.is_over(End::Unknown, deadline + LOOK));
+        let network = Silence::new(Some(SECOND), Some(SECOND), true, start);
+        assert_eq!(network.look_at(End::Unknown, start), None, "it tells");
+    }
+
+    /// Whoever sends so much that the socket is never empty holds nothing up.
+    #[test]
+    fn a_flood_is_no_packet() {
+        let start = Instant::now();
+        let mut silence = Silence::new(Some(SECOND), None, true, start);
+        silence.ends(start);
+        let over = (0..1000u32).find(|tenth| silence.is_over(End::Unknown, start + *tenth * SECOND / 10));
+        assert_eq!(over, Some(60), "{FLOODED:?} after the deadline");
+        // It counts from when somebody looks.
+        silence.ends(start);
+        assert!(!silence.is_over(End::Unknown, start + 60 * SECOND));
     }
 
     #[test]

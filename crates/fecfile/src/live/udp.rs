@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The largest payload of a UDP datagram (over IPv4).
 pub const MAX_DATAGRAM: usize = 65_507;
@@ -440,17 +440,23 @@ impl PacketReceiver {
         Drops { inode, v4: self.local_addr().is_ok_and(|a| a.is_ipv4()) }
     }
 
-    /// Waits for packets, at most `limit`, and reads as many as are there into `chunk`: none if none came.
+    /// Waits for packets, at most `limit`, and reads as many as are there into `chunk`: none if none came. Its
+    /// [`empty_at`](Chunk::empty_at) is when it looked last and found none; it looks once more after `limit`.
     ///
     /// # Errors
     /// What the system says of the socket.
     pub fn receive(&self, chunk: &mut Chunk, limit: Duration) -> io::Result<()> {
+        chunk.empty_at = None;
+        let mut is_over = false;
         loop {
+            let looked = Instant::now();
             match self.receive_now(chunk) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    if !self.wait(limit)? {
+                    chunk.empty_at = Some(looked);
+                    if is_over {
                         return Ok(());
                     }
+                    is_over = !self.wait(limit)?;
                 }
                 // An earlier packet of ours was refused; there are none, and it would change nothing.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -612,6 +618,32 @@ mod tests {
             assert!(got == wanted, "offload {offload}");
             assert_eq!(receiver.drops().count(), Some(0));
         }
+    }
+
+    /// Silence is told by a socket that was empty after the time was over, and not by a clock alone.
+    #[test]
+    fn an_empty_socket_tells_when_it_was_empty() {
+        let receiver = PacketReceiver::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).unwrap();
+        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (mut chunk, limit) = (Chunk::default(), Duration::from_millis(30));
+        let asked = Instant::now();
+        receiver.receive(&mut chunk, limit).unwrap();
+        assert!(chunk.pieces.is_empty());
+        assert!(chunk.empty_at.is_some_and(|at| at >= asked + limit), "it looked after the wait");
+        // A packet that waits was there before anybody looked.
+        sender.send_to(b"packet", receiver.local_addr().unwrap()).unwrap();
+        receiver.receive(&mut chunk, limit).unwrap();
+        assert_eq!((chunk.parts().count(), chunk.empty_at), (1, None));
+        let asked = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(limit);
+                sender.send_to(b"packet", receiver.local_addr().unwrap()).unwrap();
+            });
+            receiver.receive(&mut chunk, Duration::from_secs(60)).unwrap();
+        });
+        assert_eq!(chunk.parts().count(), 1);
+        assert!(chunk.empty_at.is_some_and(|at| at >= asked), "before that one came");
     }
 
     /// Who measures a way answers from the address that it was asked at.
