@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long the thread takes to tell that none came, and to notice that nobody wants datagrams any more.
+/// Time in which the thread tells that no datagram came, and notices that nobody wants datagrams any more.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// Waits for datagrams, at most for the given time, and replaces the chunk's content by those that came. The chunk is

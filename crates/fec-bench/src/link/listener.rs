@@ -25,9 +25,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Time in which a listener notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// A listener whose look takes so long was stopped.
+/// Time of a look from which the listener must have been stopped.
 const STOPPED: Duration = Duration::from_secs(1);
-/// When all was sent and something is missing, so much silence is enough.
+/// Silence that ends the wait for missing packets after all was sent.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Most time of that wait.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
@@ -109,7 +109,7 @@ impl Listener {
         }
     }
 
-    /// Waits for somebody with a cookie, from `began` on for so long.
+    /// Waits for a sender with a cookie, from `began` on for at most `wait`.
     fn opening(&self, door: &Door, mut began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
@@ -126,7 +126,7 @@ impl Listener {
                 return Ok(opening);
             }
             if asked.elapsed() >= STOPPED {
-                // Whoever was stopped has not waited.
+                // A stopped process has not waited.
                 began = Instant::now();
             } else if left.is_zero() {
                 return Err(LinkError::NobodyCame { address: self.address, waited: wait });
@@ -211,7 +211,7 @@ struct Session<'a> {
     began: Instant,
     /// Time of the last message of the test.
     heard: Instant,
-    /// All that came before this moment was taken.
+    /// All packets that came before this moment were taken.
     empty_at: Option<Instant>,
     tracker: Tracker,
     bytes: u64,
@@ -320,13 +320,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether nothing waits that came before then, and that is past. (What a listener has missed that was stopped
-    /// waits in its socket.)
+    /// Whether `then` is past, and no packet from before waits. (Packets that a stopped listener has missed wait in its
+    /// socket.)
     fn was_quiet_until(&self, then: Instant) -> bool {
         self.empty_at.is_some_and(|at| at >= then)
     }
 
-    /// Whether the sender found before it sent anything that it cannot.
+    /// Whether the sender found before it sent anything that it cannot run the test.
     fn is_called_off(&self) -> bool {
         self.is_over && self.told.is_none() && self.result.is_none() && self.tracker.sent() == 0
     }
