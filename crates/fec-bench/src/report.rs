@@ -4,12 +4,15 @@ use crate::error::{Error, Result};
 use crate::interference::Interference;
 use crate::machine::Machine;
 use crate::table::FigureTable;
+use fecfile::io::small;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The version of the fields of reports.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
+/// The most bytes of a report in a file.
+const LONGEST: usize = 64 << 20;
 
 /// Everything that a run tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -113,7 +116,7 @@ impl BenchReport {
     /// # Errors
     /// Those of the file; [`NotAReport`](Error::NotAReport).
     pub fn read(path: &Path) -> Result<BenchReport> {
-        let text = std::fs::read_to_string(path).map_err(|e| fecfile::Error::io("read", path, e))?;
+        let text = small::read_text(path, LONGEST).map_err(|e| fecfile::Error::io("read", path, e))?;
         serde_json::from_str(&text).map_err(|cause| Error::NotAReport { path: path.into(), cause })
     }
 

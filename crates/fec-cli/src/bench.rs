@@ -1,11 +1,12 @@
 //! `fec bench`: arguments become options of [`fec_bench`], and its reports text and exit codes.
 
 use crate::args;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, note_said};
+use crate::fits::table::{GATES, LINK};
 use crate::link;
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
-use crate::terminal::width;
+use crate::terminal::{harmless, width};
 use crate::tuned;
 use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
 use fec_core::gf256::kernel::Backend;
@@ -17,7 +18,15 @@ use std::time::Duration;
 
 pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     if let Some(args::OtherBench::Link(args)) = &args.other {
+        settings.given.check(LINK)?;
         return link::run(args, settings);
+    }
+    let preset = Preset::from(args.preset).name();
+    settings.given.check(if args.gates { GATES } else { preset })?;
+    if settings.json && settings.given.has("format") {
+        return Err(
+            Failure::usage("bench: --json and --format say both how to print").help("leave one of them out")
+        );
     }
     let backend = settings.library.backend.name();
     if let Some(name) = args.require_backend.as_deref().filter(|name| *name != backend) {
@@ -52,8 +61,9 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     if let Some((path, then)) = &saved {
         report.compare(path, then, args.gate).map_err(failure)?;
     }
+    note_said();
     print_line(&match format {
-        Format::Table => report.text(width(&std::io::stdout())),
+        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
         other => report.render(other).map_err(failure)?,
     })?;
     Ok(match &report.comparison {
@@ -81,8 +91,9 @@ fn keep(report: &BenchReport, settings: &Settings) -> Result<String> {
 
 fn gates(options: &Options, format: Format) -> Result<Exit> {
     let report = fec_bench::gates::run(options);
+    note_said();
     print_line(&match format {
-        Format::Table => report.text(width(&std::io::stdout())),
+        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
         other => report.render(other).map_err(failure)?,
     })?;
     Ok(match (report.passed, report.interrupted) {

@@ -4,6 +4,8 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::fits::mode_of;
+use crate::fits::table::{NETWORK, PIPE, STORES, STREAM};
 use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
 use crate::settings::Settings;
 use crate::sidecar;
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
         }
     }
     if !args.stores.from.is_empty() {
+        settings.given.check(STORES)?;
         return stores::decode(args, settings);
     }
     let started = Instant::now();
@@ -91,6 +94,7 @@ impl Decoding<'_> {
         let beginning = archive::beginning(input)?;
         if beginning == Beginning::Stream && !self.wants_proofs() && !self.args.open.is_given() {
             check_only_stream(input, &context)?;
+            self.settings.given.check(STREAM)?;
             let target = self.container_target(path)?;
             return stream::receive_bytes(
                 path,
@@ -115,6 +119,7 @@ impl Decoding<'_> {
             .open(input, &context)
             .map_err(|e| sidecar::meant(clue.explain(e), &self.args.inputs, "repair"))?;
         check_not_piped_shard(path, &archive)?;
+        self.settings.given.check(mode_of(archive.form()))?;
         let opener = self.opener(&archive)?;
         let target = match early {
             Some(target) => target,
@@ -154,6 +159,7 @@ impl Decoding<'_> {
             None => Archive::open_by_index(input, self.args.root, context).map_err(|e| clue.explain(e))?,
             Some(_) => self.open(input, context)?,
         };
+        self.settings.given.check(mode_of(archive.form()))?;
         let mut opener = self.opener(&archive)?;
         let target = match early {
             Some(target) => target,
@@ -196,10 +202,12 @@ impl Decoding<'_> {
             Beginning::Other => false,
         };
         if is_stream && !self.wants_proofs() {
+            self.settings.given.check(STREAM)?;
             let target = self.container_target(path)?;
             return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
         }
         self.not_live(path)?;
+        self.settings.given.check(PIPE)?;
         self.keys = self.args.open.keys()?;
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
@@ -291,6 +299,7 @@ impl Decoding<'_> {
             return Err(Failure::usage("decode -i: a stream is not for the holders of identities")
                 .help("both ends share a key: --key-file or --passphrase"));
         }
+        self.settings.given.check(if Address::is_one(path) { NETWORK } else { STREAM })?;
         if Address::is_one(path) {
             let target = self.container_target(Path::new("-"))?;
             return stream::receive_udp(path, &target, self.args, self.settings);

@@ -6,6 +6,7 @@ mod task;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
+use crate::fits::table::{CONTAINER, NETWORK, PIPE, SEVERAL, SHARDS, STORES, STREAM};
 use crate::inputs::listed;
 use crate::settings::{Settings, print_line};
 use crate::sign;
@@ -13,10 +14,13 @@ use crate::stores;
 use crate::stream;
 use crate::target::{Outlet, Target, is_dash, outlet};
 use fecfile::error::Place;
+use fecfile::live::address::Address;
+use fecfile::io::output::OWNER_ALONE;
 use fecfile::names::hex;
 use fecfile::payload::{Options, Source};
 use report::Report;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,21 +33,28 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
             return Err(Failure::usage("encode --stream: one input is sent")
                 .help("pack them: tar c FILE FILE | fec encode --stream"));
         }
+        let is_network = args.outputs.iter().any(|path| Address::is_one(path) || Address::is_other(path));
+        settings.given.check(if is_network { NETWORK } else { STREAM })?;
         return stream::send(args, settings);
     }
     if args.outputs.len() > 1 {
         return Err(Failure::usage("encode: several -o are for --stream")
             .help("shards may be moved to other places afterwards"));
     }
+    let is_several = args.files_from.is_some() || args.inputs.len() > 1;
+    if args.inputs.len() > 1 {
+        check_several(args)?;
+    }
+    if is_several {
+        settings.given.check(SEVERAL)?;
+    } else if !args.stores.to.is_empty() {
+        settings.given.check(STORES)?;
+    }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
         return list::run(&listed(list, args.null)?, key, args, settings);
     }
-    if args.null {
-        return Err(Failure::usage("encode: -0 is for --files-from"));
-    }
-    if args.inputs.len() > 1 {
-        check_several(args)?;
+    if is_several {
         return list::run(&args.inputs, key, args, settings);
     }
     let started = Instant::now();
@@ -55,6 +66,11 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         return to_stores(&task, input, &options, started);
     }
     let target = task.target_of_one(&input)?;
+    settings.given.check(match (&target, &input) {
+        (Target::Folder(_), _) => SHARDS,
+        (_, Input::Regular(_)) => CONTAINER,
+        (_, Input::Pipe(_)) => PIPE,
+    })?;
     task.check_outputs(&input, &target)?;
     let (written, fate) = task.encode(input, &target, &options)?;
     let root = hex(&written.root);
@@ -117,16 +133,23 @@ fn check_sign(args: &args::Encode) -> Result<()> {
 /// Sends the shards to stores.
 fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant) -> Result<Exit> {
     let Task { args, settings, .. } = *task;
+    stores::check_send(args)?;
     task.check_outputs(&input, &Target::Stdout)?;
+    // Whoever may not read the payload may not read its shards; who may read what comes out of a pipe, nobody knows.
+    let made_of = |mode: u32| settings.policy(args.force).made_of(mode).permissions & (mode | OWNER_ALONE);
     match input {
         Input::Regular(source) => {
             let name = args.input().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-            stores::send(Source::Payload(&source), name, options, args, settings, started)
+            let permissions = made_of(source.mode());
+            stores::send(Source::Payload(&source), (name, permissions), options, args, settings, started)
         }
         Input::Pipe(mut pipe) => {
             let name = args.input().file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(args.input()));
+            let file = pipe.metadata().ok().filter(|meta| meta.is_file());
+            let permissions = file.map_or(OWNER_ALONE, |meta| made_of(meta.mode()));
             let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
-            stores::send(source, name.unwrap_or(b"payload"), options, args, settings, started)
+            let name = (name.unwrap_or(b"payload"), permissions);
+            stores::send(source, name, options, args, settings, started)
         }
     }
 }

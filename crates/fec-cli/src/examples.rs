@@ -61,7 +61,7 @@ Examples:
 pub(crate) const VERIFY: &str = "\
 Examples:
   fec verify FILE.shards --root HEX     is all of it there, and the original?
-  fec verify backups                    a line for each encoding in the folder
+  fec verify backups *.fecp             a line for each encoding and sidecar
   fec encode a b c > roots && fec verify --roots roots
                                         a list to check, as sha256sum -c does";
 

@@ -1,6 +1,7 @@
 //! What goes wrong, in the words and with the exit code that a user gets.
 
-use crate::terminal::folded;
+use crate::secrets::hushed;
+use crate::terminal::{folded, harmless};
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::names::{show, show_input};
@@ -11,6 +12,7 @@ use fecfile::{Error, ErrorKind};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit codes, each graver than those before; README and the manual page list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +50,22 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// The code in words, for a command that was told to be quiet.
+    fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "all that was asked is true",
+            Exit::Mendable => "something is damaged, missing or left as it was, and can be mended",
+            Exit::Lost => "not all of it can be restored",
+            Exit::Untrue => "it is not what was promised",
+            Exit::Refused => "it is beyond a limit, or of another version",
+            Exit::Io => "it could not be read or written",
+            Exit::Usage => "it was not asked for in the right way",
+            Exit::Interrupted => "interrupted",
+        }
+    }
+}
+
 impl From<Class> for Exit {
     fn from(class: Class) -> Exit {
         match class {
@@ -75,7 +93,7 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into(), help: None, broken_pipe: false }
+        Failure { exit, message: plain(&message.into()), help: None, broken_pipe: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
@@ -93,7 +111,7 @@ impl Failure {
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Failure {
-        self.help = Some(help.into());
+        self.help = Some(plain(&help.into()));
         self
     }
 }
@@ -104,7 +122,7 @@ impl From<Error> for Failure {
             && matches!(&error.kind, ErrorKind::Io(e) if e.kind() == io::ErrorKind::BrokenPipe);
         Failure {
             exit: error.class().into(),
-            message: error.to_string(),
+            message: plain(&error.to_string()),
             help: match &error.kind {
                 ErrorKind::Live(cause) => crate::stream::help::help(cause),
                 ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
@@ -275,13 +293,34 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Prints a line on standard error. Nobody may be reading it; that changes nothing of the result.
+/// A text that can be told to anybody: without secrets, and without what a terminal obeys.
+pub(crate) fn plain(text: &str) -> String {
+    hushed(&harmless(text))
+}
+
+/// Prints a text on standard error, of which a terminal obeys nothing. Nobody may be reading it; that changes nothing of the result.
 pub(crate) fn say(text: &str) {
-    say_line(folded(text, &io::stderr()).trim_end());
+    say_line(folded(&harmless(text), &io::stderr()).trim_end());
+}
+
+/// Whether anything was said, or printed as a report.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// From now on the exit code has a reason that was told.
+pub(crate) fn note_said() {
+    SAID.store(true, Ordering::Relaxed);
+}
+
+/// Says in a word what an exit code means, if nothing else was said.
+pub(crate) fn explain_silence(command: &str, exit: Exit) {
+    if exit != Exit::Done && !SAID.load(Ordering::Relaxed) {
+        say(&format!("fec: {command}: {}", exit.meaning()));
+    }
 }
 
 /// The same as it is: for programs, and what has its width already.
 pub(crate) fn say_line(line: &str) {
+    note_said();
     let _ = writeln!(io::stderr(), "{line}");
 }
 

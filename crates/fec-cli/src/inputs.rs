@@ -6,6 +6,7 @@ use fec_core::params::Form;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::input::Content;
+use fecfile::io::small;
 use fecfile::names::{counted, hex, show};
 use fecfile::roots::{self, Line};
 use fecfile::sidecar::Sidecar;
@@ -74,19 +75,38 @@ pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -
 
 /// The most bytes of a path, as the system takes them.
 const LONGEST_PATH: usize = 4095;
+/// The most bytes of a list.
+pub(crate) const MOST_LISTED: u64 = 256 << 20;
+/// The most paths of a list.
+const MOST_PATHS: usize = 4 << 20;
+
+/// Opens a list, which may be a pipe; a FIFO that nobody writes to is an error.
+pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
+    if is_dash(path) {
+        return Ok(Box::new(open_input(path)?));
+    }
+    Ok(Box::new(small::open(path).map_err(|e| Failure::io("read", path, e))?))
+}
 
 /// The paths in a file: a line each, or with a zero byte behind each, which is so if `is_null` or there is one.
 pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
-    let read = open_input(list)?.read_to_end(&mut bytes);
+    let read = open_list(list)?.take(MOST_LISTED + 1).read_to_end(&mut bytes);
     read.map_err(|e| Failure::io("read", list, e))?;
+    if bytes.len() as u64 > MOST_LISTED {
+        let why = format!("it never ends, or has more than {} MiB", MOST_LISTED >> 20);
+        return Err(misuse("read", list, &why).help("name a list of files, a line each"));
+    }
     let separator = if is_null || bytes.contains(&0) { 0 } else { b'\n' };
     let lines = || bytes.split(|b| *b == separator);
     if let Some(nth) = lines().position(|path| path.len() > LONGEST_PATH) {
         return Err(misuse("read", list, &format!("entry {} is longer than a path may be", nth + 1)));
     }
-    let paths = lines().filter(|path| !path.is_empty());
-    Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
+    let paths = || lines().filter(|path| !path.is_empty());
+    if paths().nth(MOST_PATHS).is_some() {
+        return Err(misuse("read", list, &format!("it has more than {MOST_PATHS} entries")));
+    }
+    Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
 /// Refuses a shard file on standard input, which has no name and no neighbours.
@@ -95,6 +115,58 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
         return Err(Error::at("read", path, ErrorKind::ShardFileAlone).into());
     }
     Ok(())
+}
+
+/// Whether a file in which nothing of ours was found is something else, named by mistake, and not what damage has left: its name
+/// ends as none of ours does, or it is a text.
+pub(crate) fn is_something_else(path: &Path) -> bool {
+    /// Bytes that tell what a file is.
+    const HEAD: u64 = 4096;
+    const OURS: [&str; 3] = ["fec", "fecp", "shard"];
+    if is_dash(path) || !path.is_file() {
+        return false;
+    }
+    if let Some(ending) = path.extension() {
+        return !OURS.iter().any(|ours| ending == *ours);
+    }
+    let mut head = Vec::new();
+    let is_read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).is_ok();
+    let has_controls = |text: &str| text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace());
+    // A character may be cut at the end.
+    let text = head.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
+    is_read && !head.is_empty() && head.len() < text.len() + 4 && !has_controls(text)
+}
+
+/// Refuses, of several inputs of a command that looks at one encoding, files that stand alone: they would not be looked at. Their
+/// names say so too, so that no file which somebody puts among shards, whatever it holds, stops a command.
+pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
+    // Of one that is not there the error says so.
+    if paths.len() < 2 || !paths.iter().all(|path| is_dash(path) || path.exists()) {
+        return Ok(());
+    }
+    let kinds: Vec<Option<&str>> = paths.iter().map(|path| kind_alone(path)).collect();
+    // Where all are like that, the error that says so names them.
+    if kinds.iter().all(Option::is_some) {
+        return Ok(());
+    }
+    match paths.iter().zip(kinds).find_map(|(path, kind)| Some((path, kind?))) {
+        Some((path, kind)) => Err(misuse(command, path, &format!("it is a {kind}, and is named by itself"))
+            .help(format!("leave it out here, and then:\n  fec {command} {}", quoted(path)))),
+        None => Ok(()),
+    }
+}
+
+/// What a file is that is named by itself.
+fn kind_alone(path: &Path) -> Option<&'static str> {
+    let is_named = path.extension().is_some_and(|ending| ending == "fec" || ending == "fecp");
+    if !is_named || !path.is_file() {
+        return None;
+    }
+    let found = survey(&[path.to_path_buf()]).ok()?;
+    if !found.sidecars.is_empty() {
+        return Some("sidecar");
+    }
+    found.encodings.iter().any(|place| place.form == Form::Container).then_some("container")
 }
 
 /// What to do about an input that is nothing of ours.
@@ -162,13 +234,12 @@ impl<'a> Clue<'a> {
     }
 
     /// The error where no shard was found, and what is there are containers, or sidecars.
-    fn other_kind(&self, exit: Exit) -> Option<Failure> {
+    fn other_kind(&self) -> Option<Failure> {
         let command = self.command;
         if self.is_one {
             let is_file = !is_dash(self.place) && self.place.is_file();
             return (is_file && Sidecar::starts(self.place).unwrap_or(false)).then(|| {
-                let why = misuse(command, self.place, "it is a sidecar, which holds no payload");
-                Failure { exit, ..why }
+                misuse(command, self.place, "it is a sidecar, which holds no payload")
                     .help(format!("to mend the files that it protects:\n  fec repair {}", quoted(self.place)))
             });
         }
@@ -183,10 +254,7 @@ impl<'a> Clue<'a> {
         let is_or_are = if found.len() == 1 { "is" } else { "are" };
         let (count, names) = (counted(found.len(), what), few(found));
         let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
-        Some(
-            Failure::new(exit, why)
-                .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),
-        )
+        Some(Failure::usage(why).help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))))
     }
 
     /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
@@ -198,13 +266,13 @@ impl<'a> Clue<'a> {
         let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
         let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
         if found.others.is_empty()
-            && let Some(meant) = self.other_kind(class.into())
+            && let Some(meant) = self.other_kind()
         {
             return meant;
         }
         match self.roots.as_deref() {
             None | Some([]) if is_bare => {
-                let exit = class.into();
+                let exit = if is_something_else(self.place) { Exit::Usage } else { class.into() };
                 Failure {
                     exit,
                     ..misuse(command, self.place, "it holds no shard and no record of a container")

@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::failure::{Exit, Result, misuse};
+use crate::fits::table::KEYS;
 use crate::passphrase;
 use crate::secrecy::no_core_dumps;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
@@ -39,6 +40,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &args::Keygen, settings: &Settings) -> Result<Exit> {
+    settings.given.check(KEYS)?;
     if is_dash(&args.output) {
         return Err(Failure::usage("keygen: a key is written to a file: name one with -o"));
     }

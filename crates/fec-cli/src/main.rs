@@ -14,6 +14,7 @@ mod details;
 mod encode;
 mod examples;
 mod failure;
+mod fits;
 mod inputs;
 mod keygen;
 mod link;
@@ -25,6 +26,7 @@ mod repair;
 mod report;
 mod seal;
 mod secrecy;
+mod secrets;
 mod settings;
 mod sidecar;
 mod sign;
@@ -39,27 +41,39 @@ mod usage;
 mod verify;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use failure::{Exit, Failure};
 use fecfile::io::lease::take_open_elsewhere;
 use fecfile::io::temporary::{Removed, take_removed};
 use fecfile::names::{bytes, show};
+use fits::Given;
+use fits::table::TEXT;
 use std::process::ExitCode;
 
+/// The command line, and which options stand in it.
+fn parsed() -> Result<(Cli, Given), clap::Error> {
+    let mut fec = Cli::command();
+    let matches = fec.try_get_matches_from_mut(std::env::args_os())?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut fec))?;
+    Ok((cli, Given::new(&fec, &matches)))
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    secrets::look();
+    let (cli, given) = match parsed() {
+        Ok(parsed) => parsed,
         Err(error) => return usage::end(&error).into(),
     };
     start_logging(cli.common.verbose);
     if cli.common.locate {
         fecfile::stages::start();
     }
-    let outcome = run(&cli).and_then(|exit| match fecfile::io::closing::close_copy(std::io::stdout()) {
-        // Whoever closed it has no use for what was to be written there.
-        Err(_) if closed::check_stdout().is_err() => Ok(exit),
-        closed => closed.map(|()| exit).map_err(Failure::stdout),
-    });
+    let outcome =
+        run(&cli, given).and_then(|exit| match fecfile::io::closing::close_copy(std::io::stdout()) {
+            // Whoever closed it has no use for what was to be written there.
+            Err(_) if closed::check_stdout().is_err() => Ok(exit),
+            closed => closed.map(|()| exit).map_err(Failure::stdout),
+        });
     if cli.common.locate && outcome.is_ok() {
         failure::say_line(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }
@@ -76,7 +90,10 @@ fn main() -> ExitCode {
         warn_of_writers();
     }
     match outcome {
-        Ok(exit) => exit.code().into(),
+        Ok(exit) => {
+            failure::explain_silence(given.command(), exit);
+            exit.code().into()
+        }
         Err(failure) if failure.broken_pipe => end_by_sigpipe(),
         Err(failure) => {
             failure::say(&failure.to_string());
@@ -103,7 +120,7 @@ fn warn_of_writers() {
     }
 }
 
-fn run(cli: &Cli) -> Result<Exit, Failure> {
+fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     signals::on_panics();
     // Before the thread that watches for signals.
     signals::allow_many_files();
@@ -111,7 +128,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     if lists::run(&cli.common)? {
         return Ok(Exit::Done);
     }
-    let settings = settings::Settings::new(&cli.common)?;
+    let settings = settings::Settings::new(&cli.common, given)?;
     match &cli.command {
         Command::Encode(args) => encode::run(args, &settings),
         Command::Decode(args) => decode::run(args, &settings),
@@ -121,8 +138,12 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Manifest(args) => sidecar::manifest::run(args, &settings),
         Command::Keygen(args) => keygen::run(args, &settings),
         Command::Bench(args) => bench::run(args, &settings),
-        Command::Completions { shell } => manual::completions(*shell).map(|()| Exit::Done),
-        Command::Man { command } => manual::page(command.as_deref()).map(|()| Exit::Done),
+        Command::Completions { shell } => {
+            given.check(TEXT).and_then(|()| manual::completions(*shell)).map(|()| Exit::Done)
+        }
+        Command::Man { command } => {
+            given.check(TEXT).and_then(|()| manual::page(command.as_deref())).map(|()| Exit::Done)
+        }
     }
 }
 
@@ -138,7 +159,7 @@ fn start_logging(verbose: u8) {
     };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Hushed(std::io::stderr()))
         .with_ansi(false)
         .without_time()
         .with_target(false)
@@ -147,6 +168,20 @@ fn start_logging(verbose: u8) {
         .finish()
         .with(filter_fn(|event| event.target().starts_with("fec")))
         .init();
+}
+
+/// Standard error, without secrets and without what a terminal obeys. An event comes in one piece.
+struct Hushed(std::io::Stderr);
+
+impl std::io::Write for Hushed {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = failure::plain(&String::from_utf8_lossy(event));
+        self.0.write_all(text.as_bytes()).map(|()| event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The reader of standard output is gone: end as any command of a pipe does, without a word.

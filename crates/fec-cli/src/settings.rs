@@ -2,12 +2,14 @@
 
 use crate::args::Common;
 use crate::closed::check_stdout;
-use crate::failure::{Exit, Failure, Result, say, say_line};
+use crate::failure::{Exit, Failure, Result, note_said, say, say_line};
+use crate::fits::Given;
 use crate::progress::{Bars, Mode};
-use crate::terminal::folded;
+use crate::terminal::{folded, harmless};
 use crate::tuned;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use fecfile::io::output::{ANYBODY, Policy};
+use fecfile::names::show_bytes;
 use fecfile::processor;
 use serde::Serialize;
 
@@ -28,12 +30,14 @@ pub(crate) struct Settings {
     pub(crate) threads_asked: Option<usize>,
     /// Whether the kernel's settings are those that this user keeps.
     pub(crate) tuning_is_kept: bool,
+    /// The options that were given.
+    pub(crate) given: Given,
     /// What the library works with.
     pub(crate) library: fecfile::Settings,
 }
 
 impl Settings {
-    pub(crate) fn new(common: &Common) -> Result<Settings> {
+    pub(crate) fn new(common: &Common, given: Given) -> Result<Settings> {
         let backend = match &common.backend {
             None => Backend::best(),
             Some(name) => Backend::by_name(name).map_err(|e: BackendError| {
@@ -64,6 +68,7 @@ impl Settings {
             backend_asked: common.backend.is_some(),
             threads_asked: common.threads.map(usize::from),
             tuning_is_kept: kept.is_some() && common.tuning.is_none(),
+            given,
             library: fecfile::Settings {
                 threads,
                 backend,
@@ -95,14 +100,24 @@ impl Settings {
         match (self.json, self.quiet) {
             (true, _) => self.report(report, text, false),
             (false, true) => Ok(()),
-            (false, false) => print_line(folded(text, &std::io::stdout()).trim_end()),
+            (false, false) => {
+                note_said();
+                print_line(folded(&harmless(text), &std::io::stdout()).trim_end())
+            }
         }
     }
 
-    /// With -q tells of damage in one line, on standard error.
+    /// With -q tells in one line, on standard error, why the exit code is not 0.
     pub(crate) fn report_damage(&self, exit: Exit, what: impl FnOnce() -> String) {
         if self.quiet && !self.json && exit != Exit::Done {
-            say(&format!("fec: verify {}", what()));
+            say(&format!("fec: {} {}", self.given.command(), what()));
+        }
+    }
+
+    /// With -q tells why a command ends as it does, a line for each reason, on standard error.
+    pub(crate) fn say_quietly(&self, command: &str, lines: impl FnOnce() -> Vec<String>) {
+        if self.quiet && !self.json {
+            lines().iter().for_each(|line| say(&format!("fec: {command}: {line}")));
         }
     }
 
@@ -112,6 +127,7 @@ impl Settings {
         if self.json {
             let line = serde_json::to_string(report)
                 .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
+            note_said();
             if !stdout_is_data {
                 return print_line(&line);
             }
@@ -126,6 +142,19 @@ impl Settings {
 /// Prints a line on standard output.
 pub(crate) fn print_line(line: &str) -> Result<()> {
     print_bytes(format!("{line}\n").as_bytes())
+}
+
+/// Prints lines for other programs on standard output as they are, and on a terminal without what that would obey.
+pub(crate) fn print_lines(lines: &[u8]) -> Result<()> {
+    use std::io::IsTerminal;
+    if !std::io::stdout().is_terminal() {
+        return print_bytes(lines);
+    }
+    let shown = lines.split_inclusive(|byte| *byte == b'\n').map(|line| match line.strip_suffix(b"\n") {
+        Some(line) => show_bytes(line) + "\n",
+        None => show_bytes(line),
+    });
+    print_bytes(shown.collect::<String>().as_bytes())
 }
 
 /// Prints bytes on standard output.

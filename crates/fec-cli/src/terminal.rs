@@ -1,5 +1,6 @@
 //! How wide the lines of reports may be.
 
+use fecfile::names::show_bytes;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
@@ -19,6 +20,16 @@ pub(crate) fn width(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
     };
     let columns = told.filter(|columns| *columns > 0).or_else(|| out.is_terminal().then(of_terminal));
     columns.map(|columns: usize| columns.max(NARROWEST))
+}
+
+/// A text of which a terminal obeys nothing: all but its lines and tabs is shown.
+pub(crate) fn harmless(text: &str) -> String {
+    text.split_inclusive(['\n', '\t'])
+        .map(|part| match part.strip_suffix(['\n', '\t']) {
+            Some(line) => show_bytes(line.as_bytes()) + &part[line.len()..],
+            None => show_bytes(part.as_bytes()),
+        })
+        .collect()
 }
 
 /// Breaks lines between words where they are wider than `out`, if that has a width; what follows is indented further. A line that is
@@ -65,6 +76,14 @@ fn fold(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_a_text_is_obeyed() {
+        let text = "a\x1b[2J\u{9b}31m\u{202e}b\x07\r\n\t  größe 🦀\n";
+        let shown = "a\\u{1b}[2J\\u{9b}31m\\u{202e}b\\u{7}\\r\n\t  größe 🦀\n";
+        assert_eq!(harmless(text), shown);
+        assert_eq!(harmless("as it is\n\n  indented"), "as it is\n\n  indented");
+    }
 
     #[test]
     fn lines_break_between_words_and_commands_do_not() {

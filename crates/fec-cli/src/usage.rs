@@ -3,9 +3,11 @@
 use crate::args::Cli;
 use crate::examples::SHORT;
 use crate::failure::{Exit, Failure, say};
+use crate::secrets::{repeatable, value_is_harmless};
 use crate::settings::report_failure;
 use clap::CommandFactory;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use fecfile::names::show;
 
 /// Says why a command line cannot be used, or the help that it asks for; the exit code.
 pub(crate) fn end(error: &clap::Error) -> u8 {
@@ -24,12 +26,44 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
     }
-    let failure = failure(&error.render().to_string());
+    let failure = failure(&without_values(error));
     say(&failure.to_string());
     if std::env::args_os().any(|argument| argument == "--json") {
         report_failure(&failure, false);
     }
     failure.exit.code()
+}
+
+/// What the parser says, without the values that may be secrets, and that a terminal may obey.
+fn without_values(error: &clap::Error) -> String {
+    let mut said = error.render().to_string();
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    let option = word(ContextKind::InvalidArg);
+    let mut hide = |value: &str, shown: Option<String>| {
+        if !value.is_empty() {
+            said = said.replace(value, &shown.unwrap_or_else(|| "(hidden)".to_owned()));
+        }
+    };
+    let value = word(ContextKind::InvalidValue);
+    let is_shown = value_is_harmless(option, value);
+    hide(value, is_shown.then(|| show(value)));
+    let command = word(ContextKind::InvalidSubcommand);
+    hide(command, repeatable(command));
+    if error.kind() == ErrorKind::UnknownArgument {
+        hide(option, if is_option(option) { Some(show(option)) } else { repeatable(option) });
+    }
+    said
+}
+
+/// Whether a word looks like the name of an option.
+fn is_option(word: &str) -> bool {
+    /// Characters of a long name of an option.
+    const LONGEST: usize = 24;
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    word.strip_prefix('-').is_some_and(|name| name.len() <= LONGEST && name.chars().all(is_name))
 }
 
 /// The command that was meant, as far as it can be told.
@@ -49,6 +83,11 @@ fn failure(said: &str) -> Failure {
     let mut command = command();
     if message == "the following required arguments were not provided:" {
         let missing = lines.next().unwrap_or_default().trim_matches(['<', '>', '.']);
+        // An option, without what it takes.
+        let missing = match missing.split_once(' ') {
+            Some((option, _)) if option.starts_with('-') => option,
+            _ => missing,
+        };
         return Failure::usage(format!("{command}: {missing} is missing"))
             .help(format!("name it, or see {command} --help"));
     }

@@ -7,7 +7,9 @@ mod table;
 
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result};
-use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs};
+use crate::fits::mode_of;
+use crate::fits::table::{PIPE, SIDECAR, STORES};
+use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs, is_something_else};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
@@ -15,17 +17,19 @@ use crate::target::is_dash;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
 use fecfile::archive::{self, Archive};
-use fecfile::error::Place;
+use fecfile::error::Place as ErrorPlace;
+use fecfile::io::temporary::parent;
 use fecfile::live::detect;
 use fecfile::names::show_input;
 use fecfile::report::Verified;
 use fecfile::restore::Wish;
-use fecfile::survey::survey;
+use fecfile::sidecar::Sidecar;
+use fecfile::survey::{Place, Survey, survey};
 use fecfile::{Context, ErrorKind, Input};
 use outcome::{exit, find};
 use report::{Asked, Report};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use table::Row;
 
@@ -36,53 +40,154 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
                 Failure::usage("verify --signer: in stores nothing is signed").help("leave --signer out")
             );
         }
+        settings.given.check(STORES)?;
         return stores::verify(args, settings);
+    }
+    if settings.json && settings.given.has("format") {
+        return Err(
+            Failure::usage("verify: --json and --format say both how to print").help("leave one of them out")
+        );
     }
     if let Some(list) = &args.roots {
         return many::listed(list, args, settings);
     }
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
-        if args.need.is_some() || args.format == VerifyFormat::Markdown {
-            return Err(Failure::usage("verify: --need and --format are not for sidecars"));
-        }
-        return sidecar::verify::run(path, args, settings);
+        return one_sidecar(path, args, settings);
     }
+    let started = Instant::now();
+    let is_one_file = matches!(&args.inputs[..], [path] if !path.is_dir());
+    if is_one_file || args.inputs.iter().any(|path| is_dash(path)) {
+        check_not_for_sidecars(args)?;
+        return alone(&args.inputs, args, settings, started);
+    }
+    let mut survey = survey(&args.inputs)?;
+    survey.sidecars.extend(sidecar::beside_folders(&args.inputs));
+    survey.sidecars.sort();
+    survey.sidecars.dedup();
+    if survey.sidecars.is_empty() {
+        check_not_for_sidecars(args)?;
+        return encodings(&survey, args, settings, started);
+    }
+    if args.root.is_some() {
+        return of_root(&survey, args, settings, started);
+    }
+    match &survey.sidecars[..] {
+        // A folder in which a sidecar lies, and no encoding. Without a key, a sealed one is a container.
+        [path] if survey.encodings.is_empty() && args.inputs.len() == 1 => {
+            match !args.open.is_given() && Sidecar::is_sealed(path).unwrap_or(false) {
+                true => alone(std::slice::from_ref(path), args, settings, started),
+                false => one_sidecar(path, args, settings),
+            }
+        }
+        _ => many::surveyed(&survey, args, settings, started),
+    }
+}
+
+fn one_sidecar(path: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    settings.given.check(SIDECAR)?;
+    sidecar::verify::run(path, args, settings)
+}
+
+/// Refuses what sidecars alone have.
+fn check_not_for_sidecars(args: &args::Verify) -> Result<()> {
     let is_for_sidecars = args.quick
         || args.sidecar_only
         || args.base.is_some()
         || args.state.is_some()
         || args.budget.is_some()
         || args.sample.is_some();
-    if is_for_sidecars {
-        let why = Failure::usage(
-            "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
-        )
-        .help("shard files and containers are always checked whole");
-        return Err(sidecar::refuse_options(&args.inputs, "verify", why));
+    if !is_for_sidecars {
+        return Ok(());
     }
-    let started = Instant::now();
-    let bars = settings.bars("verify");
-    let context = Context { settings: settings.library, progress: &bars };
-    let check = |paths: &[PathBuf]| One { args, paths, settings, context: &context, started }.run();
-    let alone = |unopened| untrue_alone(args, unopened);
-    let is_one_file = matches!(&args.inputs[..], [path] if !path.is_dir());
-    if args.root.is_some() || is_one_file || args.inputs.iter().any(|path| is_dash(path)) {
-        return check(&args.inputs).map_err(alone);
+    let why = Failure::usage(
+        "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
+    )
+    .help("shard files and containers are always checked whole");
+    Err(sidecar::refuse_options(&args.inputs, "verify", why))
+}
+
+/// Looks at the one sidecar, or else the one encoding, that has the root that was asked for.
+fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
+    check_kinds(&args.inputs, "verify")?;
+    let has_root = |path: &&PathBuf| Sidecar::open(path, args.root, &settings.library).is_ok();
+    match survey.sidecars.iter().find(has_root) {
+        Some(path) => one_sidecar(path, args, settings),
+        None => {
+            check_not_for_sidecars(args)?;
+            encodings(survey, args, settings, started)
+        }
     }
-    let survey = survey(&args.inputs)?;
+}
+
+/// Looks at encodings: one as a whole, or several with a line each.
+fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
+    if args.root.is_some() {
+        let home = home_of_root(survey, args, settings)?;
+        return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);
+    }
+    let has_strange = survey.unknown.iter().any(|path| is_something_else(path));
     match &survey.encodings[..] {
         // A folder in which a container lies.
         [found] if found.form == Form::Container && args.inputs.len() == 1 => {
-            check(&found.paths).map_err(alone)
+            alone(&found.paths, args, settings, started)
         }
-        [] | [_] => check(&args.inputs).map_err(alone),
+        [] => alone(&args.inputs, args, settings, started),
+        [_] if !has_strange => alone(&args.inputs, args, settings, started),
         // Shards of several lie together: often those of all but one are strays.
-        several if several.iter().all(|place| place.root.is_some()) => match check(&args.inputs) {
-            Err(unopened) if unopened.is_several => many::surveyed(&survey, args, settings, started),
-            done => done.map_err(alone),
-        },
-        _ => many::surveyed(&survey, args, settings, started),
+        several if !has_strange && several.iter().all(|place| place.root.is_some()) => {
+            match check(&args.inputs, args, settings, started) {
+                Err(unopened) if unopened.is_several => many::surveyed(survey, args, settings, started),
+                done => done.map_err(|unopened| untrue_alone(args, unopened)),
+            }
+        }
+        _ => many::surveyed(survey, args, settings, started),
     }
+}
+
+/// Where in a folder the encoding lies that has the root that was asked for: its folders, or its file. If none has it, where one
+/// lies that does not.
+fn home_of_root(survey: &Survey, args: &args::Verify, settings: &Settings) -> Result<Option<Vec<PathBuf>>> {
+    let [folder] = &args.inputs[..] else { return Ok(None) };
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let bars = settings.bars("verify");
+    let context = Context { settings: settings.library, progress: &bars };
+    let trust = sidecar::trust(&args.inputs, &args.trusted)?;
+    for place in &survey.encodings {
+        let input = Input::of_paths(&place.paths)?;
+        let input = if place.form == Form::Shards { input.as_several() } else { input };
+        if find(&input, args.root, trust.as_ref(), &context).is_ok() {
+            return Ok(Some(home_of(place)));
+        }
+    }
+    Ok(survey.encodings.first().map(home_of))
+}
+
+fn home_of(place: &Place) -> Vec<PathBuf> {
+    let mut home: Vec<PathBuf> = match place.form {
+        Form::Shards => place.paths.iter().map(|path| parent(path).to_path_buf()).collect(),
+        _ => place.paths.clone(),
+    };
+    home.dedup();
+    home
+}
+
+/// Looks at one encoding.
+fn check(
+    paths: &[PathBuf],
+    args: &args::Verify,
+    settings: &Settings,
+    started: Instant,
+) -> std::result::Result<Exit, Unopened> {
+    let bars = settings.bars("verify");
+    let context = Context { settings: settings.library, progress: &bars };
+    One { args, paths, settings, context: &context, started }.run()
+}
+
+/// The same, where nothing else can be meant.
+fn alone(paths: &[PathBuf], args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
+    check(paths, args, settings, started).map_err(|unopened| untrue_alone(args, unopened))
 }
 
 /// One encoding that is looked at by itself.
@@ -105,6 +210,8 @@ impl One<'_> {
 
     fn check(&self, archive: &Archive) -> Result<Exit> {
         let One { args, settings, context, started, .. } = *self;
+        let is_pipe = matches!(self.paths, [path] if is_dash(path));
+        settings.given.check(if is_pipe { PIPE } else { mode_of(archive.form()) })?;
         let keys = args.open.keys()?;
         let opener = match &keys {
             Some(_) => archive.opener(keys.as_ref())?,
@@ -114,7 +221,7 @@ impl One<'_> {
         let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
         if opens == Some(true) {
             let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-            archive.restore_to_writer(&mut io::sink(), &Place::Nowhere, wish, &context.silent())?;
+            archive.restore_to_writer(&mut io::sink(), &ErrorPlace::Nowhere, wish, &context.silent())?;
         }
         let asked = Asked {
             root_was_given: args.root.is_some(),

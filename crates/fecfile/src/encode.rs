@@ -34,7 +34,7 @@ pub fn to_store(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let Some(sealer) = options.sealer(SealedKind::Payload, Some(name))? else {
+    let Some(sealer) = options.sealer(SealedKind::Payload, Some(name), context.settings.threads)? else {
         return shards::writer::write(payload, &Label::named(name)?, store, options, context);
     };
     let sealed = SealedPayload::new(payload, &sealer);
@@ -67,7 +67,7 @@ pub(crate) fn file(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let sealer = options.sealer(kind, None)?;
+    let sealer = options.sealer(kind, None, context.settings.threads)?;
     let mut coded = Coded::new(source, sealer.as_ref());
     let source = coded.source();
     let plan = Plan::new(&source, options, sealer.as_ref(), context)?;
@@ -138,7 +138,7 @@ pub fn to_writer(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Written> {
-    let sealer = options.sealer(SealedKind::Payload, None)?;
+    let sealer = options.sealer(SealedKind::Payload, None, context.settings.threads)?;
     let mut coded = Coded::new(source, sealer.as_ref());
     let source = coded.source();
     let plan = Plan::bounded(&source, options, sealer.as_ref(), context)?;

@@ -80,12 +80,17 @@ impl Options {
     }
 
     /// What seals the payload, which is of this kind, if it is to be sealed; with its name inside.
-    pub(crate) fn sealer(&self, kind: SealedKind, name: Option<&[u8]>) -> Result<Option<Sealer>> {
+    pub(crate) fn sealer(
+        &self,
+        kind: SealedKind,
+        name: Option<&[u8]>,
+        threads: usize,
+    ) -> Result<Option<Sealer>> {
         let Some(sealing) = &self.sealing else { return Ok(None) };
         if self.payload_digests.any() {
             return Err(Error::new("seal", SealError::Digests));
         }
-        Sealer::new(sealing, kind, name).map(Some)
+        Sealer::new(sealing, kind, name, threads).map(Some)
     }
 
     /// `meta` with the digests of the payload, if they are asked for.
@@ -196,7 +201,8 @@ pub(crate) fn digests(
         std::thread::scope(|scope| {
             let bytes = &piece[..len];
             if let Some(sha256) = &mut sha256 {
-                spawn_or_do(scope, || sha256.update(bytes));
+                let mut hash = || sha256.update(bytes);
+                if context.settings.threads > 1 { spawn_or_do(scope, hash) } else { hash() }
             }
             if let Some(blake3) = &mut blake3 {
                 blake3.update(bytes);

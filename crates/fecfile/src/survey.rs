@@ -161,7 +161,11 @@ fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
 fn kind(path: &Path) -> Kind {
     let is_named = |ending: &str| path.extension().is_some_and(|e| e == ending);
     let Ok(Some(bytes)) = open_file(path) else {
-        return if is_named("fec") { Kind::Container } else { Kind::Other };
+        return match (is_named("fec"), is_named("fecp")) {
+            (true, _) => Kind::Container,
+            (_, true) => Kind::Sidecar,
+            (false, false) => Kind::Other,
+        };
     };
     let len = bytes.size().unwrap_or(0);
     let header = |at: Option<u64>| {

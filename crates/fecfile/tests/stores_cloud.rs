@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn call(&self) -> Call<'_> {
-        Call { options: &self.options, cancel: &self.cancel, pace: &self.pace }
+        Call { options: &self.options, cancel: &self.cancel, pace: &self.pace, permissions: 0o666 }
     }
 
     fn put(&self, key: &str, bytes: &[u8]) -> Result<Put, StoreError> {
@@ -533,37 +533,44 @@ fn is_amazon() -> bool {
 
 /// A service that answers what a function says to a request's head, and then closes.
 fn service(answer: impl Fn(&str) -> String + Send + 'static) -> Place {
+    service_of_bodies(move |head, _| answer(head))
+}
+
+/// The same, by a request's body too.
+fn service_of_bodies(answer: impl Fn(&str, &[u8]) -> String + Send + 'static) -> Place {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("its address"));
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
-            let mut request = Vec::new();
-            let mut buffer = [0; 4096];
-            let body = |head: &str| -> usize {
-                let head = head.to_lowercase();
-                let length = head
-                    .split("content-length:")
-                    .nth(1)
-                    .and_then(|rest| rest.lines().next()?.trim().parse().ok());
-                length.unwrap_or(0)
-            };
-            let head = loop {
-                let Ok(more @ 1..) = stream.read(&mut buffer) else { break None };
-                request.extend_from_slice(&buffer[..more]);
-                let text = String::from_utf8_lossy(&request);
-                if let Some((head, rest)) = text.split_once("\r\n\r\n")
-                    && rest.len() >= body(head)
-                {
-                    break Some(head.to_owned());
-                }
-            };
-            if let Some(head) = head {
-                let _ = stream.write_all(answer(&head).as_bytes());
+            if let Some((head, body)) = request(&mut stream) {
+                let _ = stream.write_all(answer(&head, &body).as_bytes());
             }
         }
     });
     Place::new(&format!("s3://bucket/x,endpoint={endpoint}"))
+}
+
+/// Reads a request: its head, and its body.
+fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut request = Vec::new();
+    let mut buffer = [0; 1 << 16];
+    loop {
+        let Ok(more @ 1..) = stream.read(&mut buffer) else { return None };
+        request.extend_from_slice(&buffer[..more]);
+        let Some(end) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&request[..end]).into_owned();
+        let len = header(&head, "content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
+        if request.len() >= end + 4 + len {
+            return Some((head, request.split_off(end + 4)));
+        }
+    }
+}
+
+/// What a header of a request says.
+fn header(head: &str, name: &str) -> Option<String> {
+    let mut headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    headers.find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
 }
 
 fn says(status: &str, headers: &str, body: &str) -> String {
@@ -668,4 +675,91 @@ fn answers_that_are_not_what_was_asked_for() {
         matches!(&error, Err(StoreError::Failed(text)) if text.contains("region=eu-north-1")),
         "{error:?}"
     );
+}
+
+/// The digest of a body, as S3 wants it.
+fn sha256(body: &[u8]) -> String {
+    use base64ct::Encoding;
+    use sha2::Digest;
+    base64ct::Base64::encode_string(&sha2::Sha256::digest(body))
+}
+
+/// A bucket with Object Lock takes nothing without a checksum.
+#[test]
+fn a_checksum_goes_with_every_upload() {
+    if is_amazon() {
+        return;
+    }
+    // One service checks, and says what it found; the other knows nothing of it.
+    for knows in [true, false] {
+        let place = service_of_bodies(move |head, body| {
+            let refused = || {
+                let why = "Content-MD5 OR x-amz-checksum- HTTP header is required";
+                says(
+                    "400 Bad Request",
+                    "",
+                    &format!("<Error><Code>InvalidRequest</Code><Message>{why}</Message></Error>"),
+                )
+            };
+            let sum = header(head, "x-amz-checksum-sha256");
+            let told = match &sum {
+                Some(sum) if knows => format!("ETag: \"1\"\r\nx-amz-checksum-sha256: {sum}\r\n"),
+                _ => "ETag: \"1\"\r\n".to_owned(),
+            };
+            let text = String::from_utf8_lossy(body);
+            match head.split(' ').next().unwrap_or_default() {
+                "HEAD" => says("404 Not Found", "", ""),
+                "PUT" if sum != Some(sha256(body)) => refused(),
+                "PUT" => says("200 OK", &told, ""),
+                _ if head.contains("?uploads") => match header(head, "x-amz-checksum-algorithm").as_deref() {
+                    Some("SHA256") => {
+                        let made = "<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>";
+                        says("200 OK", "", made)
+                    }
+                    _ => refused(),
+                },
+                "POST" if text.matches("<ChecksumSHA256>").count() != if knows { 3 } else { 0 } => refused(),
+                _ => says(
+                    "200 OK",
+                    "",
+                    "<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>",
+                ),
+            }
+        });
+        assert_eq!(place.put("small", &bytes_of(8, 300_000)), Ok(Put::Created));
+        assert_eq!(place.put("none", b""), Ok(Put::Created));
+        assert_eq!(place.put("large", &bytes_of(9, 13 << 20)), Ok(Put::Created));
+    }
+}
+
+/// The answer to a head has no room for a reason.
+#[test]
+fn what_a_head_cannot_say_another_request_does() {
+    if is_amazon() {
+        return;
+    }
+    let is_head = |head: &str| head.starts_with("HEAD");
+    let expired =
+        "<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>";
+    let place = service(move |head| says("400 Bad Request", "", if is_head(head) { "" } else { expired }));
+    for error in [place.head("a").err(), place.put("a", b"a").err()] {
+        let error = error.expect("an error").to_string();
+        assert!(error.contains("ExpiredToken: The provided token has expired."), "{error}");
+    }
+    let denied = "<Error><Code>AccessDenied</Code><Message>by a rule</Message></Error>";
+    let place = service(move |head| says("403 Forbidden", "", if is_head(head) { "" } else { denied }));
+    let error = place.head("a");
+    assert!(matches!(&error, Err(StoreError::Denied(why)) if why.contains("by a rule")), "{error:?}");
+    // Some are refused heads alone.
+    for status in ["403 Forbidden", "405 Method Not Allowed", "501 Not Implemented"] {
+        let place = service(move |head| match is_head(head) {
+            true => says(status, "", ""),
+            false => says("206 Partial Content", "Content-Range: bytes 0-0/12345\r\n", "x"),
+        });
+        assert_eq!(place.head("a").map(|info| info.size), Ok(12345), "{status}");
+        let place = service(move |head| says(if is_head(head) { status } else { "404 Not Found" }, "", ""));
+        assert_eq!(place.head("a"), Err(StoreError::NotFound), "{status}");
+        let place = service(move |head| says(if is_head(head) { status } else { "416 X" }, "", ""));
+        assert_eq!(place.head("a").map(|info| info.size), Ok(0), "{status}");
+    }
 }

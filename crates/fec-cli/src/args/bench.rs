@@ -105,11 +105,11 @@ pub(crate) struct Bench {
     #[expect(clippy::option_option, reason = "not given; given without a file; with one")]
     pub(crate) save: Option<Option<PathBuf>>,
     /// Compare with a result that was saved before
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "comparison")]
     pub(crate) compare: Option<PathBuf>,
     /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise. Where the machine
     /// was too busy to tell, the report says that it is inconclusive, and the exit code is 0
-    #[arg(long, value_name = "P%", value_parser = per_cent, requires = "compare")]
+    #[arg(long, value_name = "P%", value_parser = per_cent, requires = "comparison")]
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;
     /// of `seal`: the ciphers against published vectors and another implementation, and age files

@@ -33,7 +33,7 @@ pub(crate) struct Decode {
     #[arg(long, value_name = "A..B", value_parser = payload_range, conflicts_with_all = ["partial", "early", "deep"])]
     pub(crate) range: Option<PayloadRange>,
     /// With --root and a pipe: write each group as it is proved, before the root is
-    #[arg(long)]
+    #[arg(long, requires = "root", conflicts_with = "partial")]
     pub(crate) early: bool,
     /// Also check that every set is one codeword, its recovery shards too, and the recorded digests of the payload
     #[arg(long, conflicts_with = "early")]

@@ -22,7 +22,7 @@ pub(crate) struct Encode {
     #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "stream", "to", "root_file"])]
     pub(crate) files_from: Option<PathBuf>,
     /// With --files-from: paths end with zero bytes, not with lines
-    #[arg(short = '0', long)]
+    #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
     /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time (default:

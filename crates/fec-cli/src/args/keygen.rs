@@ -17,10 +17,10 @@ pub(crate) struct Keygen {
     pub(crate) pq: bool,
     /// To sign roots: a pair of minisign's keys, of which FILE is secret, for `encode --sign`, and FILE.pub is for everybody,
     /// for `decode --signer`. With a passphrase, from the terminal or the variable FEC_SIGN_PASSPHRASE, FILE is encrypted
-    #[arg(long)]
+    #[arg(long, group = "signing")]
     pub(crate) sign: bool,
     /// With --sign: read the passphrase from this file
-    #[arg(long, value_name = "FILE", requires = "sign")]
+    #[arg(long, value_name = "FILE", requires = "signing")]
     pub(crate) sign_passphrase_file: Option<PathBuf>,
     /// The key file, which its owner alone may read; it must not exist
     #[arg(short, long, value_name = "FILE", required = true)]

@@ -51,7 +51,8 @@ pub(crate) struct Common {
     /// Tell what is being done; twice: in detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Use this many threads [default: as many as the machine has]
+    /// Compute on this many threads [default: as many as the machine has]; those that only wait, for disks, pipes and stores, do
+    /// not count
     #[arg(short = 'j', long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Show progress on standard error: a bar if it is a terminal, JSON lines, or never
@@ -135,7 +136,6 @@ impl Command {
                 let reads_pipe = || args.inputs.iter().any(is_pipe);
                 args.output.as_ref().map_or_else(reads_pipe, is_stdout)
             }
-            Command::Manifest(_) => true,
             _ => false,
         }
     }

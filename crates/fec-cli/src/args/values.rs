@@ -4,9 +4,11 @@ use crate::units::size;
 
 use clap::ValueEnum;
 use fec_core::digest::{Digest, HashKind};
+use fecfile::io::small;
 use fecfile::range::PayloadRange;
 use fecfile::roots::parse_root;
 use fecfile::sidecar::protect::Redundancy;
+use std::io::Read;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,10 +91,7 @@ pub(super) fn root(text: &str) -> Result<Digest, String> {
     let line = match text.strip_prefix('@') {
         None => text.to_owned(),
         Some(path) => {
-            use std::io::Read;
-            let mut content = Vec::new();
-            let file = std::fs::File::open(path).map_err(|e| format!("read {path}: {e}"))?;
-            file.take(4096).read_to_end(&mut content).map_err(|e| format!("read {path}: {e}"))?;
+            let content = read_root(Path::new(path)).map_err(|e| format!("read {path}: {e}"))?;
             String::from_utf8_lossy(&content).split_whitespace().next().unwrap_or("").to_owned()
         }
     };
@@ -100,6 +99,13 @@ pub(super) fn root(text: &str) -> Result<Digest, String> {
         file if Path::new(file).is_file() => format!("a root in a file is written --root @{file}"),
         _ => "a root is 64 hexadecimal digits, or @FILE with them".to_owned(),
     })
+}
+
+/// The beginning of a file that holds a root.
+fn read_root(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    small::open(path)?.take(4096).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// `A..B`, `A..+N`, `A..` or `..B`, each number with K, M, G or none.

@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
-    /// Shard files, containers, folders of either, or one sidecar; `-` is standard input [default: standard input]
+    /// Shard files, containers, sidecars, or folders of them; `-` is standard input [default: standard input]
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
@@ -29,7 +29,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "root", "from", "quick", "sidecar_only", "base", "state", "budget", "sample"])]
     pub(crate) roots: Option<PathBuf>,
     /// Ask whether so many intact shards are there of every set, and nothing else: exit code 0, or 3 if there are fewer
-    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["from", "deep"], value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) need: Option<u32>,
     /// How the report is printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text, conflicts_with = "from")]
@@ -45,10 +45,10 @@ pub(crate) struct Verify {
     pub(crate) sidecar_only: bool,
     /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is longest
     /// ago; the file is made when it is not there, and each sidecar needs its own
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
+    #[arg(long, value_name = "FILE", group = "remembered", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
     /// With --state: leave out what was checked within this time: 30d, 12h
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "state")]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "remembered")]
     pub(crate) older_than: Option<Duration>,
     /// With --state or --sample: begin nothing more after this time: 2h, 90min
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -3,9 +3,9 @@
 use super::report::Report;
 use super::task::{Input, Task, options};
 use crate::args;
-use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::failure::{Exit, Failure, Result, misuse, plain, say};
 use crate::inputs::output_meant;
-use crate::settings::{SCHEMA_VERSION, Settings, print_bytes, print_line};
+use crate::settings::{SCHEMA_VERSION, Settings, print_line, print_lines};
 use crate::target::{Target, is_dash};
 use fec_core::executor::{Executor, into_value, lock};
 use fecfile::io::temporary::parent;
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -58,7 +58,8 @@ pub(super) fn run(
     let mut outputs = Outputs::new(files);
     let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
     // Each passphrase is made slow by itself, in 256 MiB of memory.
-    let at_once = if args.seal.passphrase { 1 } else { AT_ONCE };
+    let at_once =
+        if args.seal.passphrase { 1 } else { settings.threads_asked.unwrap_or(AT_ONCE).min(AT_ONCE) };
     for batch in batches(files, at_once) {
         // Standard input is no file of a list.
         let inputs: Vec<&Path> =
@@ -78,7 +79,7 @@ pub(super) fn run(
                     if !settings.json {
                         let mut line = Vec::new();
                         put_line(&mut line, &report.digest, target.path().unwrap_or(input));
-                        print_bytes(&line)?;
+                        print_lines(&line)?;
                     }
                 }
                 Err(mut failure) => {
@@ -131,6 +132,9 @@ fn begin<'a>(task: Task<'a>, outputs: &mut Outputs) -> Result<Begun<'a>> {
     if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return no_file();
     }
+    if let Some(output) = task.args.outputs.first() {
+        check_below(output, task.input)?;
+    }
     let input = task.open()?;
     if matches!(input, Input::Pipe(_)) {
         return no_file();
@@ -166,7 +170,7 @@ fn tell(input: &Path, failure: &Failure) -> Result<()> {
     let failed = Failed {
         schema_version: SCHEMA_VERSION,
         command: "encode",
-        input: show(input),
+        input: plain(&show(input)),
         error: &failure.message,
         help: failure.help.as_deref(),
         exit_code: failure.exit.code(),
@@ -223,6 +227,18 @@ fn holds(path: &Path, what: &[u8]) -> bool {
     path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
 }
 
+/// Refuses a listed path that would lead out of the folder that stands before `{}` in -o.
+fn check_below(output: &Path, input: &Path) -> Result<()> {
+    let output = output.as_os_str().as_bytes();
+    let is_behind_folder = output.windows(2).skip(1).any(|part| part == b"{}");
+    let leads_up = input.components().any(|part| part == Component::ParentDir);
+    if is_behind_folder && leads_up {
+        return Err(misuse("encode", input, "with .. in its path, its output would leave the folder of -o")
+            .help("name it without .. , or write {/} for its last component"));
+    }
+    Ok(())
+}
+
 /// -o with the path, or its last component, of a file.
 fn filled_in(output: &Path, input: &Path) -> PathBuf {
     let path = input.as_os_str().as_bytes();
@@ -251,6 +267,22 @@ fn filled_in(output: &Path, input: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outputs_stay_below_their_folder() {
+        for output in ["safe/{}.fec", "safe/{}/{/}.shards/", "/safe{}", "./{}.fec", "x{}"] {
+            for bad in ["../evil", "a/../../evil", "a/..", "/a/../../evil", "./../evil"] {
+                assert!(check_below(Path::new(output), Path::new(bad)).is_err(), "{output} {bad}");
+            }
+            for good in ["a/b", "/a/b", "a/..b", "./a", "a../b"] {
+                assert!(check_below(Path::new(output), Path::new(good)).is_ok(), "{output} {good}");
+            }
+        }
+        // Beside the input, or by its last component.
+        for output in ["{}.fec", "safe/{/}.fec"] {
+            assert!(check_below(Path::new(output), Path::new("../a")).is_ok(), "{output}");
+        }
+    }
 
     #[test]
     fn outputs_have_the_paths_of_their_inputs() {

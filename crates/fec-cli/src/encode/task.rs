@@ -4,6 +4,7 @@ use crate::args;
 use crate::failure::{Failure, Result, misuse};
 use crate::settings::Settings;
 use crate::sign::Detached;
+use crate::stores;
 use crate::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet, quoted};
 use fec_core::block::Code;
 use fec_core::error::FormatError;
@@ -136,8 +137,11 @@ impl<'a> Task<'a> {
             if output::is_special(path) {
                 continue;
             }
-            // With --keep it may be there with this very root.
-            output::check_absent(path, policy)?;
+            // With --keep or --to it may be there with this very root.
+            match option {
+                "--root-file" if !self.args.stores.to.is_empty() => stores::check_root_file(path, policy)?,
+                _ => output::check_absent(path, policy)?,
+            }
             output::check_folder(path)?;
             if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
                 return Err(misuse("write", path, "it is the input or the output")

@@ -2,11 +2,11 @@
 
 pub(crate) mod args;
 
-use crate::failure::{Exit, Failure, Result, say};
+use crate::failure::{Exit, Failure, Result, note_said, say};
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use crate::stream::help::of_settings;
-use crate::terminal::width;
+use crate::terminal::{harmless, width};
 use args::Link;
 use fec_bench::link::{LinkError, LinkReport, LinkWatcher, Listener, SoFar, run as test};
 use serde::Serialize;
@@ -39,8 +39,9 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
         let json = serde_json::to_string(report);
         json.map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?
     } else {
-        report.text(width(&std::io::stdout()))
+        harmless(&report.text(width(&std::io::stdout())))
     };
+    note_said();
     print_line(&text)?;
     Ok(match report {
         // Whoever ended the test is told so; the other side has a report like any other.

@@ -7,17 +7,14 @@ use crate::secrecy::no_core_dumps;
 use fecfile::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};
 use fecfile::cipher::Cipher;
 use fecfile::error::Error;
+use fecfile::io::small;
 use fecfile::names::show;
 use fecfile::seal::{SealError, SealedTo, Sealing};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
 
 /// The most bytes of a file of keys.
-const MOST: u64 = 16 << 20;
-/// Room for one, at least.
-const LEAST_ROOM: u64 = 64 << 10;
+const MOST: usize = 16 << 20;
 
 impl Seal {
     /// Whether anything is to be sealed.
@@ -118,16 +115,8 @@ impl Open {
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    let fail = |e| Failure::io("read", path, e);
-    let file = File::open(path).map_err(fail)?;
-    // Its room beforehand: what grows leaves copies behind. A pipe does not tell its length.
-    let len = file.metadata().map_err(fail)?.len().clamp(LEAST_ROOM, MOST);
-    let mut bytes = Zeroizing::new(Vec::with_capacity(len as usize + 1));
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
-    if bytes.len() as u64 > MOST {
-        return Err(Failure::usage(format!("read {}: it is too large for a file of keys", show(path))));
-    }
-    Ok(bytes)
+    let bytes = small::read(path, MOST).map_err(|e| Failure::io("read", path, e))?;
+    bytes.ok_or_else(|| Failure::usage(format!("read {}: it is too large for a file of keys", show(path))))
 }
 
 fn failure(error: AgeError) -> Failure {

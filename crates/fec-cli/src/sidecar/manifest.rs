@@ -1,29 +1,78 @@
 //! `fec manifest`: the digests that a sidecar keeps, as other tools check them.
 
-use super::open;
+use super::{ENDING, open};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
-use crate::settings::Settings;
+use crate::fits::table::SIDECAR;
+use crate::settings::{SCHEMA_VERSION, Settings, print_lines};
 use crate::sign::args::Trusted;
+use crate::target::quoted;
+use fec_core::digest::Digest;
 use fecfile::Error;
+use fecfile::names::{hex, show_bytes};
 use fecfile::seal::SealError;
 use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::manifest::{Listed, manifest};
-use std::io::Write;
+use fecfile::sidecar::manifest::{Listed, digests, manifest};
+use fecfile::survey::survey;
+use serde::Serialize;
+use std::path::Path;
+
+/// What `manifest --json` prints.
+#[derive(Serialize)]
+struct Report {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    hash: &'static str,
+    files: Vec<File>,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    digest: String,
+}
 
 pub(crate) fn run(args: &args::Manifest, settings: &Settings) -> Result<Exit> {
+    settings.given.check(SIDECAR)?;
     let keys = args.open.keys()?;
-    if keys.is_none() && !Sidecar::starts(&args.sidecar)? && Sidecar::is_sealed(&args.sidecar)? {
+    let starts = Sidecar::starts(&args.sidecar)?;
+    if keys.is_none() && !starts && Sidecar::is_sealed(&args.sidecar)? {
         return Err(Error::at("list", args.sidecar.as_path(), SealError::NoKey).into());
     }
     let nobody = Trusted { signer: Vec::new(), signature: None };
-    let (sidecar, _) = open(&args.sidecar, args.root, &nobody, keys.as_ref(), settings)?;
-    let listed = if args.sha256 { Listed::Sha256 } else { Listed::Blake3 };
-    let lines = manifest(&sidecar, listed).ok_or_else(|| {
+    let opened = open(&args.sidecar, args.root, &nobody, keys.as_ref(), settings);
+    let (sidecar, _) = opened.map_err(|failure| match failure.exit {
+        Exit::Lost if !starts => other_kind(&args.sidecar).unwrap_or(failure),
+        _ => failure,
+    })?;
+    let (listed, hash) = if args.sha256 { (Listed::Sha256, "sha256") } else { (Listed::Blake3, "blake3") };
+    let none = || {
         misuse("list", &args.sidecar, "SHA-256 was not recorded")
             .help("protect again with --sha256, or list BLAKE3 with --b3")
-    })?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(&lines).and_then(|()| out.flush()).map_err(Failure::stdout)?;
+    };
+    if settings.json {
+        let files = digests(&sidecar, listed).ok_or_else(none)?;
+        let file = |(path, digest): (&[u8], &Digest)| File { path: show_bytes(path), digest: hex(digest) };
+        let files = files.into_iter().map(file).collect();
+        let root = hex(&sidecar.root());
+        let report = Report { schema_version: SCHEMA_VERSION, command: "manifest", root, hash, files };
+        return settings.report(&report, "", false).map(|()| Exit::Done);
+    }
+    print_lines(&manifest(&sidecar, listed).ok_or_else(none)?)?;
     Ok(Exit::Done)
+}
+
+/// The error for a file that is no sidecar, and may well be intact.
+fn other_kind(path: &Path) -> Option<Failure> {
+    if path.extension().is_some_and(|ending| ending == ENDING) {
+        return None;
+    }
+    let is_encoding = survey(&[path.to_path_buf()]).is_ok_and(|found| !found.encodings.is_empty());
+    Some(match is_encoding {
+        true => misuse("list", path, "it is shard files or a container, not a sidecar")
+            .help(format!("to look at it:\n  fec verify {}", quoted(path))),
+        false => misuse("list", path, "no piece of a sidecar was found in it")
+            .help("name a sidecar, as fec protect makes it: PATH.fecp"),
+    })
 }

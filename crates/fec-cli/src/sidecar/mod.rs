@@ -7,6 +7,7 @@ pub(crate) mod report;
 pub(crate) mod verify;
 
 use crate::failure::{Exit, Failure, Result, misuse};
+use crate::inputs::NOT_ENCODED;
 use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign;
@@ -20,7 +21,7 @@ use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
 
 /// The ending of a sidecar's name.
-const ENDING: &str = "fecp";
+pub(crate) const ENDING: &str = "fecp";
 
 /// The sidecar that a command line names, if it names one: by what stands at its start, or by its name. Without a key a sealed one
 /// is a container.
@@ -86,14 +87,23 @@ fn open(
 /// Names the sidecar of what was named in its place, if there is one.
 pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
     let [path] = paths else { return failure };
+    let is_none_of_ours = failure.help.as_deref() == Some(NOT_ENCODED);
+    let may_be = is_none_of_ours || matches!(failure.exit, Exit::Lost | Exit::Io);
     match beside(path) {
-        Some(sidecar) if matches!(failure.exit, Exit::Lost | Exit::Io) && sidecar.is_file() => {
+        Some(sidecar) if may_be && sidecar.is_file() => {
             let (name, command_of) = (show(path), quoted(&sidecar));
             let sidecar = show(&sidecar);
             failure.help(format!("{name} is protected by {sidecar}: name that\n  fec {command} {command_of}"))
         }
         _ => failure,
     }
+}
+
+/// The sidecars that stand beside folders that were named: whoever names a folder means what protects it, too.
+pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let folders = paths.iter().filter(|path| path.is_dir());
+    let beside = folders.filter_map(|folder| beside(folder));
+    beside.filter(|path| path.is_file() && Sidecar::starts(path).unwrap_or(true)).collect()
 }
 
 /// Where the sidecar of a file or folder stands, unless another place was chosen for it; `None` if nothing lies beside it.

@@ -4,6 +4,7 @@ use super::report::count;
 use super::{ENDING, beside, open};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
+use crate::fits::table::{NEW, UPDATE};
 use crate::inputs::listed;
 use crate::seal::args::Open;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
@@ -30,6 +31,7 @@ use std::time::Instant;
 
 pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
+    settings.given.check(if args.update { UPDATE } else { NEW })?;
     let mut paths = args.paths.clone();
     if let Some(list) = &args.files_from {
         paths.extend(listed(list, false)?);

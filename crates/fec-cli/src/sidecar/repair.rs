@@ -44,15 +44,15 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
-    if let Some(why) = mended.sidecar_left.as_ref().filter(|_| is_mended) {
-        return Ok(why.class().into());
-    }
-    Ok(match (is_mended, mended.left.is_empty()) {
-        (false, _) => Exit::Lost,
-        (true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
-        (true, false) if args.output.is_none() => Exit::Mendable,
-        (true, _) => Exit::Done,
-    })
+    let exit = match (&mended.sidecar_left, is_mended, mended.left.is_empty()) {
+        (Some(why), true, _) => why.class().into(),
+        (_, false, _) => Exit::Lost,
+        (_, true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
+        (_, true, false) if args.output.is_none() => Exit::Mendable,
+        (_, true, _) => Exit::Done,
+    };
+    settings.report_damage(exit, || report.verdict());
+    Ok(exit)
 }
 
 /// Entries that are listed before the rest is only counted.
@@ -146,6 +146,21 @@ impl Report {
             entries: sidecar.catalog().entries.len(),
             seconds: started.elapsed().as_secs_f64(),
         }
+    }
+
+    /// What is not as it should be, in a line.
+    fn verdict(&self) -> String {
+        let would = if self.written { "" } else { "would be " };
+        let counts = [
+            (self.mended.len(), format!("{would}mended")),
+            (self.failed.len(), "not mended".to_owned()),
+            (self.left.len(), "left as edited or moved".to_owned()),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let mut parts: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        parts.extend(self.sidecar_mended.then(|| format!("the sidecar {would}mended")));
+        parts.extend(self.sidecar_left.as_ref().map(|why| format!("the sidecar was left as it is: {why}")));
+        format!("{}: {}", self.sidecar, parts.join("; "))
     }
 
     fn describe(&self) -> String {

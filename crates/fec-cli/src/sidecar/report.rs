@@ -26,13 +26,13 @@ pub(super) struct Report {
     /// What was looked at.
     scope: &'static str,
     sidecar: String,
-    root: String,
+    pub(super) root: String,
     /// Who signed the root, if that was asked for.
     signed_by: Option<SignedBy>,
     generation: u64,
     intact: bool,
     mendable: bool,
-    entries: u64,
+    pub(super) entries: u64,
     files: Vec<Entry>,
     /// What is in the folders and is not protected.
     unprotected: u64,
@@ -210,14 +210,24 @@ impl Report {
 
     /// The verdict in a line.
     pub(super) fn verdict(&self, examined: &Examined) -> String {
+        format!("{}: {}", self.sidecar, self.found(examined))
+    }
+
+    /// What was found, in a line.
+    pub(super) fn found(&self, examined: &Examined) -> String {
         let mut parts: Vec<String> = Vec::new();
-        parts.extend((!self.files.is_empty()).then(|| self.counts(examined).trim_end().to_owned()));
+        let counts = self.counts(examined).trim_end().to_owned();
+        let is_bad = !self.files.is_empty() || examined.sidecar_is_intact();
+        parts.extend((is_bad && !counts.is_empty()).then_some(counts));
         parts.extend((!examined.sidecar_is_intact()).then(|| "the sidecar is damaged".to_owned()));
         let before =
             self.scrub.as_ref().is_some_and(|scrub| scrub.damaged_before > 0 || scrub.sidecar_was_damaged);
         parts.extend(before.then(|| "damaged at the last check".to_owned()));
         parts.extend((!self.mendable).then(|| "not all of it can be mended".to_owned()));
-        format!("{}: {}", self.sidecar, parts.join("; "))
+        if parts.is_empty() {
+            parts.push("the sidecar is intact; the files were not looked at".to_owned());
+        }
+        parts.join("; ")
     }
 
     /// How many entries are what they were, and what the others are.

@@ -5,19 +5,59 @@ use super::report::Report;
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
+use fec_core::digest::Digest;
 use fecfile::seal::SealError;
-use fecfile::sidecar::examine::{Scope, base_of, examine};
+use fecfile::sidecar::examine::{Examined, Scope, base_of, examine};
 use fecfile::sidecar::scrub::{Scrub, scrub};
 use fecfile::{Context, Error};
 use std::path::Path;
 use std::time::Instant;
 
+/// A sidecar that was looked at with what it protects.
+pub(crate) struct Looked {
+    report: Report,
+    examined: Examined,
+    pub(crate) exit: Exit,
+}
+
+impl Looked {
+    /// The root of the sidecar, in hexadecimal.
+    pub(crate) fn root(&self) -> &str {
+        &self.report.root
+    }
+
+    /// Entries, and how many of them are what they were.
+    pub(crate) fn entries(&self) -> (usize, usize) {
+        let all = self.report.entries as usize;
+        (all, all.saturating_sub(self.examined.entries.len()))
+    }
+
+    /// What was found, in a line, without the name of the sidecar.
+    pub(crate) fn verdict(&self) -> String {
+        self.report.found(&self.examined)
+    }
+}
+
 pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
+    let looked = look(path, args.root, args, settings)?;
+    let text = looked.report.describe(&looked.examined, settings.verbose);
+    settings.report_here(&looked.report, &text)?;
+    settings.report_damage(looked.exit, || looked.report.verdict(&looked.examined));
+    Ok(looked.exit)
+}
+
+/// Looks at a sidecar with this root, if one is wanted, and at what it protects, as far as was asked.
+pub(crate) fn look(
+    path: &Path,
+    root: Option<Digest>,
+    args: &args::Verify,
+    settings: &Settings,
+) -> Result<Looked> {
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
     let keys = args.open.keys()?;
-    let (sidecar, signed) = open(path, args.root, &args.trusted, keys.as_ref(), settings)?;
+    let (sidecar, signed) = open(path, root, &args.trusted, keys.as_ref(), settings)?;
     if sidecar.was_sealed() && args.state.is_some() {
         return Err(Error::at("verify --state", path, SealError::TellsNames).into());
     }
@@ -42,7 +82,6 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
     let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
-    settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
@@ -50,6 +89,5 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,
     };
-    settings.report_damage(exit, || report.verdict(&examined));
-    Ok(exit)
+    Ok(Looked { report, examined, exit })
 }

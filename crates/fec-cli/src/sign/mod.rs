@@ -8,13 +8,12 @@ use crate::secrecy::no_core_dumps;
 use args::{Secret, Trusted};
 use fec_core::digest::Digest;
 use fecfile::io::output::{Policy, check_absent, check_folder, write_text};
+use fecfile::io::small;
 use fecfile::names::show;
 use fecfile::sidecar::signature_path;
 use fecfile::sign::{SecretKey, Signature, Signed, StoredKey, Trust};
 use fecfile::{Error, ErrorKind};
 use serde::Serialize;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -51,13 +50,10 @@ pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<S
     let Some(path) = file else {
         return passphrase::of_variable(VARIABLE, "put it into a file, for --sign-passphrase-file");
     };
-    let fail = |e| Failure::io("read the passphrase", path, e);
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_PASSPHRASE + 1));
-    let file = File::open(path).map_err(fail)?;
-    file.take(LONGEST_PASSPHRASE as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
-    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let text = std::str::from_utf8(line).ok().filter(|_| bytes.len() <= LONGEST_PASSPHRASE);
-    let text = text.filter(|text| !text.contains('\n'));
+    let bytes = small::read(path, LONGEST_PASSPHRASE);
+    let bytes = bytes.map_err(|e| Failure::io("read the passphrase", path, e))?;
+    let line = bytes.as_ref().map(|bytes| bytes.strip_suffix(b"\n").unwrap_or(bytes));
+    let text = line.and_then(|line| std::str::from_utf8(line).ok()).filter(|text| !text.contains('\n'));
     text.map(|text| Some(Zeroizing::new(text.to_owned())))
         .ok_or_else(|| misuse("read the passphrase", path, "it is not a single line of text"))
 }

@@ -8,12 +8,20 @@ use std::time::Instant;
 
 pub(crate) fn send(
     _: Source<'_>,
-    _: &[u8],
+    _: (&[u8], u32),
     _: &Options,
     _: &Encode,
     _: &Settings,
     _: Instant,
 ) -> Result<Exit> {
+    Err(absent("encode --to"))
+}
+
+pub(crate) fn check_send(_: &Encode) -> Result<()> {
+    Err(absent("encode --to"))
+}
+
+pub(crate) fn check_root_file(_: &std::path::Path, _: fecfile::io::output::Policy) -> Result<()> {
     Err(absent("encode --to"))
 }
 

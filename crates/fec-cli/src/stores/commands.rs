@@ -10,15 +10,18 @@ use fec_core::digest::Digest;
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
 use fecfile::interrupt;
+use fecfile::io::small;
+use fecfile::io::output::{Policy, check_absent, is_special, write_text};
 use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
+use fecfile::roots::parse_root;
 use fecfile::seal::Opener;
 use fecfile::stores::StoreError;
 use fecfile::stores::call::CallOptions;
 use fecfile::stores::error::StoresError;
 use fecfile::stores::mend::StoredRepair;
 use fecfile::stores::places::Places;
-use fecfile::stores::send::{SEGMENT, SendOptions, send as send_to};
+use fecfile::stores::send::{SEGMENT, SendOptions, causes, send as send_to};
 use fecfile::stores::stored::Stored;
 use fecfile::stores::target::{Target as Store, TargetError};
 use std::ffi::OsString;
@@ -30,19 +33,45 @@ use std::time::{Duration, Instant};
 const UPLOADS: usize = 8;
 /// The most lines of a list of places.
 const MOST_LINES: usize = 1024;
+/// The most bytes of a list of places.
+const LONGEST_LIST: usize = 4 << 20;
 
-/// Sends the shards of `source`, which is called `name`, to the stores of --to.
+/// Refuses what `encode --to` has no use for.
+pub(crate) fn check_send(args: &Encode) -> Result<()> {
+    refuse(
+        "encode --to",
+        &[
+            (args.group_size.is_some(), "--group-size", "a segment is one group"),
+            (!args.payload_digest.is_empty(), "--payload-digest", "the root of the manifest binds all bytes"),
+            (
+                args.force && args.root_file.is_none(),
+                "-f",
+                "objects in stores are not replaced; it is for --root-file",
+            ),
+        ],
+    )
+}
+
+/// Refuses options that would do nothing with stores: each is given or not, has a name, and a reason.
+fn refuse(command: &str, options: &[(bool, &str, &str)]) -> Result<()> {
+    match options.iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, why)) => {
+            Err(Failure::usage(format!("{command}: {option} is not for stores: {why}"))
+                .help(format!("leave {option} out")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Sends the shards of `source`, which is called `name`, to the stores of --to; objects that are files have `permissions`.
 pub(crate) fn send(
     source: Source<'_>,
-    name: &[u8],
+    (name, permissions): (&[u8], u32),
     options: &Options,
     args: &Encode,
     settings: &Settings,
     started: Instant,
 ) -> Result<Exit> {
-    if args.group_size.is_some() || !args.payload_digest.is_empty() {
-        return Err(Failure::usage("encode --to: --group-size and --payload-digest are not for stores"));
-    }
     let places = open(&targets(&args.stores.to)?, &args.network, settings)?;
     let options = SendOptions {
         encode: options.clone(),
@@ -50,6 +79,7 @@ pub(crate) fn send(
         spool: args.network.spool.clone(),
         uploads: args.stores.uploads.map_or(UPLOADS, usize::from),
         crowded: args.stores.crowded,
+        permissions,
     };
     if options.segment_len == 0 {
         return Err(Failure::usage("encode --to: a segment has at least one byte"));
@@ -60,29 +90,75 @@ pub(crate) fn send(
     let sent = send_to(source, name, &places, &options, &context).map_err(explain("encode"))?;
     let root = hex(&sent.root);
     if let Some(path) = &args.root_file {
-        fecfile::io::output::write_text(path, &format!("{root}\n"), settings.policy(args.force))
-            .map_err(|e| Failure::from(e).help(format!("the encoding is complete; its root is {root}")))?;
+        write_root(path, &root, settings.policy(args.force))?;
     }
     let report = SendReport::new(&sent, &places, args, settings, started);
     settings.report(&report, &report.describe(), false)?;
+    settings.say_quietly("encode", || {
+        let lines = causes(sent.missing.iter(), &places).into_iter();
+        lines.map(|line| format!("did not arrive at {line}")).collect()
+    });
     if !settings.json {
         print_line(&root)?;
     }
     Ok(sent.class().map_or(Exit::Done, Exit::from))
 }
 
+/// Whether the file of --root-file may take a root: it is not there, may be replaced, or holds one, perhaps this very one. Then
+/// the same command may be run again.
+pub(crate) fn check_root_file(path: &Path, policy: Policy) -> Result<()> {
+    let absent = check_absent(path, policy);
+    match absent {
+        Err(Error { kind: ErrorKind::Exists, .. }) if held_root(path).is_some() => Ok(()),
+        absent => Ok(absent?),
+    }
+}
+
+/// The root that a file holds, and nothing else.
+fn held_root(path: &Path) -> Option<Digest> {
+    /// A root, and the end of its line.
+    const MOST: u64 = 80;
+    let mut text = Vec::new();
+    let file =
+        std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))?;
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, MOST), &mut text).ok()?;
+    parse_root(text.trim_ascii())
+}
+
+/// Writes --root-file; one that holds this very root is left as it is.
+fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
+    if !is_special(path) && held_root(path).is_some_and(|held| hex(&held) == root) {
+        return Ok(());
+    }
+    write_text(path, &format!("{root}\n"), policy).map_err(|e| {
+        let is_other = matches!(&e.kind, ErrorKind::Exists);
+        let failure = Failure::from(e);
+        failure.help(match is_other {
+            true => format!(
+                "it holds another root, and is replaced with -f; the encoding is complete, and its root is {root}"
+            ),
+            false => format!("the encoding is complete; its root is {root}"),
+        })
+    })
+}
+
 /// Restores what --root names from the stores of --from.
 pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let not_for_stores = [
-        (args.partial, "--partial"),
-        (args.early, "--early"),
-        (args.deep, "--deep"),
-        (args.live.only_for_streams().is_some(), "options of streams"),
-    ];
-    if let Some((_, option)) = not_for_stores.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::usage(format!("decode --from: {option} cannot be had of stores")));
-    }
+    let live = args.live.only_for_streams();
+    refuse(
+        "decode --from",
+        &[
+            (args.partial, "--partial", "what is not proved is not written"),
+            (args.early, "--early", "a segment goes out when all of it is proved"),
+            (
+                args.deep,
+                "--deep",
+                "recovery shards are not fetched where they are not needed; fec verify --deep looks at all",
+            ),
+            (live.is_some(), live.unwrap_or_default(), "it is for live streams"),
+        ],
+    )?;
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
     let output = payload_output(args.output.as_deref(), settings.json);
     defer("decode", settings, output.is_some_and(is_dash));
@@ -119,6 +195,21 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
 /// Looks what the stores of --from still have.
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
+    let of_sidecars = "it is for sidecars";
+    refuse(
+        "verify --from",
+        &[
+            (args.base.is_some(), "--base", of_sidecars),
+            (args.quick, "--quick", "without --deep only sizes and first bytes are looked at"),
+            (args.sidecar_only, "--sidecar-only", of_sidecars),
+            (args.state.is_some(), "--state", of_sidecars),
+            (args.older_than.is_some(), "--older-than", of_sidecars),
+            (args.budget.is_some(), "--budget", of_sidecars),
+            (args.sample.is_some(), "--sample", of_sidecars),
+            (!args.open.identity.is_empty(), "-i", "nothing is opened; fec decode opens it"),
+            (args.open.passphrase, "--passphrase", "nothing is opened; fec decode opens it"),
+        ],
+    )?;
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
     defer("verify", settings, false);
     let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
@@ -139,12 +230,20 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
 /// Makes anew what is lost.
 pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    if args.output.is_some() || args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
-        return Err(Failure::usage(
-            "repair --from: -o, --base, --revert, --partial and --undo are not for stores",
-        )
-        .help("--to names the places that shards may stand at"));
-    }
+    let of_sidecars = "it is for sidecars";
+    refuse(
+        "repair --from",
+        &[
+            (args.output.is_some(), "-o", "--to names the places that shards may stand at"),
+            (args.base.is_some(), "--base", of_sidecars),
+            (args.revert, "--revert", of_sidecars),
+            (args.partial, "--partial", of_sidecars),
+            (args.undo.is_some(), "--undo", of_sidecars),
+            (args.force, "-f", "what is damaged under a key of a shard is replaced anyway"),
+            (!args.open.identity.is_empty(), "-i", "it is repaired without a key"),
+            (args.open.passphrase, "--passphrase", "it is repaired without a key"),
+        ],
+    )?;
     let mut all = targets(&args.stores.from)?;
     let mut to: Vec<Store> = targets_or_none(&args.to)?;
     if to.is_empty() {
@@ -175,6 +274,9 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
     let report = RepairReport::new(&stored, &repaired, &places, args.dry_run, started);
     settings.report(&report, &report.describe(), false)?;
+    if repaired.class(args.dry_run).is_some() {
+        settings.say_quietly("repair", || report.lines(causes(repaired.missing.iter(), &places)));
+    }
     Ok(repaired.class(args.dry_run).map_or(Exit::Done, Exit::from))
 }
 
@@ -199,7 +301,8 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
             None => targets.push(parse(name)?),
             Some(path) => {
                 let path = PathBuf::from(path);
-                let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, e))?;
+                let text =
+                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io("read", &path, e))?;
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
                 for (count, line) in lines.enumerate() {
@@ -221,7 +324,9 @@ fn parse(name: &str) -> Result<Store> {
         let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
             (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
             (true, None) => Failure::usage(e.to_string()),
-            (false, _) => Failure::usage(format!("{}: {e}", name.split(',').next().unwrap_or_default())),
+            (false, _) => {
+                Failure::usage(format!("{}: {e}", show(name.split(',').next().unwrap_or_default())))
+            }
         };
         match e {
             TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {

@@ -425,11 +425,27 @@ impl RepairReport {
         }
     }
 
+    /// In few lines why something is left to do: what could not be put, by place, and the rest.
+    pub(super) fn lines(&self, missing: Vec<String>) -> Vec<String> {
+        let mut lines: Vec<String> =
+            missing.into_iter().map(|line| format!("did not arrive at {line}")).collect();
+        let would = self.made.len() + self.removed.len() + self.manifests.len();
+        if !self.written && would > 0 {
+            lines.push(format!("{} would be made anew or removed", counted(would, "object")));
+        }
+        if !self.postponed.is_empty() {
+            let segments = counted(self.postponed.len(), "segment");
+            lines.push(format!("{segments} with shards missing, and enough for now: --now makes them anew"));
+        }
+        lines.extend(self.trouble.iter().cloned());
+        lines
+    }
+
     pub(super) fn describe(&self) -> String {
         let mut out = String::new();
         let does = if self.written { "made anew" } else { "would be made anew" };
         if !self.made.is_empty() {
-            let _ = writeln!(out, "{} shards {does}:", self.made.len());
+            let _ = writeln!(out, "{} {does}:", counted(self.made.len(), "shard"));
             let line = |made: &Made| {
                 format!("  shard {} of segment {} -> {}\n", made.shard, made.segment, made.place)
             };

@@ -24,50 +24,51 @@ const STATS: Duration = Duration::from_secs(1);
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
-    #[arg(long, conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"])]
+    // A group: clap does not ask for an option that another one excludes, and would ignore what requires it.
+    #[arg(long, group = "live", conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"])]
     pub(crate) stream: bool,
     /// Repair packets for source packets
-    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "stream")]
+    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "live")]
     pub(crate) rate: Ratio,
     /// Source packets that a repair packet covers, up to 65536
-    #[arg(long, value_name = "PACKETS", default_value_t = 6000, requires = "stream")]
+    #[arg(long, value_name = "PACKETS", default_value_t = 6000, requires = "live")]
     pub(crate) window: u32,
     /// Steps in which the window moves; or packets of an independent block or set
-    #[arg(long, value_name = "PACKETS", default_value_t = 240, requires = "stream")]
+    #[arg(long, value_name = "PACKETS", default_value_t = 240, requires = "live")]
     pub(crate) block: u16,
     /// Payload bytes of a packet; 42 to 58 bytes are added. auto: 1350 in a file or pipe; to a network 1174, which pass
     /// nearly everywhere, or what is known to pass
-    #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "stream")]
+    #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "live")]
     pub(crate) packet: Packet,
     /// Mend what was lost within this time, or not at all: packets older than this, and covered by a repair packet, are not
     /// protected any more; a --block of them leaves at a time. none protects a whole --window. For the profiles bounded
     /// and classic [default: 3000 to a network, none otherwise]
-    #[arg(long, value_name = "MS|none", value_parser = latency, requires = "stream")]
+    #[arg(long, value_name = "MS|none", value_parser = latency, requires = "live")]
     pub(crate) latency: Option<Latency>,
     /// Send partial packets, and pending repair packets as far as --rate allows, after so long
-    #[arg(long, value_name = "MS", default_value_t = 20, requires = "stream", value_parser = clap::value_parser!(u32).range(..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 20, requires = "live", value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) flush_ms: u32,
     /// How repair packets are made
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded, requires = "stream")]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded, requires = "live")]
     pub(crate) profile: Kind,
     /// Send no more than this many million bits a second, headers of UDP and IP not counted
-    #[arg(long, value_name = "N", value_parser = rate_limit, requires = "stream")]
+    #[arg(long, value_name = "N", value_parser = rate_limit, requires = "live")]
     pub(crate) mbps: Option<f64>,
     /// Encrypt packets, and make them authentic, with the key in this file: see `fec keygen --stream`
-    #[arg(long, value_name = "FILE", requires = "stream", conflicts_with_all = ["passphrase", "stream_id"])]
+    #[arg(long, value_name = "FILE", requires = "live", conflicts_with_all = ["passphrase", "stream_id"])]
     pub(crate) key_file: Option<PathBuf>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
-    #[arg(long, value_name = "LIST", requires = "stream")]
+    #[arg(long, value_name = "LIST", requires = "live")]
     pub(crate) impair: Option<Impairment>,
     /// The number of the stream, in hexadecimal [default: a random one]
-    #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "stream")]
+    #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "live")]
     pub(crate) stream_id: Option<u64>,
     /// Use this network interface; given several times, one for each -o
-    #[arg(long, value_name = "NAME", requires = "stream")]
+    #[arg(long, value_name = "NAME", requires = "live")]
     pub(crate) interface: Vec<String>,
     /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
-    #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "stream", value_parser = clap::value_parser!(u32).range(0..=255))]
+    #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "live", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub(crate) ttl: u32,
 }
 

@@ -5,18 +5,22 @@ use super::report::Asked;
 use super::table::{Row, State, markdown, summary};
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse, say};
+use crate::fits::table::{LIST, SEVERAL, SIDECARS};
+use crate::inputs::{MOST_LISTED, is_something_else, open_list};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::sidecar;
 use crate::sign;
-use crate::target::{check_stdin, is_dash, open_input};
+use crate::target::{check_stdin, is_dash};
 use fec_core::digest::Digest;
 use fec_core::params::Form;
 use fecfile::names::show;
 use fecfile::roots::parse_line;
+use fecfile::sidecar::Sidecar;
 use fecfile::survey::Survey;
 use fecfile::{Context, Input};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Bytes of a line of a list: a root, and a path of which every byte is escaped.
@@ -47,23 +51,36 @@ pub(super) fn surveyed(
     if args.open.is_given() {
         return Err(Failure::usage("verify: -i and --passphrase are for one encoding").help("name it alone"));
     }
+    let are_sidecars = survey.encodings.is_empty() && survey.unknown.is_empty();
+    settings.given.check(if are_sidecars { SIDECARS } else { SEVERAL })?;
+    if let Some(sidecar) = survey.sidecars.first().filter(|_| args.need.is_some()) {
+        return Err(misuse("verify --need", sidecar, "it is a sidecar, which has no shards")
+            .help("name the shard files and containers alone"));
+    }
     let mut checks = Checks { args, settings, rows: Vec::new() };
-    for place in &survey.encodings {
-        let input = Input::of_paths(&place.paths);
-        // Of an encoding of which one shard is left, too little is left.
-        let input = if place.form == Form::Shards { input.map(Input::as_several) } else { input };
-        checks.check(&place.name, input, place.root)?;
+    if !survey.sidecars.is_empty() && checks.together(survey)? {
+        // Shards of several lie together, and those of all but one are strays.
+    } else {
+        for place in &survey.encodings {
+            let input = Input::of_paths(&place.paths);
+            // Of an encoding of which one shard is left, too little is left.
+            let input = if place.form == Form::Shards { input.map(Input::as_several) } else { input };
+            checks.check(&place.name, input, place.root)?;
+        }
+    }
+    for path in &survey.sidecars {
+        checks.sidecar(path, None)?;
     }
     for path in &survey.unknown {
-        checks
-            .add(Row::failed(show(path), &Failure::new(Exit::Lost, "no shard or record was found in it")))?;
+        checks.add(Row::failed(show(path), &not_encoded(path)))?;
     }
-    let exit = checks.finish(started)?;
-    if !survey.sidecars.is_empty() && !settings.quiet && !settings.json {
-        let names: Vec<String> = survey.sidecars.iter().map(show).collect();
-        say(&format!("not checked, since a sidecar is named alone: {}", names.join(", ")));
-    }
-    Ok(exit)
+    checks.finish(started)
+}
+
+/// A file that was named, and in which nothing was found.
+fn not_encoded(path: &Path) -> Failure {
+    let exit = if is_something_else(path) { Exit::Usage } else { Exit::Lost };
+    Failure::new(exit, "no shard or record was found in it")
 }
 
 /// Looks at each encoding of a list of roots.
@@ -72,11 +89,15 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
     if is_dash(list) {
         check_stdin("verify --roots")?;
     }
-    let mut input = BufReader::new(open_input(list)?);
+    settings.given.check(LIST)?;
+    let mut input = BufReader::new(open_list(list)?.take(MOST_LISTED));
     let mut checks = Checks { args, settings, rows: Vec::new() };
     let mut wrong = 0;
     let mut line = Vec::new();
     for number in 1u64.. {
+        if input.get_ref().limit() == 0 {
+            return Err(misuse("read", list, "the list is too long, or never ends").help(MADE_BY));
+        }
         line.clear();
         let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
         if read.map_err(|e| Failure::io("read", list, e))? == 0 {
@@ -87,6 +108,7 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
             continue;
         }
         match parse_line(text).map(|line| (line.root, line.path)) {
+            Some((root, Some(path))) if is_sidecar(&path) => checks.sidecar(&path, Some(root))?,
             Some((root, Some(path))) => checks.check(&show(&path), Input::of_paths(&[path]), Some(root))?,
             Some((_, None)) | None => {
                 wrong += 1;
@@ -117,7 +139,35 @@ struct Checks<'a> {
     rows: Vec<Row>,
 }
 
+/// Whether a sidecar stands there that can be looked at without a key.
+fn is_sidecar(path: &Path) -> bool {
+    path.is_file() && Sidecar::starts(path).unwrap_or(false)
+}
+
 impl Checks<'_> {
+    /// Looks at shards of several encodings as if they were named alone; returns whether one of them is the only one that can be
+    /// restored.
+    fn together(&mut self, survey: &Survey) -> Result<bool> {
+        let places = &survey.encodings;
+        if places.len() < 2 || places.iter().any(|place| place.root.is_none()) {
+            return Ok(false);
+        }
+        let paths: Vec<PathBuf> = places.iter().flat_map(|place| place.paths.iter().cloned()).collect();
+        let Ok(row) = self.row(&places[0].name, Input::of_paths(&paths), None) else { return Ok(false) };
+        self.add(row).map(|()| true)
+    }
+
+    /// Looks at a sidecar and what it protects; without a key, a sealed one is a container.
+    fn sidecar(&mut self, path: &Path, root: Option<Digest>) -> Result<()> {
+        if Sidecar::is_sealed(path).unwrap_or(false) {
+            return self.check(&show(path), Input::of_paths(&[path.to_path_buf()]), root);
+        }
+        self.add(match sidecar::verify::look(path, root, self.args, self.settings) {
+            Ok(looked) => Row::of_sidecar(show(path), &looked),
+            Err(failure) => Row::failed(show(path), &failure),
+        })
+    }
+
     fn check(&mut self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<()> {
         let row =
             self.row(name, input, root).unwrap_or_else(|failure| Row::failed(name.to_owned(), &failure));

@@ -1,6 +1,7 @@
 //! One line for each of several encodings, as text, and as a table in Markdown for the summary of a job.
 
 use crate::failure::{Exit, Failure};
+use crate::sidecar::verify::Looked;
 use fecfile::names::{counted, hex};
 use fecfile::report::{ShardState, Verified};
 use serde::Serialize;
@@ -20,8 +21,14 @@ pub(super) enum State {
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     path: String,
+    form: &'static str,
     pub(super) state: State,
     root: Option<String>,
+    /// Of a sidecar: what was found, in words, and its entries, of which some are intact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<usize>,
     k: usize,
     m: usize,
     intact: usize,
@@ -46,7 +53,10 @@ impl Row {
         };
         Row {
             path,
+            form: verified.form.name(),
             state,
+            verdict: None,
+            entries: None,
             root: verified.root.map(|root| hex(&root)),
             k: code.k(),
             m: code.m(),
@@ -60,22 +70,47 @@ impl Row {
         }
     }
 
-    pub(super) fn failed(path: String, failure: &Failure) -> Row {
+    /// A row without shards.
+    fn bare(path: String, form: &'static str, state: State, exit: Exit) -> Row {
         Row {
             path,
-            state: State::Failed,
+            form,
+            state,
             root: None,
+            verdict: None,
+            entries: None,
             k: 0,
             m: 0,
             intact: 0,
             damaged: 0,
             missing: 0,
             may_still_lose: None,
-            // The first line is the reason; the others list what is there.
-            error: failure.message.lines().next().map(str::to_owned),
-            exit_code: failure.exit.code(),
-            exit: failure.exit,
+            error: None,
+            exit_code: exit.code(),
+            exit,
         }
+    }
+
+    /// A sidecar, and what it protects.
+    pub(super) fn of_sidecar(path: String, looked: &Looked) -> Row {
+        let state = match looked.exit {
+            Exit::Done => State::Intact,
+            Exit::Mendable => State::Damaged,
+            _ => State::Lost,
+        };
+        Row {
+            root: Some(looked.root().to_owned()),
+            verdict: Some(looked.verdict()),
+            entries: Some(looked.entries().0),
+            intact: looked.entries().1,
+            ..Row::bare(path, "sidecar", state, looked.exit)
+        }
+    }
+
+    pub(super) fn failed(path: String, failure: &Failure) -> Row {
+        // The first line is the reason; the others list what is there.
+        let error = failure.message.lines().next().map(str::to_owned);
+        Row { error, ..Row::bare(path, "unknown", State::Failed, failure.exit) }
     }
 
     fn shards(&self) -> String {
@@ -89,6 +124,15 @@ impl Row {
     }
 
     pub(super) fn describe(&self) -> String {
+        let word = match self.state {
+            State::Intact => "intact",
+            State::Damaged => "damaged",
+            State::Lost => "lost",
+            State::Failed => "failed",
+        };
+        if let Some(verdict) = &self.verdict {
+            return format!("{}: {word}: {verdict}", self.path);
+        }
         let what = match (self.state, self.may_still_lose) {
             (State::Intact, _) => format!("intact: {}", self.shards()),
             (State::Damaged, Some(0)) => format!("damaged: {}; no further one may be lost", self.shards()),
@@ -118,7 +162,15 @@ pub(super) fn summary(rows: &[Row]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, name)| format!("{count} {name}"))
         .collect();
-    format!("{}: {}", counted(rows.len(), "encoding"), named.join(", "))
+    let sidecars = rows.iter().filter(|row| row.form == "sidecar").count();
+    let what = match (rows.len() - sidecars, sidecars) {
+        (encodings, 0) => counted(encodings, "encoding"),
+        (0, sidecars) => counted(sidecars, "sidecar"),
+        (encodings, sidecars) => {
+            format!("{} and {}", counted(encodings, "encoding"), counted(sidecars, "sidecar"))
+        }
+    };
+    format!("{what}: {}", named.join(", "))
 }
 
 /// A table in Markdown.
@@ -132,8 +184,9 @@ pub(super) fn markdown(rows: &[Row]) -> String {
             State::Lost => "**lost**".to_owned(),
             State::Failed => format!("**failed**: {}", cell(row.error.as_deref().unwrap_or_default())),
         };
-        let numbers = match row.state {
-            State::Failed => [String::new(), String::new(), String::new()],
+        let numbers = match (row.state, row.entries) {
+            (State::Failed, _) => [String::new(), String::new(), String::new()],
+            (_, Some(all)) => [format!("{} of {all}", row.intact), String::new(), String::new()],
             _ => [
                 format!("{} of {}", row.intact, row.k + row.m),
                 row.damaged.to_string(),

@@ -353,8 +353,11 @@ fn the_sidecar_of_what_is_named_is_told() {
     fs::remove_file(arena.path("d/dangling")).unwrap();
     protect(&arena, &["d"]);
     protect(&arena, &["d/large"]);
-    for (command, name) in [("verify", "d"), ("repair", "d"), ("verify", "d/large"), ("repair", "d/large")] {
-        let said = changes_nothing(&arena, &[command, name], 3);
+    // A folder is checked by the sidecar beside it, and by those in it.
+    let said = text(&arena.expect(["verify", "d"], 0).stdout);
+    assert!(said.contains("d.fecp: intact") && said.contains("d/large.fecp: intact"), "{said}");
+    for (command, name, exit) in [("repair", "d", 2), ("verify", "d/large", 3), ("repair", "d/large", 3)] {
+        let said = changes_nothing(&arena, &[command, name], exit);
         assert!(said.contains(&format!("fec {command} {name}.fecp")), "{said}");
     }
     assert!(!changes_nothing(&arena, &["verify", "d/small"], 3).contains("fecp"));

@@ -474,7 +474,7 @@ fn wrong_use_is_told_and_secrets_are_not() {
         (&["decode", "--root", &root, "--from", "p0", "--partial"], "--partial"),
         (&["verify", "--root", &root, "--from", "@nothing"], ""),
         (&["repair", "--root", &root, "--from", "https://host/x"], "can be written to"),
-        (&["repair", "--root", &root, "--from", "p0", "-o", "x"], "not for stores"),
+        (&["repair", "--root", &root, "--from", "p0", "-o", "x"], "--output: it does nothing with stores"),
         (&["encode", "in", "--to", "s3:bucket"], "a folder that is called so is ./s3:bucket"),
         (&["encode", "in", "--to", "s3//bucket/x"], "write s3://"),
         (&["encode", "in", "--to", "s3:me:hunter2@bucket"], "write s3://"),

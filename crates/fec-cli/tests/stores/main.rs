@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod folders;
+mod private;
+mod said;
 mod servers;
 mod slow;
 

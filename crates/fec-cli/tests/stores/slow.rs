@@ -103,6 +103,7 @@ fn soon(sent: &Sent, command: &str, places: &[String], options: &[&str]) -> Outp
     let places: Vec<&str> = places.iter().map(String::as_str).collect();
     let output = sent.fec_at(command, &places, options);
     let time = started.elapsed();
+    println!("{command} took {time:?}");
     assert!(time < SOON, "{time:?}: {}", text(&output.stderr));
     output
 }

@@ -10,22 +10,18 @@ use super::stream;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-/// Recipients from which on threads are worth it.
-const FEWEST_TO_SHARE: usize = 8;
-/// Recipients that a thread has at least.
+/// Recipients that a thread has at least: fewer than eight stay on one.
 const FEWEST_EACH: usize = 4;
 
 type Wrapped = (Sealed, [u8; BODY_LEN]);
 
 /// An age file of this plaintext, for each of these recipients, in this order; a second one with the same key counts once.
-/// Encapsulates on all processors where there are at least eight recipients.
+/// Encapsulates for one after the other: [`seal_on`] takes threads.
 ///
 /// # Errors
 /// [`AgeError::NoRecipients`], [`AgeError::TooManyRecipients`], [`AgeError::Mixed`], [`AgeError::Random`].
 pub fn seal(recipients: &[Recipient], plaintext: &[u8]) -> Result<Vec<u8>, AgeError> {
-    let threads =
-        if recipients.len() < FEWEST_TO_SHARE { None } else { std::thread::available_parallelism().ok() };
-    seal_on(threads.unwrap_or(NonZeroUsize::MIN), recipients, plaintext)
+    seal_on(NonZeroUsize::MIN, recipients, plaintext)
 }
 
 /// As [`seal`], and encapsulates on as many threads, or fewer if there are few recipients: one at a time on one.

@@ -16,6 +16,7 @@ pub mod lease;
 pub mod memory;
 pub mod output;
 pub mod sigbus;
+pub mod small;
 pub mod source;
 pub mod spool;
 pub mod temporary;

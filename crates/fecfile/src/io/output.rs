@@ -32,7 +32,7 @@ pub struct Policy {
 /// [`permissions`](Policy::permissions) of an output that is nobody's secret.
 pub const ANYBODY: u32 = 0o666;
 /// Those of a secret.
-const OWNER_ALONE: u32 = 0o600;
+pub const OWNER_ALONE: u32 = 0o600;
 
 impl Policy {
     /// For what is made of a file with these permissions: whoever may not read that may not read this.

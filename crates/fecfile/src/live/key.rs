@@ -3,9 +3,8 @@
 use super::LiveError;
 use crate::error::{Error, Place, Result};
 use crate::io::output::write_secret;
+use crate::io::small;
 use crate::passphrases::{check_new, make_key};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -74,10 +73,9 @@ impl StreamKey {
     /// Those of the file; [`LiveError::KeyFile`] when it is longer or shorter.
     pub fn read(path: &Path) -> Result<StreamKey> {
         let fail = |e| Error::io("read the key", path, e);
-        let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_LEN + 1));
-        File::open(path).map_err(fail)?.take(KEY_LEN as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
-        let key = bytes.as_slice().try_into();
-        key.map(StreamKey::new).map_err(|_| Error::at("read the key", path, LiveError::KeyFile))
+        let bytes = small::read(path, KEY_LEN).map_err(fail)?;
+        let key = bytes.and_then(|bytes| bytes.as_slice().try_into().ok());
+        key.map(StreamKey::new).ok_or_else(|| Error::at("read the key", path, LiveError::KeyFile))
     }
 
     /// Writes a key file, which its owner alone may read.

@@ -3,6 +3,7 @@
 
 use super::LiveError;
 use crate::error::Error;
+use crate::io::small;
 use fec_core::random::SplitMix64;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -147,17 +148,11 @@ pub(super) fn share(text: &str) -> Result<f64, ImpairmentError> {
 }
 
 fn read_trace(path: &Path) -> crate::Result<Vec<bool>> {
-    use std::io::Read;
-    let fail = |e| Error::io("read", path, e);
     let refuse = |cause| Err(Error::at("read", path, cause));
-    let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(fail)?;
-    file.take(MAX_TRACE + 1).read_to_end(&mut text).map_err(fail)?;
-    if text.len() as u64 > MAX_TRACE {
-        return refuse(LiveError::TraceTooLong { most: MAX_TRACE });
-    }
+    let text = small::read(path, MAX_TRACE as usize).map_err(|e| Error::io("read", path, e))?;
+    let Some(text) = text else { return refuse(LiveError::TraceTooLong { most: MAX_TRACE }) };
     let mut lost = Vec::new();
-    for byte in text {
+    for &byte in text.iter() {
         match byte {
             b'0' => lost.push(false),
             b'1' => lost.push(true),

@@ -79,7 +79,7 @@ impl Made {
         let Keys::Identities(identities) = keys else { unreachable!("it is for a key") };
         let to = SealedTo::Recipients(vec![identities[0].recipient()]);
         let sealer =
-            Sealer::new(&Sealing { to, cipher: Cipher::Aes256Gcm }, SealedKind::Payload, None).unwrap();
+            Sealer::new(&Sealing { to, cipher: Cipher::Aes256Gcm }, SealedKind::Payload, None, 1).unwrap();
         let sealed = SealedPayload::new(payload, &sealer);
         let mut coded = vec![0; sealed.size() as usize];
         sealed.read_at(0, &mut coded).unwrap();

@@ -39,7 +39,7 @@ struct Sealed {
 fn sealed(identity: &Identity, cipher: Cipher, len: usize, random: &mut SplitMix64) -> Sealed {
     let plain: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
     let sealing = Sealing { to: SealedTo::Recipients(vec![identity.recipient()]), cipher };
-    let sealer = Sealer::new(&sealing, SealedKind::Payload, Some(b"name")).expect("a sealer");
+    let sealer = Sealer::new(&sealing, SealedKind::Payload, Some(b"name"), 1).expect("a sealer");
     let payload = SealedPayload::new(&plain, &sealer);
     let mut sealed = vec![0; payload.size() as usize];
     payload.read_at(0, &mut sealed).expect("it is in memory");

@@ -7,6 +7,7 @@ use crate::cipher::{AeadKey, Cipher, KEY, NONCE};
 use crate::error::{Error, Place, Result};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, Seal, SealedKind};
+use std::num::NonZeroUsize;
 use zeroize::Zeroizing;
 
 /// For whom payloads are sealed, and how.
@@ -38,18 +39,26 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A new key, given to all recipients, and `name` inside the seal.
+    /// A new key, given to all recipients, on so many threads, and `name` inside the seal.
     ///
     /// # Errors
     /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Passphrase`]; [`SealError::TooLong`] for more recipients than the meta has room
     /// for; [`SealError::Format`] for a name that none may be.
-    pub fn new(sealing: &Sealing, content: SealedKind, name: Option<&[u8]>) -> Result<Sealer> {
+    pub fn new(
+        sealing: &Sealing,
+        content: SealedKind,
+        name: Option<&[u8]>,
+        threads: usize,
+    ) -> Result<Sealer> {
         let fail = |e: SealError| Error::new("seal", e);
         let mut content_key = Zeroizing::new([0; KEY]);
         rustix::rand::getrandom(&mut content_key[..], rustix::rand::GetRandomFlags::empty())
             .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
         let age_file = match &sealing.to {
-            SealedTo::Recipients(recipients) => age::seal(recipients, &content_key[..]),
+            SealedTo::Recipients(recipients) => {
+                let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+                age::seal_on(threads, recipients, &content_key[..])
+            }
             SealedTo::Passphrase(passphrase) => {
                 passphrase.check_new().map_err(|e| fail(e.into()))?;
                 age::seal_with_passphrase(passphrase, LOG_N, &content_key[..])

@@ -2,6 +2,7 @@
 
 use super::Sidecar;
 use crate::roots::put_line;
+use fec_core::digest::Digest;
 use fec_core::format::sidecar::EntryKind;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,10 +17,8 @@ pub enum Listed {
     Sha256,
 }
 
-/// A line for each file, hard links too: the digest in hexadecimal, two spaces, and the path from the base as raw bytes. A
-/// path with a line feed, a carriage return or a backslash is escaped, and its line begins with a backslash, as the tools
-/// do it. `None` if the sidecar has not these digests.
-pub fn manifest(sidecar: &Sidecar, listed: Listed) -> Option<Vec<u8>> {
+/// The path from the base as raw bytes, and the digest, of each file, hard links too. `None` if the sidecar has not these digests.
+pub fn digests(sidecar: &Sidecar, listed: Listed) -> Option<Vec<(&[u8], &Digest)>> {
     let entries = &sidecar.catalog.entries;
     let mut out = Vec::new();
     for entry in entries {
@@ -32,7 +31,18 @@ pub fn manifest(sidecar: &Sidecar, listed: Listed) -> Option<Vec<u8>> {
             Listed::Blake3 => &file.blake3,
             Listed::Sha256 => file.sha256.as_deref()?,
         };
-        put_line(&mut out, digest, Path::new(OsStr::from_bytes(&entry.path)));
+        out.push((&entry.path[..], digest));
+    }
+    Some(out)
+}
+
+/// A line for each of [`digests`]: the digest in hexadecimal, two spaces, and the path. A path with a line feed, a carriage return
+/// or a backslash is escaped, and its line begins with a backslash, as the tools do it. All else stands there as it is, which
+/// a terminal may obey.
+pub fn manifest(sidecar: &Sidecar, listed: Listed) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for (path, digest) in digests(sidecar, listed)? {
+        put_line(&mut out, digest, Path::new(OsStr::from_bytes(path)));
     }
     Some(out)
 }

@@ -1,8 +1,8 @@
 //! The text of minisign's files: lines, of which one is a comment and the next base64.
 
+use crate::io::small;
 use base64ct::{Base64, Encoding};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -62,10 +62,6 @@ pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8]) -> String {
 
 /// The text of a file that has at most so many bytes; `None` for another.
 pub(super) fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<String>>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(most + 1));
-    File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > most {
-        return Ok(None);
-    }
+    let Some(bytes) = small::read(path, most)? else { return Ok(None) };
     Ok(std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.to_owned())))
 }

@@ -72,6 +72,8 @@ pub struct Call<'a> {
     pub cancel: &'a Cancel,
     /// Shared by all calls: the rate is theirs together.
     pub pace: &'a Pace,
+    /// Permissions of what is put where objects are files, less those that the process withholds.
+    pub permissions: u32,
 }
 
 impl Call<'_> {

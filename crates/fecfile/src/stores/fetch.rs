@@ -1,75 +1,105 @@
-//! Shard files of a segment, from whoever is fastest, into a temporary folder: one more than is needed at once, and another when
-//! one is later than nearly all the others were.
+//! Shard files of a segment, from whoever is fastest, into a temporary folder: one more than is needed at once, and others in place
+//! of those that are late or damaged.
+//!
+//! Each place is asked once what it has. An object is given up after so many failures, and when it came twice and was not what
+//! it has to be; what came of it before it was left is not fetched again. So the bytes of a segment are bounded: each object comes
+//! once, one that is damaged twice at most.
 
 use super::call::Cancel;
 use super::error::{StoreError, note};
-use super::find::{Candidate, Located, locate, patience};
-use super::keys;
+use super::find::{Candidate, Located, locate, locate_by_key, patience};
 use super::places::Places;
 use super::room::Room;
+use super::transfer::{Active, Came, Source, transfer};
 use crate::context::Meter;
-use crate::error::{Error, Place, Result};
+use crate::error::Result;
 use crate::threads::spawn_or_do;
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 /// Objects that come at the same time.
 const TOGETHER: usize = 64;
 /// How often it is looked whether one is late.
 const TICK: Duration = Duration::from_millis(20);
-/// Later than the others by less than this is not late.
-const NOT_LATE: Duration = Duration::from_millis(50);
-/// What is so many times slower than places that have enough is hopeless: another one is fetched in its place.
-const HOPELESS: f64 = 4.0;
-/// What would take longer than this crawls.
-const CRAWL: Duration = Duration::from_secs(60);
-/// How long a transfer runs before its speed is believed.
-const WARM: Duration = Duration::from_secs(1);
-/// Objects that may be fetched besides because others are late: so many at once, and one more for twenty that came. Otherwise
-/// they would be a storm when everything is slow.
-const TOKENS: f64 = 4.0;
-const TOKEN_EACH: f64 = 0.05;
+/// An object that came so often and was damaged each time is given up.
+const DAMAGED: u32 = 2;
+
+/// One more shard may come for so many that are needed, because others are late,
+const HEDGE_EACH: u64 = 4;
+/// and so many at least.
+const HEDGES: u64 = 2;
+
+/// An object's place in the set, and where it stands: shard and place.
+pub(super) type Key = (u32, usize);
+
+/// An object that is not under way, and what became of it until now.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    size: u64,
+    /// How often fetching it failed.
+    failures: u32,
+    /// How often it came and was not what it has to be.
+    damaged: u32,
+    /// Bytes of it that came before it was left.
+    bytes: u64,
+    /// Another was begun in its place.
+    pub(super) is_late: bool,
+    /// It cannot be had.
+    is_out: bool,
+}
 
 /// The shard files of a segment: which there are, and which have come.
 pub(super) struct Fetch<'a> {
-    places: &'a Places,
-    encoding: &'a Encoding,
+    pub(super) places: &'a Places,
+    pub(super) encoding: &'a Encoding,
     room: Room,
     meter: &'a dyn Meter,
-    /// What was found and not tried, but for those that were tried once and may be again.
-    candidates: BTreeSet<Candidate>,
-    tries: BTreeMap<(u32, usize), u32>,
+    /// Objects that may be had.
+    pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
-    came: BTreeMap<u32, usize>,
+    pub(super) came: BTreeMap<u32, usize>,
+    /// How many came, those that are damaged too.
+    arrivals: u64,
+    /// How long they took, in order.
+    pub(super) times: Vec<Duration>,
     /// Places whose shards were not what they had to be.
-    liars: BTreeSet<usize>,
-    damaged: usize,
-    is_located: bool,
+    pub(super) liars: BTreeSet<usize>,
+    /// Places that were asked, and of which nothing came while others gave.
+    pub(super) mute: BTreeSet<usize>,
+    is_damaged: bool,
+    /// Places that have told what they have, or failed; and those of which each shard was asked for by its key.
+    located: BTreeSet<usize>,
+    by_key: BTreeSet<usize>,
     failures: BTreeMap<usize, StoreError>,
+    /// Why places do not tell whether they have more.
+    unsure: BTreeMap<usize, StoreError>,
     /// Why what comes cannot be kept here.
     sink_failed: Option<StoreError>,
-    tokens: f64,
+    /// Bytes that may be fetched besides because others are late.
+    pub(super) spare: u64,
 }
 
-/// A shard file that is being fetched.
-struct Active {
-    started: Instant,
-    cancel: Cancel,
-    bytes: Arc<AtomicU64>,
-    /// Another one was begun because this one is late.
-    is_late: bool,
-}
-
-enum Told {
+/// What threads tell.
+pub(super) enum Told {
     Located(Located),
-    Came(Candidate, std::result::Result<Duration, StoreError>),
+    Came(Key, Came),
+}
+
+/// What is under way.
+#[derive(Default)]
+pub(super) struct Running {
+    pub(super) active: BTreeMap<Key, Active>,
+    /// Those that were told to stop, and have not yet.
+    leaving: BTreeMap<Key, Active>,
+    /// Transfers that go on although others were begun in their place.
+    pub(super) extra: usize,
+    /// Places that are being asked.
+    asking: usize,
+    first_answer: Option<Duration>,
 }
 
 impl<'a> Fetch<'a> {
@@ -81,27 +111,27 @@ impl<'a> Fetch<'a> {
         meter: &'a dyn Meter,
     ) -> Result<Fetch<'a>> {
         let room = Room::new(spool)?;
-        fs::create_dir(room.shards()).map_err(|e| Error::io("create", Place::Temporary, e))?;
+        room.make_for_shards()?;
+        let hedges = (encoding.geometry.shape().code.k() as u64 / HEDGE_EACH).max(HEDGES);
         Ok(Fetch {
             places,
             encoding,
             room,
             meter,
-            candidates: BTreeSet::new(),
-            tries: BTreeMap::new(),
+            objects: BTreeMap::new(),
             came: BTreeMap::new(),
+            arrivals: 0,
+            times: Vec::new(),
             liars: BTreeSet::new(),
-            damaged: 0,
-            is_located: false,
+            mute: BTreeSet::new(),
+            is_damaged: false,
+            located: BTreeSet::new(),
+            by_key: BTreeSet::new(),
             failures: BTreeMap::new(),
+            unsure: BTreeMap::new(),
             sink_failed: None,
-            tokens: TOKENS,
+            spare: hedges * encoding.layout().file_len,
         })
-    }
-
-    /// Where a shard file is, or would be.
-    pub(super) fn path(&self, index: u32) -> PathBuf {
-        self.room.shards().join(format!("{index:03}.shard"))
     }
 
     /// The folder of shard files that have come.
@@ -114,270 +144,247 @@ impl<'a> Fetch<'a> {
         self.came.values().copied()
     }
 
-    /// How many have come.
+    /// How many are there, but for those that are known to be damaged.
     pub(super) fn count(&self) -> usize {
         self.came.len()
     }
 
+    /// How many have come at all.
+    pub(super) fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
     /// What went wrong, place by place.
     pub(super) fn causes(&self) -> Vec<String> {
+        self.told(&self.failures)
+    }
+
+    /// The same, where too little came: also why places do not tell whether they have more.
+    pub(super) fn causes_of_few(&self) -> Vec<String> {
+        let mut causes = self.unsure.clone();
+        causes.extend(self.failures.iter().map(|(place, why)| (*place, why.clone())));
+        self.told(&causes)
+    }
+
+    fn told(&self, causes: &BTreeMap<usize, StoreError>) -> Vec<String> {
         let name = |place: usize| self.places.get(place).target.name();
-        let failures = self.failures.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
+        let failures = causes.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
         let liars = self.liars.iter().map(|place| format!("{}: it gives damaged shards", name(*place)));
         failures.chain(liars).collect()
     }
 
     /// Whether there may be more than is known, at places that did not answer.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.failures.values().any(StoreError::leaves_open)
+        self.failures.values().any(StoreError::leaves_open) || !self.unsure.is_empty()
     }
 
     /// Notes that a shard is damaged. The file stays: what is intact in it may be of use. It does not count any more.
     pub(super) fn is_damaged(&mut self, index: u32) {
         if let Some(place) = self.came.remove(&index) {
-            self.damaged += 1;
+            self.is_damaged = true;
             self.liars.insert(place);
+            self.places.get(place).note_lie();
+            if let Some(object) = self.objects.get_mut(&(index, place)) {
+                object.damaged += 1;
+            }
         }
     }
 
     /// Notes that all that came is damaged.
     pub(super) fn are_damaged(&mut self) {
-        self.damaged += self.came.len();
-        self.liars.extend(std::mem::take(&mut self.came).into_values());
+        let all: Vec<u32> = self.came.keys().copied().collect();
+        all.into_iter().for_each(|index| self.is_damaged(index));
     }
 
     /// Whether something came that is damaged, and may be of use.
     pub(super) fn has_damaged(&self) -> bool {
-        self.damaged > 0
+        self.is_damaged
     }
 
-    /// Fetches until so many are there; tells whether they are.
+    /// Fetches until so many are there; tells whether they are. It comes back before, too, when some came, and they may do together
+    /// with what is intact in damaged ones, and all others are late.
     pub(super) fn until(&mut self, wanted: usize) -> std::result::Result<bool, StoreError> {
         if self.came.len() >= wanted {
             return Ok(true);
         }
         let all = self.places.cancel.child();
         let (telling, told): (Sender<Told>, Receiver<Told>) = channel();
-        let done = std::thread::scope(|scope| {
-            if !self.is_located {
-                for place in 0..self.places.len() {
-                    let (telling, places, all) = (telling.clone(), self.places, &all);
-                    let (root, n) = (self.encoding.root, self.encoding.geometry.shape().code.n() as u32);
-                    spawn_or_do(scope, move || {
-                        let _ = telling.send(Told::Located(locate(places, place, &root, n, all)));
-                    });
-                }
-            }
-            let start = |fetch: &Fetch<'a>, candidate: Candidate| {
-                let (telling, cancel) = (telling.clone(), all.child());
-                let bytes: Arc<AtomicU64> = Arc::default();
-                let active = Active {
-                    started: Instant::now(),
-                    cancel: cancel.clone(),
-                    bytes: bytes.clone(),
-                    is_late: false,
-                };
-                let path = fetch.path(candidate.index);
-                let tries = fetch.tries.get(&(candidate.index, candidate.place)).copied().unwrap_or(0);
-                let Fetch { places, encoding, meter, .. } = *fetch;
-                let source = Source { places, encoding, path, meter };
-                spawn_or_do(scope, move || {
-                    let came = fetch_one(&source, candidate, tries, (&cancel, &bytes));
-                    let _ = telling.send(Told::Came(candidate, came));
-                });
-                active
-            };
-            let mut active = BTreeMap::new();
-            let done = self.run(wanted, &told, start, &mut active);
+        let mut running = Running::default();
+        std::thread::scope(|scope| {
+            let crew = Crew { scope, telling, all: all.clone() };
+            self.run(wanted, &told, &crew, &mut running);
             all.cancel();
-            // Those that were not waited for may be needed later.
-            self.candidates.extend(active.into_keys());
-            done
         });
-        if done {
-            Ok(true)
-        } else if self.places.cancel.is_cancelled() {
-            Err(StoreError::Cancelled)
-        } else {
-            // Another place would not help.
-            self.sink_failed.take().map_or(Ok(false), Err)
+        // What came of those that were not waited for may be needed later.
+        running.active.append(&mut running.leaving);
+        told.try_iter().for_each(|told| self.take(told, &mut running));
+        if self.places.cancel.is_cancelled() && self.came.len() < wanted {
+            return Err(StoreError::Cancelled);
         }
+        // Another place would not help.
+        self.sink_failed.take().map_or(Ok(self.came.len() >= wanted), Err)
     }
 
-    fn run(
+    fn run<'scope>(
         &mut self,
         wanted: usize,
         told: &Receiver<Told>,
-        start: impl Fn(&Fetch<'a>, Candidate) -> Active,
-        active: &mut BTreeMap<Candidate, Active>,
-    ) -> bool {
-        let begun = Instant::now();
-        let mut asking = if self.is_located { 0 } else { self.places.len() };
-        let mut first_answer: Option<Duration> = None;
-        let mut times: Vec<Duration> = Vec::new();
-        let mut extra = 0;
+        crew: &Crew<'scope, '_>,
+        running: &mut Running,
+    ) where
+        'a: 'scope,
+    {
+        let (begun, before) = (Instant::now(), self.arrivals);
+        for place in (0..self.places.len()).filter(|place| !self.located.contains(place)) {
+            running.asking += 1;
+            crew.locate(self, place);
+        }
         loop {
-            if self.came.len() >= wanted {
-                self.is_located |= asking == 0;
-                return true;
+            let is_over = self.places.cancel.is_cancelled() || self.sink_failed.is_some();
+            if self.came.len() >= wanted || is_over {
+                return;
             }
-            if self.places.cancel.is_cancelled() || self.sink_failed.is_some() {
-                return false;
-            }
-            // One more than is needed, and one for each that is late.
             let lacking = wanted - self.came.len();
             // At first some wait for what others have: the fastest to list need not be the fastest to give.
-            let is_soon =
-                asking > 0 && first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
-            while active.len() < (lacking + 1).min(TOGETHER) + extra
-                && (!is_soon || self.candidates.len() > 2 * lacking)
-                && let Some(candidate) = self.best(active)
+            let is_soon = running.asking > 0
+                && running.first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
+            // One more than is needed, and one for each that is late.
+            while running.active.len() < (lacking + 1).min(TOGETHER) + running.extra
+                && (!is_soon || self.objects.len() > 2 * lacking)
+                && let Some(key) = self.best(running)
             {
-                self.candidates.remove(&candidate);
-                active.insert(candidate, start(self, candidate));
+                running.active.insert(key, crew.fetch(self, key));
             }
-            if active.is_empty() && asking == 0 {
-                self.is_located = true;
-                return false;
+            if running.is_idle() && !self.ask_by_key(crew, running) && !self.again(lacking, crew, running) {
+                return;
             }
             match told.recv_timeout(TICK) {
-                Ok(Told::Located(Located { place, found, failed })) => {
-                    asking -= 1;
-                    first_answer.get_or_insert_with(|| begun.elapsed());
-                    self.candidates.extend(found);
-                    if let Some(error) = failed {
-                        self.note_failure(place, error);
+                Ok(told) => {
+                    if matches!(told, Told::Located(_)) {
+                        running.first_answer.get_or_insert_with(|| begun.elapsed());
                     }
-                }
-                Ok(Told::Came(candidate, came)) => {
-                    if let Some(Active { is_late: true, .. }) = active.remove(&candidate) {
-                        extra -= 1;
-                    }
-                    self.came(candidate, came, &mut times);
+                    self.take(told, running);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-            extra += self.late(active, &times) + self.hopeless(active, lacking);
-        }
-    }
-
-    /// The candidate to fetch next: of a shard that nobody fetches yet, from the place that will probably be done first; and
-    /// originals first, which are payload as they are.
-    fn best(&self, active: &BTreeMap<Candidate, Active>) -> Option<Candidate> {
-        let mut at_place: BTreeMap<usize, usize> = BTreeMap::new();
-        active.keys().for_each(|candidate| *at_place.entry(candidate.place).or_default() += 1);
-        let len = self.encoding.layout().file_len;
-        let speeds: Vec<f64> = self.places.iter().filter_map(|place| place.speed()).collect();
-        let usual = if speeds.is_empty() { 1.0 } else { speeds.iter().sum::<f64>() / speeds.len() as f64 };
-        let known = self.speeds(active);
-        let cost = |candidate: &Candidate| {
-            let place = self.places.get(candidate.place);
-            let speed = known.get(&candidate.place).copied().unwrap_or(usual);
-            let waiting = at_place.get(&candidate.place).copied().unwrap_or(0) + 1;
-            let tried = self.tries.get(&(candidate.index, candidate.place)).copied().unwrap_or(0);
-            // Places that lie, or are down, and objects of another size come last.
-            let doubts = u32::from(candidate.size != len)
-                + u32::from(place.is_given_up())
-                + 2 * u32::from(self.liars.contains(&candidate.place))
-                + tried;
-            (doubts, waiting as f64 * usual / speed.max(1.0))
-        };
-        let is_open = |candidate: &&Candidate| {
-            !self.came.contains_key(&candidate.index)
-                && active.keys().all(|other| other.index != candidate.index)
-        };
-        self.candidates
-            .iter()
-            .filter(is_open)
-            .min_by(|a, b| {
-                let ((doubts_a, cost_a), (doubts_b, cost_b)) = (cost(a), cost(b));
-                doubts_a.cmp(&doubts_b).then(cost_a.total_cmp(&cost_b)).then(a.cmp(b))
-            })
-            .copied()
-    }
-
-    /// Bytes a second that each place gives just now, or gave at last, as far as that is known.
-    fn speeds(&self, active: &BTreeMap<Candidate, Active>) -> BTreeMap<usize, f64> {
-        let last = |place: usize| Some((place, self.places.get(place).speed()?));
-        let mut speeds: BTreeMap<usize, f64> = (0..self.places.len()).filter_map(last).collect();
-        let mut now: BTreeMap<usize, f64> = BTreeMap::new();
-        for (candidate, active) in active {
-            if let Some(speed) = active.speed() {
-                let fastest = now.entry(candidate.place).or_insert(speed);
-                *fastest = fastest.max(speed);
+            self.hedge(running, lacking);
+            if self.arrivals > before && self.may_do(wanted) && self.are_late(running) {
+                return;
             }
         }
-        speeds.extend(now);
-        speeds
     }
 
-    /// Looks which of those that are under way are much slower than places that have enough of the others; tells for how many
-    /// another one may be begun. That is no storm: where all are slow alike, none of them is hopeless. Where nothing was asked of
-    /// some places yet, they are taken to be as fast as the best of the others, and a few are tried when all others crawl.
-    fn hopeless(&mut self, active: &mut BTreeMap<Candidate, Active>, lacking: usize) -> usize {
-        let is_slow = |active: &Active| !active.is_late && active.speed().is_some();
-        if !active.values().any(is_slow) {
-            return 0;
-        }
-        let known = self.speeds(active);
-        let best = known.values().copied().fold(0.0, f64::max);
-        let speed = |place: usize| known.get(&place).copied().unwrap_or(best);
-        let open = || {
-            let all = self.candidates.iter().chain(active.keys());
-            all.filter(|candidate| !self.came.contains_key(&candidate.index))
-        };
-        let mut by_speed: Vec<(f64, u32)> =
-            open().map(|candidate| (speed(candidate.place), candidate.index)).collect();
-        by_speed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        let is_untried = open().any(|candidate| !known.contains_key(&candidate.place));
-        let mut indices = BTreeSet::new();
-        let enough = by_speed.iter().find(|(_, index)| indices.insert(*index) && indices.len() >= lacking);
-        let reference = enough.map_or(0.0, |(speed, _)| *speed);
-        let len = self.encoding.layout().file_len as f64;
-        let mut more = 0;
-        for active in active.values_mut().filter(|active| is_slow(active)) {
-            let speed = active.speed().unwrap_or(0.0);
-            let left = (len - active.bytes.load(Ordering::Relaxed) as f64) / speed;
-            if speed * HOPELESS < reference && left > WARM.as_secs_f64() {
-                // Enough others are there: it costs no token.
-            } else if is_untried && left > CRAWL.as_secs_f64() && self.tokens >= 1.0 {
-                self.tokens -= 1.0;
-            } else {
+    /// Whether what is here may do, if what is intact in damaged ones is counted.
+    fn may_do(&self, wanted: usize) -> bool {
+        let damaged =
+            self.objects.iter().filter(|(_, object)| object.damaged > 0).map(|((index, _), _)| *index);
+        self.is_damaged && self.came.keys().copied().chain(damaged).collect::<BTreeSet<_>>().len() >= wanted
+    }
+
+    /// Whether an object may be fetched now: nobody fetches its shard, and it is not there.
+    pub(super) fn is_open(&self, key: Key, running: &Running) -> bool {
+        !self.came.contains_key(&key.0)
+            && !running.active.keys().any(|(index, _)| *index == key.0)
+            && !running.leaving.contains_key(&key)
+    }
+
+    /// Asks those for each shard by its key whose lists do not name enough; tells whether any were asked.
+    fn ask_by_key<'scope>(&mut self, crew: &Crew<'scope, '_>, running: &mut Running) -> bool
+    where
+        'a: 'scope,
+    {
+        let n = self.encoding.geometry.shape().code.n() as u32;
+        for place in 0..self.places.len() {
+            if !self.by_key.insert(place) {
                 continue;
             }
-            active.is_late = true;
-            more += 1;
+            let unnamed: Vec<u32> = (0..n)
+                .filter(|index| {
+                    !self.objects.contains_key(&(*index, place)) && !self.came.contains_key(index)
+                })
+                .collect();
+            running.asking += 1;
+            crew.locate_by_key(self, place, unnamed);
         }
-        more
+        running.asking > 0
+    }
+
+    /// When nothing else is left, fetches some of those that came and were damaged once more: what is wrong with them may be the
+    /// way. Tells whether there are any.
+    fn again<'scope>(&mut self, lacking: usize, crew: &Crew<'scope, '_>, running: &mut Running) -> bool
+    where
+        'a: 'scope,
+    {
+        while running.active.len() < lacking {
+            let is_next = |(key, object): &(&Key, &Object)| {
+                !object.is_out && (1..DAMAGED).contains(&object.damaged) && self.is_open(**key, running)
+            };
+            let Some(key) = self.objects.iter().find(is_next).map(|(key, _)| *key) else { break };
+            running.active.insert(key, crew.fetch(self, key));
+        }
+        !running.active.is_empty()
+    }
+
+    /// Notes what a thread tells.
+    fn take(&mut self, told: Told, running: &mut Running) {
+        match told {
+            Told::Located(Located { place, by_list, found, failed, unsure }) => {
+                running.asking = running.asking.saturating_sub(1);
+                if !by_list && !found.is_empty() && self.failures.get(&place) == Some(&StoreError::Absent) {
+                    // Whatever its list says.
+                    self.failures.remove(&place);
+                }
+                for Candidate { index, place, size } in found {
+                    self.objects.entry((index, place)).or_insert(Object { size, ..Object::default() });
+                }
+                if failed != Some(StoreError::Cancelled) {
+                    self.located.insert(place);
+                    if !by_list {
+                        self.by_key.insert(place);
+                    }
+                } else {
+                    self.by_key.remove(&place);
+                }
+                failed.into_iter().for_each(|error| self.note_failure(place, error));
+                unsure.into_iter().for_each(|error| drop(self.unsure.insert(place, error)));
+            }
+            Told::Came(key, came) => {
+                let active = running.active.remove(&key);
+                if active.as_ref().is_some_and(|active| active.is_late) {
+                    running.extra = running.extra.saturating_sub(1);
+                }
+                running.leaving.remove(&key);
+                self.note_came(key, came);
+            }
+        }
     }
 
     /// Notes how fetching a shard file ended.
-    fn came(
-        &mut self,
-        candidate: Candidate,
-        came: std::result::Result<Duration, StoreError>,
-        times: &mut Vec<Duration>,
-    ) {
-        let place = self.places.get(candidate.place);
-        match came {
-            Ok(time) => {
+    fn note_came(&mut self, (index, at): Key, came: Came) {
+        let place = self.places.get(at);
+        let object = self.objects.entry((index, at)).or_default();
+        object.bytes = came.bytes;
+        match came.done {
+            Ok(()) => {
+                object.bytes = 0;
                 place.note(None);
-                place.note_speed(self.encoding.layout().file_len, time);
-                times.push(time);
-                times.sort_unstable();
-                self.tokens = (self.tokens + TOKEN_EACH).min(TOKENS);
-                self.came.insert(candidate.index, candidate.place);
+                // The rest of one that was left before says little of how long one takes.
+                if came.moved * 2 >= self.encoding.layout().file_len {
+                    place.note_speed(came.moved, came.time);
+                    self.times.push(came.time);
+                    self.times.sort_unstable();
+                }
+                self.mute.remove(&at);
+                self.arrivals += 1;
+                self.came.insert(index, at);
             }
-            Err(StoreError::Cancelled) => drop(self.candidates.insert(candidate)),
+            Err(StoreError::Cancelled) => {}
             Err(error) => {
                 place.note(Some(&error));
-                let tries = self.tries.entry((candidate.index, candidate.place)).or_default();
-                *tries += 1;
-                if error.is_worth_retrying() && *tries <= self.places.options.retries {
-                    self.candidates.insert(candidate);
-                }
-                self.note_failure(candidate.place, error);
+                object.failures += 1;
+                object.is_out = !error.is_worth_retrying() || object.failures > self.places.options.retries;
+                self.note_failure(at, error);
             }
         }
     }
@@ -390,103 +397,86 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Looks which of those that are under way are later than 95 % of those that came; tells for how many another one may be
-    /// begun.
-    fn late(&mut self, active: &mut BTreeMap<Candidate, Active>, times: &[Duration]) -> usize {
-        let Some(usual) = times.get((times.len() * 95 / 100).min(times.len().saturating_sub(1))) else {
-            return 0;
+    /// How much speaks against an object, least first: places that lie, or are down, and objects of another size come last.
+    pub(super) fn doubts(&self, (_, place): Key, object: &Object) -> u32 {
+        let at = self.places.get(place);
+        u32::from(object.size != self.encoding.layout().file_len)
+            + u32::from(at.has_lied())
+            + u32::from(object.is_late)
+            + 2 * u32::from(at.is_given_up())
+            + 2 * u32::from(self.liars.contains(&place))
+            + 2 * u32::from(self.mute.contains(&place))
+            + object.failures
+    }
+
+    /// Objects that were not tried in vain, and may be fetched now.
+    pub(super) fn open<'b>(&'b self, running: &'b Running) -> impl Iterator<Item = (Key, &'b Object)> {
+        let is_open = |(key, object): &(&Key, &Object)| {
+            object.damaged == 0 && !object.is_out && self.is_open(**key, running)
         };
-        if times.len() < 2 {
-            return 0;
+        self.objects.iter().filter(is_open).map(|(key, object)| (*key, object))
+    }
+}
+
+impl Running {
+    fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.leaving.is_empty() && self.asking == 0
+    }
+
+    /// Has a transfer stop: what came of it stays.
+    pub(super) fn leave(&mut self, key: Key) {
+        if let Some(active) = self.active.remove(&key) {
+            self.extra -= usize::from(active.is_late);
+            active.cancel.cancel();
+            self.leaving.insert(key, active);
         }
-        let mut more = 0;
-        for (candidate, active) in active.iter_mut().filter(|(_, active)| !active.is_late) {
-            if active.started.elapsed() < *usual + NOT_LATE.max(*usual / 4) {
-                continue;
-            }
-            // Where nothing came from at all, it is not the network that is slow.
-            let is_dead = active.bytes.load(Ordering::Relaxed) == 0
-                && self.places.get(candidate.place).speed().is_none();
-            if !is_dead && self.tokens < 1.0 {
-                continue;
-            }
-            self.tokens -= if is_dead { 0.0 } else { 1.0 };
-            active.is_late = true;
-            more += 1;
-        }
-        more
     }
 }
 
-impl Active {
-    /// Bytes a second; `None`: it is too early to tell.
-    fn speed(&self) -> Option<f64> {
-        let time = self.started.elapsed();
-        (time >= WARM).then(|| self.bytes.load(Ordering::Relaxed) as f64 / time.as_secs_f64())
-    }
+/// Those who do the work.
+struct Crew<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    telling: Sender<Told>,
+    all: Cancel,
 }
 
-impl Drop for Active {
-    fn drop(&mut self) {
-        self.cancel.cancel();
+impl<'scope> Crew<'scope, '_> {
+    fn locate<'a: 'scope>(&self, fetch: &Fetch<'a>, place: usize) {
+        let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
+        let (root, n) = (fetch.encoding.root, fetch.encoding.geometry.shape().code.n() as u32);
+        spawn_or_do(self.scope, move || {
+            // Nobody waits for it any more if it cannot be told.
+            let _ = telling.send(Told::Located(locate(places, place, &root, n, &all)));
+        });
     }
-}
 
-/// What a thread that fetches needs.
-struct Source<'a> {
-    places: &'a Places,
-    encoding: &'a Encoding,
-    path: PathBuf,
-    meter: &'a dyn Meter,
-}
+    fn locate_by_key<'a: 'scope>(&self, fetch: &Fetch<'a>, place: usize, indices: Vec<u32>) {
+        let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
+        let root = fetch.encoding.root;
+        spawn_or_do(self.scope, move || {
+            let _ = telling.send(Told::Located(locate_by_key(places, place, &root, &indices, &all)));
+        });
+    }
 
-/// Fetches a shard file that was tried so often; what came before an error that may pass is not fetched again.
-fn fetch_one(
-    fetch: &Source<'_>,
-    candidate: Candidate,
-    tries: u32,
-    (cancel, bytes): (&Cancel, &AtomicU64),
-) -> std::result::Result<Duration, StoreError> {
-    let Source { places, encoding, path, meter } = fetch;
-    let call = places.call(cancel);
-    if tries > 0 && !call.pause_before(tries) {
-        return Err(StoreError::Cancelled);
+    fn fetch<'a: 'scope>(&self, fetch: &Fetch<'a>, key: Key) -> Active {
+        let object = fetch.objects.get(&key);
+        let (size, bytes, tries) =
+            object.map_or((0, 0, 0), |object| (object.size, object.bytes, object.failures));
+        let active = Active::new(self.all.child(), bytes);
+        let source = Source {
+            places: fetch.places,
+            encoding: fetch.encoding,
+            meter: fetch.meter,
+            key,
+            size,
+            tries,
+            partial: fetch.room.partial(key.0, key.1),
+            path: fetch.room.shards().join(format!("{:03}.shard", key.0)),
+        };
+        let (telling, under_way) = (self.telling.clone(), active.clone());
+        spawn_or_do(self.scope, move || {
+            let _ = telling.send(Told::Came(key, transfer(&source, &under_way)));
+        });
+        active
     }
-    let started = Instant::now();
-    let len = candidate.size.min(encoding.layout().file_len);
-    let key = keys::shard(&encoding.root, candidate.index);
-    // Two places may give the same shard one after the other: under its name it appears when it is whole.
-    let partial = path.with_extension(format!("{}.part", candidate.place));
-    let sink_failed = |e: std::io::Error| StoreError::Sink(e.to_string());
-    let file = File::create(&partial).map_err(sink_failed)?;
-    let (mut at, mut left) = (0, places.options.retries);
-    let done = loop {
-        let before = at;
-        let done = places.get(candidate.place).store.get(
-            &key,
-            at..len,
-            &mut |part| {
-                file.write_all_at(part, at)?;
-                at += part.len() as u64;
-                bytes.store(at, Ordering::Relaxed);
-                meter.add(part.len() as u64);
-                Ok(())
-            },
-            &call,
-        );
-        match done {
-            Err(error) if error.is_worth_retrying() && at > before && left > 0 => {
-                if at == len {
-                    break Ok(());
-                }
-                left -= 1;
-            }
-            done => break done,
-        }
-    };
-    let renamed = done.and_then(|()| fs::rename(&partial, path).map_err(sink_failed));
-    if renamed.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    renamed.map(|()| started.elapsed())
 }

@@ -11,9 +11,10 @@ use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_MANIFEST, Manifest};
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,14 @@ use std::time::{Duration, Instant};
 const PATIENCE: u32 = 10;
 /// That is at least so long.
 const LEAST_PATIENCE: Duration = Duration::from_millis(300);
-/// Heads that are asked for at the same time, at a place that does not list.
+/// Objects that are asked for by their keys at the same time.
 const HEADS: usize = 16;
+/// After so many that failed, and not because they are not there or not allowed, the others are not asked for.
+const HEADS_FAILED: usize = 3;
+/// Shards that are asked for first where only the root is known, and nobody lists it.
+const FIRST: u32 = 32;
+/// No set has more shards than these.
+const MOST: u32 = 256;
 
 /// A manifest that was found.
 #[derive(Debug)]
@@ -140,10 +147,7 @@ fn bare(
     start: Instant,
     causes: &mut Vec<(usize, StoreError)>,
 ) -> Option<FoundManifest> {
-    let mut located = Vec::new();
-    let (failed, _) = locate_all(places, root, 256, false, |candidate| located.push(candidate));
-    causes.extend(failed);
-    for candidate in located {
+    for candidate in any_of_segment(places, root, causes) {
         let key = keys::shard(root, candidate.index);
         let mut get = |range: Range<u64>| {
             let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
@@ -187,18 +191,48 @@ fn bare(
     None
 }
 
-/// What a place has of a segment, as far as it tells; and why it does not tell all of it.
-pub(super) struct Located {
-    pub(super) place: usize,
-    pub(super) found: Vec<Candidate>,
-    pub(super) failed: Option<StoreError>,
+/// Shard files of the segment with this root, of which nothing else is known: those that lists name, or else the first that are
+/// under their keys.
+fn any_of_segment(places: &Places, root: &Digest, causes: &mut Vec<(usize, StoreError)>) -> Vec<Candidate> {
+    let mut located = Vec::new();
+    let search = Search { root, n: MOST, enough: 0, home: &BTreeMap::new(), is_hasty: false };
+    let mut told = locate_all(places, &search, |candidate| located.push(candidate));
+    for indices in [0..FIRST, FIRST..MOST] {
+        if !located.is_empty() || places.cancel.is_cancelled() {
+            break;
+        }
+        let indices: Vec<u32> = indices.collect();
+        let by_key = |place: &usize, cancel: &Cancel| locate_by_key(places, *place, root, &indices, cancel);
+        let listed = told.listed.clone();
+        ask(places, &listed, false, by_key, |found| {
+            told.take(found, &mut |candidate| located.push(candidate))
+        });
+    }
+    causes.extend(told.failed);
+    causes.extend(told.unsure);
+    located
 }
 
-/// Asks a place which shard files of a segment it has; where it cannot list, one by one, for shards below `n`.
+/// What a place has of a segment, as far as it tells.
+#[derive(Debug, Default)]
+pub(super) struct Located {
+    pub(super) place: usize,
+    /// By a list, which may not have all; else each shard was asked for by its key, or the place did not answer.
+    pub(super) by_list: bool,
+    pub(super) found: Vec<Candidate>,
+    /// Why the place does not tell what else it has.
+    pub(super) failed: Option<StoreError>,
+    /// Why it is not known whether an object is there: keys that may not list are refused what is not there, and what is.
+    pub(super) unsure: Option<StoreError>,
+}
+
+/// Asks a place which shard files of a segment it has, by its list; where it has none that can be had, for each shard below
+/// `n` by its key.
 pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
-    let listed = places
-        .retry(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
-    let (found, failed) = match listed {
+    let listed =
+        places.look(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
+    let failed = |error| Located { place, failed: Some(error), ..Located::default() };
+    let error = match listed {
         Ok(objects) => {
             let mut sizes = BTreeMap::new();
             for object in objects {
@@ -206,63 +240,166 @@ pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cance
                     sizes.insert(index, object.size);
                 }
             }
-            (sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect(), None)
+            let found = sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect();
+            return Located { place, by_list: true, found, ..Located::default() };
         }
-        Err(StoreError::Unsupported(_)) => heads(places, place, root, n, cancel),
-        Err(StoreError::NotFound) => (Vec::new(), Some(StoreError::Absent)),
-        Err(error) => (Vec::new(), Some(error)),
+        Err(StoreError::NotFound) => return Located { by_list: true, ..failed(StoreError::Absent) },
+        Err(error @ (StoreError::Cancelled | StoreError::GivenUp)) => return failed(error),
+        Err(error) => error,
     };
-    Located { place, found, failed }
+    let is_down = error.is_worth_retrying() && !answers(places, place, root, cancel);
+    if is_down {
+        return failed(error);
+    }
+    let mut located = locate_by_key(places, place, root, &(0..n).collect::<Vec<_>>(), cancel);
+    // Nothing under any key, and a list that does not come: something is wrong there.
+    let is_ill = !matches!(error, StoreError::Unsupported(_) | StoreError::Denied(_));
+    if is_ill && located.found.is_empty() && located.unsure.is_none() {
+        located.failed.get_or_insert_with(|| error.clone());
+    }
+    // The list was asked for first, and what is said of it tells more.
+    let says_more = !matches!(error, StoreError::Unsupported(_));
+    for told in [&mut located.failed, &mut located.unsure] {
+        if says_more && told.as_ref().is_some_and(|why| *why != StoreError::Cancelled) {
+            *told = Some(error.clone());
+        }
+    }
+    located
 }
 
-/// Asks for one object after the other, some at a time.
-fn heads(
+/// Whether a place that gives no list answers at all.
+fn answers(places: &Places, place: usize, root: &Digest, cancel: &Cancel) -> bool {
+    let head = places.get(place).store.head(&keys::shard(root, 0), &places.call(cancel));
+    head.map_or_else(|error| !error.is_worth_retrying() && error != StoreError::Cancelled, |_| true)
+}
+
+/// Asks a place for these shards by their keys, some at a time. Lists may be denied, short or behind: what is under a key
+/// follows from the key.
+pub(super) fn locate_by_key(
     places: &Places,
     place: usize,
     root: &Digest,
-    n: u32,
+    indices: &[u32],
     cancel: &Cancel,
-) -> (Vec<Candidate>, Option<StoreError>) {
-    let found = Mutex::new(Vec::new());
-    let failed: Mutex<Option<StoreError>> = Mutex::default();
-    Threads(HEADS).run(n as usize, &|index| {
-        let index = index as u32;
+) -> Located {
+    let located = Mutex::new(Located { place, ..Located::default() });
+    let failures = AtomicUsize::new(0);
+    Threads(HEADS).run(indices.len(), &|nth| {
+        if failures.load(Ordering::Relaxed) >= HEADS_FAILED {
+            return;
+        }
+        let index = indices[nth];
         let key = keys::shard(root, index);
-        match places.retry(place, cancel, |store, call| store.head(&key, call)) {
-            Ok(info) => lock(&found).push(Candidate { index, place, size: info.size }),
+        let head = places.look(place, cancel, |store, call| store.head(&key, call));
+        let mut located = lock(&located);
+        match head {
+            Ok(info) => located.found.push(Candidate { index, place, size: info.size }),
             Err(StoreError::NotFound) => {}
+            Err(error @ StoreError::Denied(_)) => drop(located.unsure.get_or_insert(error)),
             Err(error) => {
-                let mut failed = lock(&failed);
-                if failed.as_ref().is_none_or(|first| *first == StoreError::GivenUp) {
-                    *failed = Some(error);
+                failures.fetch_add(1, Ordering::Relaxed);
+                if located.failed.as_ref().is_none_or(|first| *first == StoreError::GivenUp) {
+                    located.failed = Some(error);
                 }
             }
         }
     });
-    let mut found = into_value(found);
-    found.sort_unstable();
-    (found, into_value(failed))
+    let mut located = into_value(located);
+    located.found.sort_unstable();
+    located
 }
 
-/// Asks all places, and hands on what they have as they tell it; returns why some did not, and whether all of them have told or
-/// failed: whoever is hasty does not wait for those that take much longer than the first one.
-pub(super) fn locate_all(
+/// What is looked for of a segment, and how.
+pub(super) struct Search<'a> {
+    pub(super) root: &'a Digest,
+    /// Shards below this number are looked for.
+    pub(super) n: u32,
+    /// With so many different shards lists are believed; with fewer each place is asked for each shard by its key.
+    pub(super) enough: usize,
+    /// Where shards belong: there they are asked for by their keys, if a list does not have them.
+    pub(super) home: &'a BTreeMap<u32, usize>,
+    /// Places that take much longer than the first one are not waited for.
+    pub(super) is_hasty: bool,
+}
+
+/// What places told when all of them were asked.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Why some do not tell what they have.
+    pub(super) failed: Vec<(usize, StoreError)>,
+    /// Why some do not tell whether they have what was not found.
+    pub(super) unsure: Vec<(usize, StoreError)>,
+    /// All of them have told or failed.
+    pub(super) is_complete: bool,
+    found: BTreeSet<(u32, usize)>,
+    /// Those that answered with a list.
+    listed: Vec<usize>,
+}
+
+impl Told {
+    fn take(&mut self, located: Located, on: &mut impl FnMut(Candidate)) {
+        let Located { place, by_list, found, failed, unsure } = located;
+        self.listed.extend(by_list.then_some(place));
+        if !by_list && !found.is_empty() {
+            // Whatever its list says.
+            self.failed.retain(|(other, why)| *other != place || *why != StoreError::Absent);
+        }
+        for candidate in found {
+            if self.found.insert((candidate.index, place)) {
+                on(candidate);
+            }
+        }
+        self.failed.extend(failed.map(|error| (place, error)));
+        self.unsure.extend(unsure.map(|error| (place, error)));
+    }
+
+    /// What lists did not name, by place: where it belongs, or if too little was found, at every place.
+    fn unnamed(&self, search: &Search<'_>) -> Vec<(usize, Vec<u32>)> {
+        let found: BTreeSet<u32> = self.found.iter().map(|(index, _)| *index).collect();
+        let is_few = found.len() < search.enough;
+        let wanted = |place: usize| {
+            let belongs = |index: u32| search.home.get(&index) == Some(&place) && !found.contains(&index);
+            let all = (0..search.n).filter(|index| !self.found.contains(&(*index, place)));
+            all.filter(|index| is_few || belongs(*index)).collect::<Vec<_>>()
+        };
+        let asked = self.listed.iter().map(|place| (*place, wanted(*place)));
+        asked.filter(|(_, wanted)| !wanted.is_empty()).collect()
+    }
+}
+
+/// Asks all places, and hands on what they have as they tell it: by their lists, and by keys what these do not name.
+pub(super) fn locate_all(places: &Places, search: &Search<'_>, mut on: impl FnMut(Candidate)) -> Told {
+    let Search { root, n, .. } = *search;
+    let mut told = Told::default();
+    let all: Vec<usize> = (0..places.len()).collect();
+    let by_list = |place: &usize, cancel: &Cancel| locate(places, *place, root, n, cancel);
+    told.is_complete = ask(places, &all, search.is_hasty, by_list, |located| told.take(located, &mut on));
+    let unnamed = told.unnamed(search);
+    let by_key = |(place, indices): &(usize, Vec<u32>), cancel: &Cancel| {
+        locate_by_key(places, *place, root, indices, cancel)
+    };
+    told.is_complete &= ask(places, &unnamed, search.is_hasty, by_key, |located| told.take(located, &mut on));
+    told
+}
+
+/// Asks places at the same time; tells whether all of them have answered or failed: whoever is hasty does not wait for those that
+/// take much longer than the first one.
+fn ask<T: Sync>(
     places: &Places,
-    root: &Digest,
-    n: u32,
+    asked: &[T],
     is_hasty: bool,
-    mut on: impl FnMut(Candidate),
-) -> (Vec<(usize, StoreError)>, bool) {
+    question: impl Fn(&T, &Cancel) -> Located + Sync,
+    mut on: impl FnMut(Located),
+) -> bool {
     let (start, cancel) = (Instant::now(), places.cancel.child());
-    let mut failed = Vec::new();
-    let mut asked = places.len();
+    let mut open = asked.len();
     std::thread::scope(|scope| {
         let (told, telling): (Sender<Located>, Receiver<Located>) = channel();
-        for place in 0..places.len() {
-            let (told, cancel) = (told.clone(), &cancel);
+        for one in asked {
+            let (told, cancel, question) = (told.clone(), &cancel, &question);
             spawn_or_do(scope, move || {
                 // Nobody waits for it any more if it cannot be told.
-                let _ = told.send(locate(places, place, root, n, cancel));
+                let _ = told.send(question(one, cancel));
             });
         }
         drop(told);
@@ -273,16 +410,15 @@ pub(super) fn locate_all(
                 None => telling.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             let Ok(located) = located else { break };
-            asked -= 1;
+            open -= 1;
             if is_hasty && located.failed.is_none() {
                 wait.get_or_insert_with(|| patience(start.elapsed()));
             }
-            located.found.into_iter().for_each(&mut on);
-            failed.extend(located.failed.map(|error| (located.place, error)));
+            on(located);
         }
         cancel.cancel();
     });
-    (failed, asked == 0)
+    open == 0
 }
 
 /// How long to wait for places that have not told what they have, when the first one took `first`.

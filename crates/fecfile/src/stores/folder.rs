@@ -6,12 +6,13 @@ use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use crate::error::{Error, ErrorKind};
 use crate::io::ReadAt;
 use crate::io::folder::open_file;
-use crate::io::output::{ANYBODY, FileOut, Policy};
+use crate::io::output::{FileOut, Policy};
 use crate::io::temporary::remove_stale;
 use fec_core::executor::lock;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -81,13 +82,15 @@ impl FolderStore {
 
     /// Makes the folders that hold `path`, and removes from the last one what killed runs left unfinished. Above the store's own
     /// folder nothing is made: a file system that is not mounted would not be missed.
-    fn make_folders(&self, path: &Path) -> io::Result<()> {
+    fn make_folders(&self, path: &Path, permissions: u32) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
             _ => {}
         }
         let Some(folder) = path.parent() else { return Ok(()) };
-        fs::create_dir_all(folder)?;
+        // Who may read the files may look for them.
+        let mode = permissions | permissions >> 2 & 0o111 | 0o700;
+        DirBuilder::new().mode(mode).recursive(true).create(folder)?;
         let mut tidy = lock(&self.tidy);
         if *tidy != folder {
             folder.clone_into(&mut tidy);
@@ -160,9 +163,11 @@ impl ObjectStore for FolderStore {
 
     fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError> {
         let path = self.path.join(key);
-        self.make_folders(&path).map_err(failed)?;
-        let out = match FileOut::create(&path, Policy { force: false, sync: self.sync, permissions: ANYBODY })
-        {
+        self.make_folders(&path, call.permissions).map_err(failed)?;
+        let out = match FileOut::create(
+            &path,
+            Policy { force: false, sync: self.sync, permissions: call.permissions },
+        ) {
             Err(Error { kind: ErrorKind::Exists, .. }) => return Ok(Put::Existed),
             other => other.map_err(as_store)?,
         };

@@ -4,21 +4,23 @@ use super::error::StoreError;
 use super::fetch::Fetch;
 use super::find::Candidate;
 use super::keys;
+use super::object::Put;
 use super::placement::Placement;
 use super::put::put;
 use super::send::Missing;
 use super::stored::{Stored, failure};
-use super::target::Target;
+use super::target::{Scheme, Target};
 use super::verify::SegmentState;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
-use crate::io::output::{ANYBODY, Policy};
+use crate::io::output::{ANYBODY, OWNER_ALONE, Policy};
 use crate::io::{ReadAt, list};
 use crate::repair::Repair;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How a payload in stores is repaired.
@@ -30,7 +32,7 @@ pub struct StoredRepair {
     pub now: bool,
     /// Every byte is looked at, not only sizes and first bytes.
     pub deep: bool,
-    /// Nothing is written; what would be is told.
+    /// Nothing is put or removed; what would be is told. Shards that are needed for it are fetched all the same.
     pub dry_run: bool,
 }
 
@@ -73,6 +75,7 @@ impl Stored<'_> {
     /// [`StoresError::FewLeft`](super::error::StoresError::FewLeft) for a segment that cannot be restored, and those of
     /// temporary files. What could not be put is in the result.
     pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
+        self.places.set_permissions(self.permissions());
         let found = self.verify(how.deep, context)?;
         let mut repaired = StoredRepaired { trouble: found.trouble.clone(), ..StoredRepaired::default() };
         let meter = context.meter("repair", Some(self.manifest.payload_len()));
@@ -109,6 +112,27 @@ impl Stored<'_> {
         }
         repaired.moved_bytes = self.places.moved();
         Ok(repaired)
+    }
+
+    /// Permissions of what is made anew: those that all of it has that stands in folders. Where none does they are the owner's
+    /// alone: nobody here knows who may read the payload.
+    fn permissions(&self) -> u32 {
+        let roots = self.manifest.segments.iter().map(|segment| segment.root).chain([self.root]);
+        let keys: BTreeSet<String> = roots.map(|root| keys::prefix(&root)).collect();
+        let places = self.places.iter().filter_map(|place| match &place.target.scheme {
+            Scheme::Folder(path) => Some(path),
+            _ => None,
+        });
+        let folders = places.flat_map(|path| keys.iter().map(move |key| path.join(key)));
+        let files = folders.flat_map(|folder| {
+            let names = list(&folder).unwrap_or_default();
+            names.into_iter().filter_map(move |name| std::fs::symlink_metadata(folder.join(name)).ok())
+        });
+        let modes = files.filter(|meta| meta.is_file()).map(|meta| meta.mode());
+        modes.reduce(|all, mode| all & mode).map_or(OWNER_ALONE, |mode| {
+            let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+            policy.made_of(mode).permissions & (mode | OWNER_ALONE)
+        })
     }
 
     /// What was found of a segment, with every byte looked at of the shards of which there are damaged copies too: before those go
@@ -212,20 +236,36 @@ impl Stored<'_> {
             repaired.postponed.push((segment, margin));
             return Ok(());
         }
+        // The folder stays until all is put.
+        let (_fetch, files) = self.make(segment, encoding, repaired, meter, context)?;
         let mut at = Spread::new(self, state, how);
-        if how.dry_run {
-            for index in lacking {
-                let own = state.damaged.iter().find(|(of, _)| *of == index).map(|(_, place)| *place);
-                if let Some(place) = at.next(self, own) {
-                    repaired.made.push((segment, index, place));
-                }
+        for index in lacking {
+            let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
+            let damaged: Vec<usize> =
+                state.damaged.iter().filter(|(of, _)| *of == index).map(|(_, place)| *place).collect();
+            if how.dry_run {
+                let place = at.next(self, damaged.first().copied());
+                repaired.made.extend(place.map(|place| (segment, index, place)));
+                continue;
             }
-            return Ok(());
+            self.land((segment, index), path, (&mut at, &damaged), how, repaired)?;
         }
+        Ok(())
+    }
+
+    /// Makes all shards of a segment in a folder, from those that can be had.
+    fn make<'b>(
+        &'b self,
+        segment: u32,
+        encoding: &'b Encoding,
+        repaired: &mut StoredRepaired,
+        meter: &'b dyn Meter,
+        context: &Context<'_>,
+    ) -> Result<(Fetch<'b>, BTreeMap<u32, PathBuf>)> {
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter)?;
-        fetch.until(code.k()).map_err(|error| failure(&error))?;
+        fetch.until(self.manifest.code.k()).map_err(|error| failure(&error))?;
         let mut made = |archive: &Archive| {
-            let policy = Policy { force: true, sync: false, permissions: ANYBODY };
+            let policy = Policy { force: true, sync: false, permissions: OWNER_ALONE };
             match archive.repair(Repair { out: None, policy, dry_run: false }, &context.silent()) {
                 Ok(_) => Ok(true),
                 Err(Error { kind: ErrorKind::Lost(_) | ErrorKind::MetaLost, .. }) => Ok(false),
@@ -235,38 +275,47 @@ impl Stored<'_> {
         self.segment(segment as usize, &mut fetch, &mut made, context)?;
         repaired.trouble.extend(fetch.causes());
         let files = shard_files(&fetch.folder(), encoding)?;
-        for index in lacking {
-            let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
-            let file = File::open(path).map_err(|e| Error::io("read", Place::Temporary, e))?;
-            let header = ShardHeader { index, encoding: *encoding }.to_bytes();
-            let key = keys::shard(&encoding.root, index);
-            let expected = (key.as_str(), encoding.layout().file_len, &header[..]);
-            let mut why =
-                StoreError::Failed("every domain holds as many shards of the segment as it may".into());
-            let mut tried = how.to.first().copied().unwrap_or(0);
-            let mut own = state.damaged.iter().find(|(of, _)| *of == index).map(|(_, place)| *place);
-            let landed = loop {
-                let Some(place) = at.next(self, own.take()) else { break None };
-                tried = place;
-                // What is damaged deep inside looks right from outside.
-                if state.damaged.contains(&(index, place)) {
-                    let _ =
-                        self.places.retry(place, &self.places.cancel, |store, call| store.delete(&key, call));
+        Ok((fetch, files))
+    }
+
+    /// Puts a shard where there is room for it; it is damaged at these places.
+    fn land(
+        &self,
+        (segment, index): (u32, u32),
+        path: &Path,
+        (at, damaged): (&mut Spread, &[usize]),
+        how: &StoredRepair,
+        repaired: &mut StoredRepaired,
+    ) -> Result<()> {
+        let encoding = &self.manifest.segments[segment as usize];
+        let file = File::open(path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+        let header = ShardHeader { index, encoding: *encoding }.to_bytes();
+        let key = keys::shard(&encoding.root, index);
+        let expected = (key.as_str(), encoding.layout().file_len, &header[..]);
+        let mut why = StoreError::Failed("every domain holds as many shards of the segment as it may".into());
+        let mut tried = how.to.first().copied().unwrap_or(0);
+        let mut own = damaged.first().copied();
+        while let Some(place) = at.next(self, own.take()) {
+            tried = place;
+            // What is damaged deep inside looks right from outside.
+            if damaged.contains(&place) {
+                let _ = self.places.retry(place, &self.places.cancel, |store, call| store.delete(&key, call));
+            }
+            match put(self.places, place, &file, expected, &self.places.cancel) {
+                Ok(Put::Created) => {
+                    repaired.made.push((segment, index, place));
+                    return Ok(());
                 }
-                match put(self.places, place, &file, expected, &self.places.cancel) {
-                    Ok(_) => break Some(place),
-                    Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
-                    Err(error) => {
-                        at.leave_out(place);
-                        why = error;
-                    }
+                // It was there, and was not found.
+                Ok(Put::Existed) => return Ok(()),
+                Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
+                Err(error) => {
+                    at.leave_out(place);
+                    why = error;
                 }
-            };
-            match landed {
-                Some(place) => repaired.made.push((segment, index, place)),
-                None => repaired.missing.push(Missing { shard: Some((segment, index)), place: tried, why }),
             }
         }
+        repaired.missing.push(Missing { shard: Some((segment, index)), place: tried, why });
         Ok(())
     }
 }

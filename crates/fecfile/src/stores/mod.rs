@@ -12,6 +12,7 @@ pub mod error;
 mod fetch;
 mod find;
 pub mod folder;
+mod hedge;
 mod keys;
 pub mod mend;
 pub mod object;
@@ -23,6 +24,7 @@ mod room;
 pub mod send;
 pub mod stored;
 pub mod target;
+mod transfer;
 pub mod verify;
 
 pub use error::StoreError;

@@ -5,14 +5,12 @@
 use super::call::Cancel;
 use super::error::{StoreError, note};
 use super::fetch::Fetch;
-use super::find;
+use super::find::{self, Search};
 use super::keys;
-use super::placement::Placement;
 use super::stored::{Stored, StoredRestored, failure};
-use super::target::Target;
 use crate::archive::Archive;
 use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, Place, Result};
 use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::io::output::{FileOut, Policy};
@@ -101,7 +99,7 @@ impl Stored<'_> {
             let into = within.start - bytes.start;
             let put = |at: u64, part: &[u8]| put(into + at, part);
             let within = within.start - start..within.end - start;
-            let records = StoreRecords::new(self, segment as u64, encoding);
+            let records = StoreRecords::new(self, segment, encoding);
             if !records.part(&plans, &within, &put, context)? {
                 self.part_of_whole(segment, &records, &within, &put, context)?;
             }
@@ -122,9 +120,6 @@ impl Stored<'_> {
         context: &Context<'_>,
     ) -> Result<()> {
         let k = self.manifest.code.k();
-        if records.known() < k {
-            return Err(records.few_left(segment));
-        }
         let meter = context.meter("fetch", None);
         let encoding = &self.manifest.segments[segment];
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter.as_ref())?;
@@ -183,30 +178,9 @@ impl Known {
 type Record = (Vec<u8>, Vec<u8>);
 
 impl<'a> StoreRecords<'a> {
-    fn new(stored: &'a Stored<'a>, segment: u64, encoding: &'a Encoding) -> StoreRecords<'a> {
-        let mut known = Known::default();
-        let targets: Option<Vec<Target>> = stored
-            .manifest
-            .targets
-            .iter()
-            .map(|target| {
-                let parsed = Target::parse(&target.url).ok()?;
-                Some(Target { domain: target.domain.clone(), ..parsed })
-            })
-            .collect();
-        if let Some(targets) = targets.filter(|targets| !targets.is_empty()) {
-            let placement = Placement::new(&targets, stored.manifest.code);
-            for index in 0..stored.manifest.code.n() {
-                let target = &targets[placement.target(segment, index)];
-                // The same bucket may be reached by another way: what comes from there is proved.
-                let is = |same: &dyn Fn(&Target) -> bool| {
-                    stored.places.iter().position(|place| same(&place.target))
-                };
-                let place = is(&|other| other.name() == target.name())
-                    .or_else(|| is(&|other| other.url == target.url));
-                known.of.entry(index as u32).or_default().extend(place);
-            }
-        }
+    fn new(stored: &'a Stored<'a>, segment: usize, encoding: &'a Encoding) -> StoreRecords<'a> {
+        let home = stored.home(segment).into_iter().map(|(index, place)| (index, vec![place]));
+        let known = Known { of: home.collect(), ..Known::default() };
         StoreRecords {
             stored,
             encoding,
@@ -253,11 +227,6 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// Shards that are said to be somewhere, when that was asked.
-    fn known(&self) -> usize {
-        lock(&self.places).of.len()
-    }
-
     fn note_came(&self, place: usize) {
         *lock(&self.came).entry(place).or_default() += 1;
     }
@@ -292,22 +261,6 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    fn few_left(&self, segment: usize) -> Error {
-        let failures = lock(&self.failures);
-        let is_cut_off = failures.values().any(StoreError::leaves_open);
-        let name = |place: usize| self.stored.places.get(place).target.name();
-        let causes = failures.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
-        let k = self.stored.manifest.code.k() as u32;
-        let there = self.known() as u32;
-        let few = super::error::StoresError::FewLeft {
-            segment: segment as u32,
-            there: there.min(k.saturating_sub(1)),
-            k,
-            causes: if is_cut_off { causes.collect() } else { Vec::new() },
-        };
-        Error::new("decode", ErrorKind::from(few))
-    }
-
     /// Whether asking the places would tell more than is known.
     fn lacks(&self, known: &Known) -> bool {
         !known.is_asked || known.is_cut() && !self.is_hasty.load(Relaxed)
@@ -320,14 +273,20 @@ impl<'a> StoreRecords<'a> {
             return;
         }
         let is_hasty = self.is_hasty.load(Relaxed);
-        let n = self.stored.manifest.code.n() as u32;
-        let mut of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let root = &self.encoding.root;
-        let (failed, is_complete) = find::locate_all(self.stored.places, root, n, is_hasty, |found| {
+        let mut of = std::mem::take(&mut known.of);
+        // Where they belong was asked before, and what is elsewhere, lists tell; more is asked for where whole shards are.
+        let search = Search {
+            root: &self.encoding.root,
+            n: self.stored.manifest.code.n() as u32,
+            enough: 0,
+            home: &BTreeMap::new(),
+            is_hasty,
+        };
+        let told = find::locate_all(self.stored.places, &search, |found| {
             of.entry(found.index).or_default().push(found.place);
         });
-        failed.into_iter().for_each(|(place, error)| self.note_failure(place, error));
-        *known = Known { of, is_asked: true, is_complete };
+        told.failed.into_iter().for_each(|(place, error)| self.note_failure(place, error));
+        *known = Known { of, is_asked: true, is_complete: told.is_complete };
     }
 
     /// Loads a shard's record of a set, from whichever place has it intact.

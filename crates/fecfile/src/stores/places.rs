@@ -5,9 +5,10 @@ use super::error::{StoreError, StoresError};
 use super::object::ObjectStore;
 use super::target::Target;
 use crate::error::{Error, Result};
+use crate::io::output::OWNER_ALONE;
 use fec_core::executor::lock;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Place {
     failures: AtomicU32,
     /// Bytes a second of late; `None`: nothing came from it yet.
     speed: Mutex<Option<f64>>,
+    /// Something that it gave was not what it had to be.
+    has_lied: AtomicBool,
 }
 
 /// The places of an operation.
@@ -34,6 +37,7 @@ pub struct Places {
     /// Stops them all.
     pub cancel: Cancel,
     pace: Pace,
+    permissions: AtomicU32,
 }
 
 impl Places {
@@ -58,7 +62,13 @@ impl Places {
 
     /// Of stores that are open already.
     pub fn new(places: Vec<Place>, options: CallOptions) -> Places {
-        Places { places, options, cancel: Cancel::default(), pace: Pace::default() }
+        Places {
+            places,
+            options,
+            cancel: Cancel::default(),
+            pace: Pace::default(),
+            permissions: AtomicU32::new(OWNER_ALONE),
+        }
     }
 
     /// How many there are.
@@ -88,7 +98,8 @@ impl Places {
 
     /// How a call is made that `cancel` stops.
     pub fn call<'a>(&'a self, cancel: &'a Cancel) -> Call<'a> {
-        Call { options: &self.options, cancel, pace: &self.pace }
+        let permissions = self.permissions.load(Ordering::Relaxed);
+        Call { options: &self.options, cancel, pace: &self.pace, permissions }
     }
 
     /// Does something at a place, and repeats it while that may help; at a place that is down, not at all.
@@ -109,12 +120,41 @@ impl Places {
         place.note(done.as_ref().err());
         done
     }
+
+    /// The same where it is only looked what is there: whoever may not list is refused what is not there, and that is an answer.
+    ///
+    /// # Errors
+    /// The last one.
+    pub fn look<T>(
+        &self,
+        place: usize,
+        cancel: &Cancel,
+        mut attempt: impl FnMut(&dyn ObjectStore, &Call<'_>) -> std::result::Result<T, StoreError>,
+    ) -> std::result::Result<T, StoreError> {
+        let looked = self.retry(place, cancel, |store, call| match attempt(store, call) {
+            Err(error @ StoreError::Denied(_)) => Ok(Err(error)),
+            other => other.map(Ok),
+        });
+        looked?
+    }
+
+    /// What is put from now on where objects are files has these permissions, less those that the process withholds. Until this is
+    /// called only their owner may read them.
+    pub fn set_permissions(&self, permissions: u32) {
+        self.permissions.store(permissions, Ordering::Relaxed);
+    }
 }
 
 impl Place {
     /// A place of which nothing is known yet.
     pub fn new(target: Target, store: Arc<dyn ObjectStore>) -> Place {
-        Place { target, store, failures: AtomicU32::new(0), speed: Mutex::default() }
+        Place {
+            target,
+            store,
+            failures: AtomicU32::new(0),
+            speed: Mutex::default(),
+            has_lied: AtomicBool::new(false),
+        }
     }
 
     /// Whether it is down, as far as was seen.
@@ -143,5 +183,15 @@ impl Place {
     /// Bytes a second of late.
     pub(super) fn speed(&self) -> Option<f64> {
         *lock(&self.speed)
+    }
+
+    /// Notes that it gave something that is not what it has to be.
+    pub(super) fn note_lie(&self) {
+        self.has_lied.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ever did.
+    pub(super) fn has_lied(&self) -> bool {
+        self.has_lied.load(Ordering::Relaxed)
     }
 }

@@ -7,15 +7,19 @@ use crate::io::list;
 use crate::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What a room may hold, but for temporary files and folders.
 const PAYLOAD: &str = "payload";
 const SHARDS: &str = "shards";
+const PARTIAL: &str = "partial";
+
+/// Permissions of a room: what is in it was perhaps nobody else's to read.
+const ALONE: u32 = 0o700;
 
 /// A folder for the shards of a segment.
 #[derive(Debug)]
@@ -31,7 +35,7 @@ impl Room {
         let folder = spool.map_or_else(std::env::temp_dir, Path::to_path_buf);
         remove_stale(&folder);
         let create = |path: &Path| {
-            fs::create_dir(path)?;
+            DirBuilder::new().mode(ALONE).create(path)?;
             let lock = File::open(path)?;
             // A file system may be without locks: then nobody takes the room for a stale one either.
             let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
@@ -58,6 +62,18 @@ impl Room {
         self.folder.path().join(SHARDS)
     }
 
+    /// Makes the folders for shard files that come.
+    pub(super) fn make_for_shards(&self) -> Result<()> {
+        let make = |folder: PathBuf| DirBuilder::new().mode(ALONE).create(folder);
+        let made = make(self.shards()).and_then(|()| make(self.folder.path().join(PARTIAL)));
+        made.map_err(|e| Error::io("create", Place::Temporary, e))
+    }
+
+    /// The file for what has come of an object that is not whole yet.
+    pub(super) fn partial(&self, index: u32, place: usize) -> PathBuf {
+        self.folder.path().join(PARTIAL).join(format!("{index:03}.{place}"))
+    }
+
     /// A shard file of an encoding whose files are named after `name`.
     pub(super) fn shard(&self, name: &[u8], index: usize) -> PathBuf {
         self.shards().join(file_name(name, index))
@@ -72,7 +88,9 @@ impl Room {
 /// Removes the rooms of processes that were killed: whose process is gone, whose lock nobody holds, and in which there is nothing
 /// but what belongs there, all of it or what another such process left of it. What cannot be removed stays, and hurts nobody.
 fn remove_stale(folder: &Path) {
-    let belongs = |name: &OsString| name == PAYLOAD || name == SHARDS || is_temporary(name.as_bytes());
+    let belongs = |name: &OsString| {
+        name == PAYLOAD || name == SHARDS || name == PARTIAL || is_temporary(name.as_bytes())
+    };
     // In a folder that all may write to anything may have taken its place meanwhile: a pipe would be waited for.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let is_free = |path: &Path| -> io::Result<bool> {
@@ -115,5 +133,18 @@ mod tests {
         assert!(room.path().exists() && another.path().exists());
         let left: Vec<bool> = (0..6).map(|number| dead(number).exists()).collect();
         assert_eq!(left, [false, false, false, false, true, true]);
+    }
+
+    /// Whatever the process withholds from others, and it may be nothing.
+    #[test]
+    fn rooms_are_their_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let spool = tempfile::tempdir().expect("a scratch folder");
+        let room = Room::new(Some(spool.path())).expect("a room");
+        room.make_for_shards().expect("its folders");
+        for folder in [room.path(), &room.shards(), room.partial(0, 0).parent().expect("a folder")] {
+            let mode = fs::metadata(folder).expect("the folder").permissions().mode() & 0o777;
+            assert_eq!(mode & !0o700, 0, "{mode:o}");
+        }
     }
 }

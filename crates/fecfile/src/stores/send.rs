@@ -16,7 +16,7 @@ use crate::forms::encode_job::SpareRooms;
 use crate::forms::shards::writer::{Label, write_in};
 use crate::io::ReadAt;
 use crate::io::folder::Folder;
-use crate::io::output::{ANYBODY, Policy, check_room};
+use crate::io::output::{OWNER_ALONE, Policy, check_room};
 use crate::payload::{Options, Payload, Source};
 use crate::seal::sealed as seal;
 use crate::threads::{Threads, no_thread};
@@ -29,6 +29,7 @@ use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -54,6 +55,9 @@ pub struct SendOptions {
     pub uploads: usize,
     /// A domain may hold more shards than may be lost.
     pub crowded: bool,
+    /// Permissions of objects that are files, less those that the process withholds: whoever may not read the payload may not read
+    /// these ([`Policy::made_of`]).
+    pub permissions: u32,
 }
 
 /// Characters of a domain's name that progress shows.
@@ -116,7 +120,8 @@ pub fn send(
     context: &Context<'_>,
 ) -> Result<Sent> {
     let placement = check(places, options)?;
-    let sealer = options.encode.sealer(SealedKind::Payload, Some(name))?;
+    places.set_permissions(options.permissions);
+    let sealer = options.encode.sealer(SealedKind::Payload, Some(name), context.settings.threads)?;
     let meta = match &sealer {
         Some(sealer) => sealer.meta(),
         None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,
@@ -326,7 +331,8 @@ fn spool(
     segment_len: u64,
 ) -> Result<(u64, bool)> {
     let fail = |e| Error::io("write", Place::Temporary, e);
-    let mut file = File::create_new(path).map_err(fail)?;
+    let mut create = File::options();
+    let mut file = create.write(true).create_new(true).mode(OWNER_ALONE).open(path).map_err(fail)?;
     let mut piece = vec![0; PIECE];
     file.write_all(ahead).map_err(fail)?;
     let mut len = ahead.len() as u64;
@@ -366,7 +372,7 @@ fn code_segment(
     let code = options.encode.code;
     let bytes = segment.size() / code.k() as u64 * code.n() as u64;
     check_room(room.path(), bytes).map_err(Room::failure)?;
-    let store = Folder::new(room.shards(), Policy { force: false, sync: false, permissions: ANYBODY });
+    let store = Folder::new(room.shards(), Policy { force: false, sync: false, permissions: OWNER_ALONE });
     let label = match name {
         Some(name) => Label::named(&segment_name(name, number, is_last))?,
         None => Label::part_of_sealed(),
@@ -447,7 +453,7 @@ impl Sending<'_> {
         let places: Vec<usize> = places.iter().copied().collect();
         Threads(places.len()).run(places.len(), &|nth| {
             let place = places[nth];
-            let list = self.places.retry(place, &self.cancel, |store, call| {
+            let list = self.places.look(place, &self.cancel, |store, call| {
                 store.list_wanted(&keys::prefix(root), keys::is_ours, call)
             });
             for object in list.unwrap_or_default() {
@@ -548,20 +554,26 @@ impl Sending<'_> {
     /// What went wrong, once for each place.
     fn causes(&self, of: impl Fn(&Missing) -> bool) -> Vec<String> {
         let missing = lock(&self.missing);
-        let mut causes: BTreeMap<usize, (usize, &StoreError)> = BTreeMap::new();
-        for missing in missing.iter().filter(|missing| of(missing)) {
-            let (count, why) = causes.entry(missing.place).or_insert((0, &missing.why));
-            *count += 1;
-            if **why == StoreError::GivenUp {
-                *why = &missing.why;
-            }
-        }
-        let name = |place: usize| self.places.get(place).target.name();
-        causes
-            .iter()
-            .map(|(place, (count, why))| format!("{}: {why} ({count} objects)", name(*place)))
-            .collect()
+        causes(missing.iter().filter(|missing| of(missing)), self.places)
     }
+}
+
+/// A line for each place at which something is missing: why, and of how many objects.
+pub fn causes<'a>(missing: impl Iterator<Item = &'a Missing>, places: &Places) -> Vec<String> {
+    let mut causes: BTreeMap<usize, (usize, &StoreError)> = BTreeMap::new();
+    for missing in missing {
+        let (count, why) = causes.entry(missing.place).or_insert((0, &missing.why));
+        *count += 1;
+        if **why == StoreError::GivenUp {
+            *why = &missing.why;
+        }
+    }
+    let name = |place: usize| places.get(place).target.name();
+    let line = |(place, (count, why)): (&usize, &(usize, &StoreError))| {
+        let objects = if *count == 1 { "object" } else { "objects" };
+        format!("{}: {why} ({count} {objects})", name(*place))
+    };
+    causes.iter().map(line).collect()
 }
 
 #[cfg(test)]

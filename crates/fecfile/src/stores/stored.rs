@@ -3,6 +3,7 @@
 use super::error::StoresError;
 use super::fetch::Fetch;
 use super::find;
+use super::placement::Placement;
 use super::places::Places;
 use super::target::Target;
 use crate::age::Keys;
@@ -18,7 +19,7 @@ use crate::report::{Restored, ShardState};
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed, opener};
 use crate::threads::no_thread;
 use fec_core::digest::Digest;
-use fec_core::format::manifest::Manifest;
+use fec_core::format::manifest::{Manifest, ManifestTarget};
 use fec_core::format::seal::SealedKind;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -144,6 +145,25 @@ impl<'a> Stored<'a> {
     /// The recorded name, if it is not sealed.
     pub fn name(&self) -> Option<&[u8]> {
         self.manifest.meta.name.as_deref()
+    }
+
+    /// Where the shards of a segment belong, as far as the manifest names places that are known here.
+    pub(super) fn home(&self, segment: usize) -> BTreeMap<u32, usize> {
+        let target = |target: &ManifestTarget| {
+            let parsed = Target::parse(&target.url).ok()?;
+            Some(Target { domain: target.domain.clone(), ..parsed })
+        };
+        let targets: Option<Vec<Target>> = self.manifest.targets.iter().map(target).collect();
+        let Some(targets) = targets.filter(|targets| !targets.is_empty()) else { return BTreeMap::new() };
+        let placement = Placement::new(&targets, self.manifest.code);
+        let place = |index: usize| {
+            let target = &targets[placement.target(segment as u64, index)];
+            // The same bucket may be reached by another way: what comes from there is proved.
+            let is =
+                |same: &dyn Fn(&Target) -> bool| self.places.iter().position(|place| same(&place.target));
+            is(&|other| other.name() == target.name()).or_else(|| is(&|other| other.url == target.url))
+        };
+        (0..self.manifest.code.n()).filter_map(|index| Some((index as u32, place(index)?))).collect()
     }
 
     /// Restores the payload to a file, which appears when it is whole.
@@ -294,7 +314,9 @@ impl<'a> Stored<'a> {
             }
             // With k intact ones it would have been whole: what is on the disk is not what came.
             let is_stuck = !is_damaged && fetch.count() >= k;
-            if is_stuck || !fetch.until(k).map_err(|error| failure(&error))? {
+            let came = fetch.arrivals();
+            // Fewer may do together with what is intact in damaged ones.
+            if is_stuck || !fetch.until(k).map_err(|error| failure(&error))? && fetch.arrivals() == came {
                 return Err(self.few_left(segment, fetch));
             }
         }
@@ -306,7 +328,7 @@ impl<'a> Stored<'a> {
             segment: segment as u32,
             there: fetch.count() as u32,
             k: self.manifest.code.k() as u32,
-            causes: if fetch.is_cut_off() { fetch.causes() } else { Vec::new() },
+            causes: if fetch.is_cut_off() { fetch.causes_of_few() } else { Vec::new() },
         };
         Error::new("decode", few)
     }

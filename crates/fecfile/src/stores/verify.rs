@@ -1,7 +1,7 @@
 //! What is left of a payload in stores, by few bytes or by all.
 
 use super::error::{StoreError, note};
-use super::find::{self, Candidate};
+use super::find::{self, Candidate, Search};
 use super::keys;
 use super::placement::{Placement, Survival};
 use super::places::Places;
@@ -11,13 +11,14 @@ use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
+use crate::io::output::OWNER_ALONE;
 use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, lock};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Mutex;
 
 /// Objects that are looked at at the same time.
@@ -100,10 +101,15 @@ impl<'a> Stored<'a> {
         let mut segments = Vec::new();
         for encoding in &self.manifest.segments {
             let mut located = Vec::new();
-            let n = self.manifest.code.n() as u32;
-            let (failed, _) =
-                find::locate_all(self.places, &encoding.root, n, false, |found| located.push(found));
-            failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
+            let search = Search {
+                root: &encoding.root,
+                n: self.manifest.code.n() as u32,
+                enough: self.manifest.code.k(),
+                home: &self.home(segments.len()),
+                is_hasty: false,
+            };
+            let told = find::locate_all(self.places, &search, |found| located.push(found));
+            told.failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
             let checked = match deep {
                 false => self.heads(encoding, located, &mut trouble),
                 true => self.bodies(encoding, located, &mut trouble, context)?,
@@ -111,7 +117,11 @@ impl<'a> Stored<'a> {
             if self.places.cancel.is_cancelled() {
                 return Err(failure(&StoreError::Cancelled));
             }
-            segments.push(self.state(checked));
+            let state = self.state(checked);
+            if !state.missing.is_empty() {
+                told.unsure.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
+            }
+            segments.push(state);
             meter.add(encoding.geometry.payload_len());
         }
         meter.finish();
@@ -192,7 +202,8 @@ impl<'a> Stored<'a> {
             let mut read = Vec::with_capacity(HEADER_LEN);
             let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
                 read.clear();
-                if candidate.size != len {
+                // A list may be behind.
+                if candidate.size != len && store.head(&key, call)?.size != len {
                     return Ok(());
                 }
                 let sink = &mut |bytes: &[u8]| {
@@ -203,6 +214,7 @@ impl<'a> Stored<'a> {
             });
             match got {
                 Ok(()) => lock(&checked).push((candidate, read == header)),
+                Err(StoreError::NotFound) => {}
                 Err(error) => note(&mut lock(&troubled), candidate.place, error),
             }
         });
@@ -223,23 +235,31 @@ impl<'a> Stored<'a> {
         let most = encoding.layout().file_len;
         for place in 0..self.places.len() {
             let room = Room::new(self.spool.as_deref())?;
+            room.make_for_shards()?;
             let folder = room.shards();
-            std::fs::create_dir(&folder).map_err(|e| Error::io("create", Place::Temporary, e))?;
             let mut there = Vec::new();
             for candidate in located.iter().filter(|candidate| candidate.place == place) {
                 let path = folder.join(format!("{:03}.shard", candidate.index));
-                let file = File::create_new(&path).map_err(|e| Error::io("write", Place::Temporary, e))?;
+                let mut create = File::options();
+                let create = create.write(true).create_new(true).mode(OWNER_ALONE).open(&path);
+                let file = create.map_err(|e| Error::io("write", Place::Temporary, e))?;
                 let key = keys::shard(&encoding.root, candidate.index);
                 // One that is too long is damaged however it goes on.
-                let len = candidate.size.min(most + 1);
+                let mut len = candidate.size.min(most + 1);
+                // What came before an error is not fetched again.
+                let mut at = 0;
                 let got = self.places.retry(place, &self.places.cancel, |store, call| {
-                    let mut at = 0;
+                    let from = at;
+                    // A list may be behind.
+                    if candidate.size != most {
+                        len = store.head(&key, call)?.size.min(most + 1);
+                    }
                     let sink = &mut |bytes: &[u8]| {
                         file.write_all_at(bytes, at)?;
                         at += bytes.len() as u64;
                         Ok(())
                     };
-                    store.get(&key, 0..len, sink, call)
+                    store.get(&key, from..len.max(from), sink, call)
                 });
                 match got {
                     Ok(()) => there.push(*candidate),
@@ -248,7 +268,9 @@ impl<'a> Stored<'a> {
                     }
                     Err(error) => {
                         let _ = std::fs::remove_file(&path);
-                        note(trouble, place, error);
+                        if error != StoreError::NotFound {
+                            note(trouble, place, error);
+                        }
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! What recipients cost: giving the content key to each of them, one after the other and on all processors, and getting it back.
+//! What recipients cost: giving the content key to each of them, one after the other and on all threads, and getting it back.
 
 use super::ciphers::random;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub(super) fn table(lab: &mut Lab, notes: &mut Vec<String>) -> Result<FigureTabl
     ];
     let mut table = FigureTable::new(
         "recipients",
-        "Age files of 32 bytes: recipients one after the other, and as sealing takes them, from 8 on on all processors",
+        "Age files of 32 bytes: recipients one after the other, and as sealing takes them, from 8 on on all threads",
         columns,
     );
     for (kind, name) in KINDS {
@@ -69,7 +69,7 @@ fn fitting(recipients: &[Recipient]) -> usize {
     counts.partition_point(|count| {
         let to = SealedTo::Recipients(recipients[..*count].to_vec());
         let sealing = Sealing { to, cipher: Cipher::Aes256Gcm };
-        Sealer::new(&sealing, SealedKind::Payload, None).is_ok()
+        Sealer::new(&sealing, SealedKind::Payload, None, 1).is_ok()
     })
 }
 
@@ -81,13 +81,14 @@ fn row(lab: &mut Lab, table: &mut FigureTable, name: &str, mut identities: Vec<I
     let Some(last) = identities.pop() else { return Ok(()) };
     let failed: RefCell<Option<SealError>> = RefCell::default();
     let note = |error: age::AgeError| drop(failed.replace(Some(error.into())));
+    let threads = NonZeroUsize::new(lab.settings.threads).unwrap_or(NonZeroUsize::MIN);
     let mut file = Vec::new();
     let mut in_sequence = || match age::seal_on(NonZeroUsize::MIN, &to, &CONTENT_KEY) {
         Ok(made) => file = made,
         Err(error) => note(error),
     };
     let mut batched = || {
-        age::seal(&to, &CONTENT_KEY).map_or_else(note, |made| drop(std::hint::black_box(made)));
+        age::seal_on(threads, &to, &CONTENT_KEY).map_or_else(note, |made| drop(std::hint::black_box(made)));
     };
     let sealed = lab.race(&format!("{recipients}, {name}"), true, &mut [&mut in_sequence, &mut batched]);
     if let Some(error) = failed.take() {

@@ -2,7 +2,7 @@
 //!
 //! Three stages pass two group buffers around: a reader fills one while the other is encoded and written. A group is
 //! written when the next byte of the payload, or its end, was seen: only then is it known whether the group is the
-//! last. So the bytes are the same for a pipe and a file.
+//! last. So the bytes are the same for a pipe and a file. Whoever lends one thread gets the three stages in turn.
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result, WriteFailure};
@@ -14,7 +14,7 @@ use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, MetaFrame, RecordHeader};
 use fec_core::merkle::Tree;
-use fec_core::params::{ContainerLayout, GroupGeometry, MAX_COUNT};
+use fec_core::params::{ContainerLayout, FileGeometry, GroupGeometry, MAX_COUNT};
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -47,31 +47,55 @@ pub(crate) fn write(
     meta: &[u8],
     context: &Context<'_>,
 ) -> Result<Written> {
-    let (free_tx, free_rx) = channel();
-    let (full_tx, full_rx) = channel();
-    let (coded_tx, coded_rx) = channel();
     let (shape, settings) = (layout.shape(), &context.settings);
     stages::tell_work(shape.code, shape.hash, settings.backend);
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
-    let threads = Threads(settings.threads);
     let meter = context.meter("encode", source.size());
-    let counter = meter.as_ref();
+    let mut writer = Writer::new(layout, meta, out, write_failure, meter.as_ref())?;
+    match settings.threads {
+        0 | 1 => {
+            let mut reader = Reader::new(layout, &mut source);
+            let mut group = Group::new(layout);
+            while !reader.is_over {
+                reader.fill(&mut group)?;
+                encode_group(&encoder, &mut group, Threads(1));
+                writer.write(&group)?;
+            }
+            source.check_unchanged()?;
+        }
+        threads => in_stages(&mut source, &mut writer, &encoder, Threads(threads))?,
+    }
+    let written = writer.finish(meta)?;
+    meter.finish();
+    Ok(written)
+}
+
+/// Reads, codes and writes at the same time.
+fn in_stages<W: Write + Send>(
+    source: &mut Source<'_>,
+    writer: &mut Writer<'_, W>,
+    encoder: &SetEncoder,
+    threads: Threads,
+) -> Result<()> {
+    let layout = writer.layout;
+    let (free_tx, free_rx) = channel();
+    let (full_tx, full_rx) = channel();
+    let (coded_tx, coded_rx) = channel();
     let (read, written) = std::thread::scope(|scope| {
         // Buffers come back from the writer; the second is made only when there is a second group.
         let thread = || std::thread::Builder::new();
         let reader = thread().spawn_scoped(scope, move || {
             let _thread = stages::thread(Stage::Other);
-            let result = read_groups(layout, &mut source, &free_rx, full_tx);
+            let result = read_groups(layout, source, &free_rx, &full_tx);
+            drop(full_tx);
             result.and_then(|()| source.check_unchanged())
         });
         let reader = reader.map_err(no_thread)?;
-        let writer = thread().spawn_scoped(scope, || {
-            write_groups(layout, meta, coded_rx, free_tx, out, write_failure, counter)
-        });
+        let writer = thread().spawn_scoped(scope, move || write_groups(writer, &coded_rx, &free_tx));
         // The reader ends too: nobody takes what it has read.
         let writer = writer.map_err(no_thread)?;
         for mut group in waited_for(&full_rx) {
-            encode_group(&encoder, &mut group, threads);
+            encode_group(encoder, &mut group, threads);
             if coded_tx.send(group).is_err() {
                 break;
             }
@@ -81,17 +105,7 @@ pub(crate) fn write(
         Ok((join(reader), join(writer)))
     })?;
     // A writer that failed stops the reader too, which then has nothing to report.
-    let ((geometry, trees), records_bytes) = match (read, written) {
-        (Ok(()), Ok(written)) => written,
-        (_, Err(Some(error))) | (Err(error), _) => return Err(error),
-        (Ok(()), Err(None)) => return Err(write_failure(io::ErrorKind::Interrupted.into())),
-    };
-    let index = Index::new(geometry, trees, meta);
-    let bytes = index.to_bytes(meta);
-    out.write_all(&bytes).and_then(|()| out.flush()).map_err(write_failure)?;
-    meter.finish();
-    let output_bytes = records_bytes + bytes.len() as u64;
-    Ok(Written { geometry: index.header.geometry, root: index.header.root, output_bytes })
+    written.and(read)
 }
 
 /// What comes through a channel, until its other end is gone.
@@ -107,32 +121,79 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Cuts the payload into groups.
+struct Reader<'a, 'b> {
+    layout: &'a ContainerLayout,
+    source: &'a mut Source<'b>,
+    number: u64,
+    offset: u64,
+    /// The byte that showed that the group before was not the last; at the start, none was looked for yet.
+    ahead: Option<u8>,
+    begun: bool,
+    /// Whether the last group was filled.
+    is_over: bool,
+}
+
+impl<'a, 'b> Reader<'a, 'b> {
+    fn new(layout: &'a ContainerLayout, source: &'a mut Source<'b>) -> Reader<'a, 'b> {
+        Reader { layout, source, number: 0, offset: 0, ahead: None, begun: false, is_over: false }
+    }
+
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let _stage = stages::enter(Stage::Read, 0);
+        let len = self.source.read(self.offset, out)?;
+        // Not the room for them, which is that of a whole group.
+        stages::add_bytes(len as u64);
+        self.offset += len as u64;
+        Ok(len)
+    }
+
+    /// The next byte, if there is one.
+    fn look_ahead(&mut self) -> Result<Option<u8>> {
+        let mut byte = [0];
+        let len = self.read(&mut byte)?;
+        Ok((len > 0).then_some(byte[0]))
+    }
+
+    /// Fills the next group, and looks whether another one follows.
+    fn fill(&mut self, group: &mut Group) -> Result<()> {
+        if self.number >= MAX_COUNT {
+            return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_COUNT)));
+        }
+        if !self.begun {
+            self.ahead = self.look_ahead()?;
+            self.begun = true;
+        }
+        let piece = group.piece.row_mut(0);
+        let len = match self.ahead {
+            None => 0,
+            Some(first) => {
+                piece[0] = first;
+                1 + self.read(&mut piece[1..])?
+            }
+        };
+        self.ahead = if len < piece.len() { None } else { self.look_ahead()? };
+        self.is_over = self.ahead.is_none();
+        group.geometry = self.layout.group(self.number as u32, len as u64, self.is_over);
+        // The padding ends with the capacity, which may lie behind what a short group uses.
+        let capacity = (group.geometry.shape().capacity() as usize).min(piece.len());
+        piece[len..capacity].fill(0);
+        self.number += 1;
+        Ok(())
+    }
+}
+
+/// Hands on one group after the other.
 fn read_groups(
     layout: &ContainerLayout,
     source: &mut Source<'_>,
     free: &Receiver<Group>,
-    full: Sender<Group>,
+    full: &Sender<Group>,
 ) -> Result<()> {
     /// Groups in flight: one is filled while the other is encoded and written.
     const IN_FLIGHT: u64 = 2;
-    let mut number = 0u64;
-    // The byte that showed that the group before was not the last.
-    let mut first = [0u8; 1];
-    let mut offset = 0;
-    let mut read = |out: &mut [u8]| -> Result<usize> {
-        let _stage = stages::enter(Stage::Read, 0);
-        let len = source.read(offset, out)?;
-        // Not the room for them, which is that of a whole group.
-        stages::add_bytes(len as u64);
-        offset += len as u64;
-        Ok(len)
-    };
-    let mut have = read(&mut first)?;
-    loop {
-        if number >= MAX_COUNT {
-            return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_COUNT)));
-        }
-        let mut group = match number {
+    let mut reader = Reader::new(layout, source);
+    while !reader.is_over {
+        let mut group = match reader.number {
             0..IN_FLIGHT => Group::new(layout),
             // The writer is gone when it failed, and reports why itself.
             _ => match waited_for(free).next() {
@@ -140,20 +201,12 @@ fn read_groups(
                 None => return Ok(()),
             },
         };
-        let piece = group.piece.row_mut(0);
-        piece[..have].copy_from_slice(&first[..have]);
-        let len = if have == 0 { 0 } else { have + read(&mut piece[have..])? };
-        have = if len < piece.len() { 0 } else { read(&mut first)? };
-        let last = have == 0;
-        group.geometry = layout.group(number as u32, len as u64, last);
-        // The padding ends with the capacity, which may lie behind what a short group uses.
-        let capacity = (group.geometry.shape().capacity() as usize).min(piece.len());
-        piece[len..capacity].fill(0);
-        if full.send(group).is_err() || last {
+        reader.fill(&mut group)?;
+        if full.send(group).is_err() {
             return Ok(());
         }
-        number += 1;
     }
+    Ok(())
 }
 
 /// Fills recovery shards and trees.
@@ -173,48 +226,81 @@ pub(crate) fn front(layout: &ContainerLayout, meta: &[u8]) -> Vec<u8> {
     if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(layout.shape(), meta) }
 }
 
-/// What the writer knows at the end: P, the trees of the groups, and the bytes written.
-type Groups = ((fec_core::params::FileGeometry, Vec<Digest>), u64);
-
 /// Writes the records of each group, in order.
-///
-/// # Errors
-/// The error of a write; `None` when the stages before it ended without a last group.
-fn write_groups(
-    layout: &ContainerLayout,
-    meta: &[u8],
-    coded: Receiver<Group>,
-    free: Sender<Group>,
-    out: &mut impl Write,
-    write_failure: &WriteFailure<'_>,
-    meter: &dyn Meter,
-) -> std::result::Result<Groups, Option<Error>> {
-    let _thread = stages::thread(Stage::Other);
-    let hash = layout.shape().hash;
-    let mut before = hash.digest(meta);
-    let mut trees = Vec::new();
-    let front = front(layout, meta);
-    out.write_all(&front).map_err(|e| Some(write_failure(e)))?;
-    let mut written = front.len() as u64;
-    let mut set_tree = Tree::new();
-    let mut record = Vec::new();
-    for group in waited_for(&coded) {
-        let shape = group.geometry.shape();
+struct Writer<'a, W> {
+    layout: &'a ContainerLayout,
+    out: &'a mut W,
+    failure: &'a WriteFailure<'a>,
+    meter: &'a dyn Meter,
+    /// The root of the group before.
+    before: Digest,
+    trees: Vec<Digest>,
+    bytes: u64,
+    set_tree: Tree,
+    record: Vec<u8>,
+    /// The geometry of the whole, as soon as the last group is written.
+    geometry: Option<FileGeometry>,
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    fn new(
+        layout: &'a ContainerLayout,
+        meta: &[u8],
+        out: &'a mut W,
+        failure: &'a WriteFailure<'a>,
+        meter: &'a dyn Meter,
+    ) -> Result<Writer<'a, W>> {
+        let front = front(layout, meta);
+        out.write_all(&front).map_err(failure)?;
+        Ok(Writer {
+            layout,
+            out,
+            failure,
+            meter,
+            before: layout.shape().hash.digest(meta),
+            trees: Vec::new(),
+            bytes: front.len() as u64,
+            set_tree: Tree::new(),
+            record: Vec::new(),
+            geometry: None,
+        })
+    }
+
+    fn write(&mut self, group: &Group) -> Result<()> {
+        let (shape, hash) = (group.geometry.shape(), self.layout.shape().hash);
         let sets = shape.sets as usize;
-        set_tree.leaves_mut().extend(group.encoded[..sets].iter().map(EncodedSet::root));
-        let tree = set_tree.build(hash);
+        self.set_tree.leaves_mut().extend(group.encoded[..sets].iter().map(EncodedSet::root));
+        let (tree, before) = (self.set_tree.build(hash), self.before);
         let id = GroupId { geometry: group.geometry, root: group.geometry.root(&tree, &before), before };
         let stage = stages::enter(Stage::Write, id.group_len());
-        let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(|e| Some(write_failure(e)));
+        self.put(group, id)?;
+        self.bytes += id.group_len();
+        self.before = id.root;
+        self.trees.push(tree);
+        self.out.flush().map_err(self.failure)?;
+        drop(stage);
+        self.meter.add(group.geometry.payload_len());
+        if group.geometry.is_last() {
+            let geometry = self.layout.file(&group.geometry);
+            self.geometry = Some(geometry.map_err(|e| Error::new("encode", ErrorKind::Format(e)))?);
+        }
+        Ok(())
+    }
+
+    /// Writes all records of a group.
+    fn put(&mut self, group: &Group, id: GroupId) -> Result<()> {
+        let (shape, record) = (group.geometry.shape(), &mut self.record);
+        let sets = shape.sets as usize;
+        let mut put = |bytes: &[u8]| self.out.write_all(bytes).map_err(self.failure);
         record.resize(id.record_head_len(), 0);
         for index in 0..shape.code.n() {
             for set in 0..sets {
                 let proof = &mut record[HEADER_LEN..][..shape.proof_len()];
                 let (set_path, group_path) = proof.split_at_mut(shape.set_path_len());
                 group.encoded[set].write_path(index, set_path);
-                set_tree.write_path(set, group_path);
-                RecordHeader { set: set as u32, index: index as u32, group: id }.seal(&mut record);
-                put(&record)?;
+                self.set_tree.write_path(set, group_path);
+                RecordHeader { set: set as u32, index: index as u32, group: id }.seal(record);
+                put(record)?;
                 match index.checked_sub(shape.code.k()) {
                     None => {
                         put(&group.piece.row(0)[(index * sets + set) * shape.shard_len..][..shape.shard_len])?
@@ -223,18 +309,36 @@ fn write_groups(
                 }
             }
         }
-        written += id.group_len();
-        before = id.root;
-        trees.push(tree);
-        out.flush().map_err(|e| Some(write_failure(e)))?;
-        drop(stage);
-        meter.add(group.geometry.payload_len());
+        Ok(())
+    }
+
+    /// Writes the index behind all groups.
+    fn finish(self, meta: &[u8]) -> Result<Written> {
+        let Writer { out, failure, trees, bytes: records_bytes, geometry, .. } = self;
+        // The stages before ended without a last group, and without an error.
+        let geometry = geometry.ok_or_else(|| failure(io::ErrorKind::Interrupted.into()))?;
+        let index = Index::new(geometry, trees, meta);
+        let bytes = index.to_bytes(meta);
+        out.write_all(&bytes).and_then(|()| out.flush()).map_err(failure)?;
+        let output_bytes = records_bytes + bytes.len() as u64;
+        Ok(Written { geometry: index.header.geometry, root: index.header.root, output_bytes })
+    }
+}
+
+/// Writes one group after the other.
+fn write_groups<W: Write>(
+    writer: &mut Writer<'_, W>,
+    coded: &Receiver<Group>,
+    free: &Sender<Group>,
+) -> Result<()> {
+    let _thread = stages::thread(Stage::Other);
+    for group in waited_for(coded) {
+        writer.write(&group)?;
         if group.geometry.is_last() {
-            let refused = |e| Some(Error::new("encode", ErrorKind::Format(e)));
-            return Ok(((layout.file(&group.geometry).map_err(refused)?, trees), written));
+            break;
         }
         // The reader may have ended already.
         let _ = free.send(group);
     }
-    Err(None)
+    Ok(())
 }

@@ -5,7 +5,7 @@ use super::profile;
 use super::transport::{Connector, one_line, root_of};
 use crate::stores::error::StoreError;
 use crate::stores::target::{Scheme, Target};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, Checksum};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
@@ -110,6 +110,10 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
         .with_client_options(client_options(endpoint.as_deref()))
         .with_retry(no_retries())
         .with_http_connector(Connector { redirects: false });
+    if !is_set("AWS_CHECKSUM_ALGORITHM") {
+        // Buckets with Object Lock take nothing without. It is the digest that the signature needs anyway.
+        builder = builder.with_checksum_algorithm(Checksum::SHA256);
+    }
     let is_like_s3 = endpoint.is_some();
     if let Some(endpoint) = endpoint {
         builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);

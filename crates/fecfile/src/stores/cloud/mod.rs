@@ -115,11 +115,39 @@ impl CloudStore {
         self.ask(&watch, call, self.service.objects.head(path))
     }
 
+    /// The same, and where that is refused, by asking for the first byte: the answer to a head has no room for a reason, and some
+    /// services know no heads.
+    fn head_or_get(&self, path: &Path, call: &Call<'_>) -> Result<ObjectMeta, StoreError> {
+        let refused = match self.head_at(path, call) {
+            Err(error @ (StoreError::Denied(_) | StoreError::Failed(_))) => error,
+            other => return other,
+        };
+        let watch = Arc::new(Watch::of_range(0..1));
+        let options = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        let first = async { self.service.objects.get_opts(path, options).await.map(|first| first.meta) };
+        let is_told = |why: &StoreError| !matches!(why, StoreError::Failed(_)) || watch.status() >= 400;
+        match self.ask(&watch, call, first) {
+            Err(StoreError::Failed(_)) if watch.status() == 416 => {
+                let last_modified = std::time::UNIX_EPOCH.into();
+                Ok(ObjectMeta { location: path.clone(), last_modified, size: 0, e_tag: None, version: None })
+            }
+            Err(why) if is_told(&why) => Err(why),
+            // It answers, and not as it should: what it said at first is what there is.
+            Err(_) => Err(refused),
+            found => found,
+        }
+    }
+
     /// Whether an object stands there, as far as can be told: whoever may not list is not told what is not there.
     fn is_there(&self, path: &Path, call: &Call<'_>) -> Result<bool, StoreError> {
         match self.head_at(path, call) {
             Ok(_) => Ok(true),
             Err(StoreError::NotFound | StoreError::Denied(_)) => Ok(false),
+            // Why, only another request tells.
+            Err(StoreError::Failed(_)) => match self.head_or_get(path, call) {
+                Err(StoreError::NotFound | StoreError::Denied(_)) => Ok(false),
+                other => other.map(|_| true),
+            },
             Err(error) => Err(error),
         }
     }
@@ -269,7 +297,7 @@ impl ObjectStore for CloudStore {
     }
 
     fn head(&self, key: &str, call: &Call<'_>) -> Result<ObjectInfo, StoreError> {
-        let meta = self.head_at(&self.path(key)?, call)?;
+        let meta = self.head_or_get(&self.path(key)?, call)?;
         Ok(ObjectInfo { key: key.to_owned(), size: meta.size, etag: meta.e_tag })
     }
 

@@ -1,9 +1,10 @@
 //! What the files of AWS say: `~/.aws/credentials` and `~/.aws/config`, one profile of them.
 
+use crate::io::small;
 use crate::stores::error::StoreError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, io};
 use zeroize::Zeroizing;
 
 /// What a profile says that is of use here.
@@ -15,6 +16,9 @@ pub(super) struct Profile {
     pub(super) region: Option<String>,
     pub(super) endpoint: Option<String>,
 }
+
+/// The most bytes of such a file.
+const LONGEST: usize = 4 << 20;
 
 /// Ways to credentials that programs of AWS know and this one does not.
 const FOREIGN: [&str; 5] =
@@ -38,8 +42,8 @@ fn text_of(variable: &str, file: &str) -> Result<(PathBuf, Zeroizing<String>), S
             None => return Ok(Default::default()),
         },
     };
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok((path, Zeroizing::new(text))),
+    match small::read_text(&path, LONGEST) {
+        Ok(text) => Ok((path, text)),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok((path, Zeroizing::default()))
         }

@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_panics_below_fails_only() {
         let (options, cancel, pace) = (CallOptions::default(), Cancel::default(), Pace::default());
-        let call = Call { options: &options, cancel: &cancel, pace: &pace };
+        let call = Call { options: &options, cancel: &cancel, pace: &pace, permissions: 0o600 };
         let watch: Arc<Watch> = Arc::default();
         let failed: Result<(), _> = watch.run(&call, async { panic!("hunter2") });
         assert!(matches!(&failed, Err(StoreError::Failed(why)) if !why.contains("hunter2")), "{failed:?}");

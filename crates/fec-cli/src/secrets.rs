@@ -1,0 +1,330 @@
+//! Secrets that stand in the wrong place are not repeated: messages end up in logs and on screens.
+//!
+//! Keys, and passwords in addresses, are known by their form. A passphrase has none: it is what stands where somebody may have
+//! put one, and is no file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Stands for a secret.
+const HIDDEN: &str = "(hidden)";
+/// New passphrases have as many characters at least, so that shorter words can be repeated.
+pub(crate) const SHORTEST: usize = 12;
+/// Variables that hold passphrases.
+const VARIABLES: [&str; 2] = ["FEC_PASSPHRASE", "FEC_SIGN_PASSPHRASE"];
+/// Options that name a file with a secret, in whose place the secret itself may stand.
+const FILES: [&str; 5] = ["--identity", "-i", "--key-file", "--sign", "--recipients-file"];
+/// The same for a passphrase, which looks like any name.
+const PASSPHRASE_FILE: &str = "--sign-passphrase-file";
+/// Takes no value, and is often given one.
+const PASSPHRASE: &str = "--passphrase";
+/// Bytes that secrets have at least before they are looked for.
+const LEAST: usize = 4;
+/// Characters of base64 of a public key of minisign. A secret one has more.
+const PUBLIC_KEY: usize = 56;
+
+/// What may be a secret of this command line, and what is said in its place.
+static SUSPECTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
+/// Looks through the command line and the environment, before anything is said.
+pub(crate) fn look() {
+    let mut suspects = of_arguments(&std::env::args_os().skip(1).collect::<Vec<_>>());
+    for variable in VARIABLES {
+        let value = std::env::var(variable).unwrap_or_default();
+        if value.chars().count() >= SHORTEST {
+            suspects.insert(value, HIDDEN.to_owned());
+        }
+    }
+    SUSPECTS.get_or_init(|| suspects);
+}
+
+/// A text without secrets.
+pub(crate) fn hushed(text: &str) -> String {
+    let known = SUSPECTS.get();
+    let mut text = text.to_owned();
+    // The longest first: one may be a part of another.
+    let mut suspects: Vec<_> = known.into_iter().flatten().collect();
+    suspects.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+    for (secret, instead) in suspects {
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), instead);
+        }
+    }
+    without_keys(&text)
+}
+
+/// The words that may be secrets by where they stand.
+fn of_arguments(words: &[OsString]) -> BTreeMap<String, String> {
+    let mut suspects = BTreeMap::new();
+    let mut before = "";
+    for word in words {
+        let Some(word) = word.to_str() else {
+            before = "";
+            continue;
+        };
+        let (option, value) = match (word.strip_prefix("--"), word.split_once('=')) {
+            (Some(_), Some((option, value))) => (option, value),
+            (Some(_), None) => ("", ""),
+            (None, _) if word.starts_with("-i") && word.len() > 2 => ("-i", &word[2..]),
+            (None, _) => (before, word),
+        };
+        if is_suspect(option, value) {
+            let instead = match option.starts_with('-') {
+                true => format!("(what stands behind {option})"),
+                false => HIDDEN.to_owned(),
+            };
+            suspects.insert(value.to_owned(), instead.clone());
+            suspects.insert(fecfile::names::show(value), instead);
+        }
+        before = word;
+    }
+    suspects
+}
+
+/// Whether the value of an option may be a secret in the place of a file.
+fn is_suspect(option: &str, value: &str) -> bool {
+    if value.len() < LEAST || value.starts_with('-') || Path::new(value).exists() {
+        return false;
+    }
+    match option {
+        PASSPHRASE | PASSPHRASE_FILE => true,
+        _ if FILES.contains(&option) => value.chars().count() >= SHORTEST && !is_path(value),
+        // Several words, and no file: hardly anybody means a name.
+        _ => value.chars().count() >= SHORTEST && value.contains(' ') && !value.contains(['.', '/']),
+    }
+}
+
+/// Whether a word looks like the path of a file that is not there, rather than a key or a passphrase.
+fn is_path(word: &str) -> bool {
+    let starts = ["/", "./", "../", "~"].iter().any(|start| word.starts_with(start));
+    (starts || word.contains('.')) && !word.as_bytes().contains(&b' ')
+}
+
+/// A text without what has the form of a secret.
+fn without_keys(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let is_inside = text[..at].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric());
+        let secret = key(rest).or_else(|| if is_inside { None } else { password(rest) });
+        match secret {
+            Some((kept, len)) => {
+                out.push_str(&rest[..kept]);
+                out.push_str(HIDDEN);
+                at += len;
+            }
+            None => {
+                out.push(c);
+                at += c.len_utf8();
+            }
+        }
+    }
+    out
+}
+
+/// Bytes of `text` that are like this.
+fn run(text: &str, is_in: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take_while(|byte| is_in(*byte)).count()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+/// A key that the text begins with: how many bytes may be kept of it, and how many it has.
+fn key(text: &str) -> Option<(usize, usize)> {
+    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    if let Some(name) = ["AGE-SECRET-KEY-", "AGE-PLUGIN-"].into_iter().find(|name| begins(name)) {
+        let len = run(text, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        return (len > name.len() + LEAST).then_some((0, len));
+    }
+    if let Some(name) = text.strip_prefix("-----BEGIN ").and_then(|text| text.split("-----").next())
+        && name.contains("PRIVATE")
+    {
+        let end = text.find(&format!("-----END {name}-----"));
+        return Some((0, end.map_or(text.len(), |end| end + name.len() + "-----END -----".len())));
+    }
+    if text.starts_with("b3BlbnNzaC1rZXkt") {
+        // It has several lines, whose ends may be escaped.
+        return Some((0, run(text, |byte| is_base64(byte) || b"\n\\".contains(&byte))));
+    }
+    let len = run(text, is_base64);
+    (text.starts_with("RW") && len > PUBLIC_KEY).then_some((0, len))
+}
+
+/// A password that the text begins with, in an address or as `NAME=VALUE`: how many bytes may be kept, and how many there are.
+fn password(text: &str) -> Option<(usize, usize)> {
+    let word = run(text, |byte| !byte.is_ascii_whitespace() && !b"'\"".contains(&byte));
+    let word = &text[..word];
+    let scheme = run(word, |byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    // An address that was taken for a path may have lost a slash.
+    let is_known = ["s3", "gs", "az", "http", "https", "udp"].contains(&&word[..scheme]);
+    let start = match word[scheme..].strip_prefix(":/") {
+        Some(rest) if scheme > 0 && rest.starts_with('/') => scheme + 3,
+        Some(_) if is_known => scheme + 2,
+        _ => 0,
+    };
+    let (is_address, behind) = (start > 0, &word[start..]);
+    let authority = behind.find('/').unwrap_or(behind.len());
+    let host = behind[..authority].rfind('@');
+    let user = behind.find(':').filter(|colon| *colon > 0 && !behind[colon + 1..].starts_with("//"));
+    // A password may hold a slash.
+    let late = user.and_then(|colon| Some(colon + 1 + behind[colon + 1..].find('@')?));
+    match (is_address, host, user, late) {
+        (true, Some(end), ..) => return Some((start, start + end)),
+        (_, _, Some(colon), Some(end)) if end > colon + 1 => return Some((start, start + end)),
+        _ => {}
+    }
+    if let Some(query) = behind.find(['?', '#']).filter(|query| is_address && query + 1 < behind.len()) {
+        let has_more = behind[query + 1..].bytes().any(|byte| byte.is_ascii_alphanumeric());
+        return has_more.then_some((start + query + 1, word.len()));
+    }
+    if let Some(option) = unknown_option(behind).filter(|_| is_address) {
+        return Some((start + option, word.len()));
+    }
+    let name = run(word, |byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    let value = word[name..].strip_prefix('=').filter(|value| value.len() >= LEAST)?;
+    let lower = word[..name].to_ascii_lowercase();
+    let says = ["secret", "token", "passw", "passphrase", "credential", "access_key", "api_key", "apikey"];
+    let is_file = lower.ends_with("-file") || value.starts_with(['<', '(']);
+    (!is_file && says.iter().any(|says| lower.contains(says))).then_some((name + 1, word.len()))
+}
+
+/// Where, behind an address, something begins that is none of its options.
+fn unknown_option(address: &str) -> Option<usize> {
+    const KNOWN: [&str; 4] = ["domain=", "endpoint=", "region=", "profile="];
+    let mut commas = address.match_indices(',').map(|(at, _)| at + 1);
+    commas.find(|at| {
+        let rest = &address[*at..];
+        run(rest, |byte| byte.is_ascii_alphanumeric()) >= LEAST
+            && !KNOWN.iter().any(|known| rest.starts_with(known))
+    })
+}
+
+/// Whether the value of an option that the parser refuses can be repeated.
+pub(crate) fn value_is_harmless(option: &str, value: &str) -> bool {
+    /// Options whose values are keys and roots; others have short ones.
+    const KEYS: [&str; 4] = ["--root ", "--signer ", "--recipient ", "--passphrase"];
+    let file = value.strip_prefix('@').unwrap_or(value);
+    let is_name =
+        !file.is_empty() && (Path::new(file).exists() || (file.len() < value.len() && is_path(file)));
+    let is_key = KEYS.iter().any(|key| option.starts_with(key));
+    is_name || (is_key && is_path(value)) || (!is_key && repeatable(value).is_some())
+}
+
+/// A value of the command line, if it can be repeated: short words, and those of nobody's passphrase.
+pub(crate) fn repeatable(value: &str) -> Option<String> {
+    (value.chars().count() < SHORTEST).then(|| hushed(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn keys_are_hidden_wherever_they_stand() {
+        let minisign = format!("RWRTY0Iy{}", "Ab3+/".repeat(40));
+        let openssh = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\nQyNTUxOQAAACDx\n-----END OPENSSH PRIVATE KEY-----";
+        let cut = "-----BEGIN OPENSSH PRIVATE KEY-----\\nb3BlbnNzaC1rZXktdjEAAAAA\\nQyNTUxOQAAACDx";
+        for secret in [
+            "AGE-SECRET-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0SKCALHU",
+            "age-secret-key-1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnzs23v9ccrydpk8qarc0skcalhu",
+            "AGE-SECRET-KEY-PQ-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZ",
+            "AGE-PLUGIN-YUBIKEY-1QQQSYQCYQ5R",
+            minisign.as_str(),
+            openssh,
+            cut,
+            &cut[37..],
+        ] {
+            for text in [
+                format!("read {secret}: No such file"),
+                format!("untrusted comment: x\\n{secret}"),
+                format!("x/{secret}"),
+            ] {
+                let said = without_keys(&text);
+                assert!(said.contains(HIDDEN), "{said}");
+                assert!(!said.contains(&secret[secret.len() - 12..secret.len() - 4]), "{said}");
+                assert!(!said.contains("QyNT"), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn passwords_and_tokens_in_addresses_are_hidden() {
+        for (text, said) in [
+            ("s3://user:hunter2@bucket/x: no", "s3://(hidden)@bucket/x: no"),
+            ("https://hunter2@host/x", "https://(hidden)@host/x"),
+            ("s3://AKIA:hun/ter2@bucket", "s3://(hidden)@bucket"),
+            ("'https://host/x?sig=hunter2&a=b'", "'https://host/x?(hidden)'"),
+            ("https://host/x#hunter2", "https://host/x#(hidden)"),
+            ("user:hunter2@host:/x", "(hidden)@host:/x"),
+            ("udp://me:hunter2@1.2.3.4:99", "udp://(hidden)@1.2.3.4:99"),
+            ("AWS_SECRET_ACCESS_KEY=hunter2", "AWS_SECRET_ACCESS_KEY=(hidden)"),
+            ("FEC_PASSPHRASE=hunter2", "FEC_PASSPHRASE=(hidden)"),
+            ("s3:/bucket,hunter2.fecp", "s3:/bucket,(hidden)"),
+            ("s3://bucket,domain=a,hunter2", "s3://bucket,domain=a,(hidden)"),
+        ] {
+            assert_eq!(without_keys(text), said);
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_is_said() {
+        let root = "3216f8b26a72a60658322c74c5f07b1d4beb97efd77cee97f120ae541a75f0e8";
+        for text in [
+            "read photos/a b.jpg: No such file or directory (os error 2)",
+            "s3://bucket/a@b,endpoint=http://127.0.0.1:9000: is it right?",
+            "udp://[::1]:5000: why?",
+            "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3 is a public key",
+            "an identity begins with AGE-SECRET-KEY-1",
+            "--sign-passphrase-file=FILE: read user@host:x",
+            "write {} for the path of each:\n  -o '{}.shards/'",
+            root,
+        ] {
+            assert_eq!(without_keys(text), text);
+        }
+    }
+
+    #[test]
+    fn a_passphrase_is_what_stands_in_its_place() {
+        let all = |line: &[&str]| of_arguments(&words(line)).into_keys().collect::<Vec<_>>();
+        assert_eq!(all(&["decode", "--passphrase", "hunter2", "x.fec"]), ["hunter2"]);
+        assert_eq!(all(&["decode", "--passphrase=hunter2"]), ["hunter2"]);
+        assert_eq!(all(&["encode", "--sign-passphrase-file", "hunter2"]), ["hunter2"]);
+        assert_eq!(all(&["decode", "-i", "correct horse battery"]), ["correct horse battery"]);
+        assert_eq!(all(&["decode", "--key-file=0123456789abcdef"]), ["0123456789abcdef"]);
+        assert_eq!(all(&["decode", "x.fec", "correct horse battery"]), ["correct horse battery"]);
+        let none: [&[&str]; 5] = [
+            &["decode", "--passphrase", "-q"],
+            &["decode", "--passphrase", "/dev/null"],
+            &["decode", "-i", "keys/mine.txt"],
+            &["decode", "-i", "mine"],
+            &["decode", "x.fec", "holiday-photos", "my photos.fec"],
+        ];
+        for line in none {
+            assert!(all(line).is_empty(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_not_repeated() {
+        assert_eq!(repeatable("1 lot").as_deref(), Some("1 lot"));
+        assert_eq!(repeatable("correct horse battery"), None);
+        let is_shown = |value: &str| value_is_harmless("--root <HEX|@FILE>", value);
+        for shown in ["@roots/a.txt", "keys/a.pub", "/dev/null", "@/dev/null"] {
+            assert!(is_shown(shown), "{shown}");
+        }
+        for hidden in ["hunter2", "correct horse battery", "@correct horse battery", &"ab".repeat(31)] {
+            assert!(!is_shown(hidden), "{hidden}");
+        }
+        assert!(value_is_harmless("--max-memory <SIZE>", "1 lot"));
+        assert!(!value_is_harmless("--max-memory <SIZE>", "correct.horse.battery"));
+    }
+}

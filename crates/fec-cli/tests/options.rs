@@ -1,0 +1,273 @@
+//! Every option of every command, with everything that a command works on: it acts, or it is refused. The table that the command
+//! refuses by (`src/fits/table.rs`) is walked here, row by row; that it has a row for each option is a test beside it.
+
+mod common;
+#[path = "../src/fits/table.rs"]
+mod table;
+
+use common::{Arena, code, listing, payload, text};
+use std::fs;
+use table::{COMMANDS, CONTAINER, GATES, KEYS, LINK, LIST, Mode, NETWORK, NEW, PIPE, SEVERAL, SHARDS};
+use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
+
+/// A value for each option that takes one.
+const VALUES: [(&str, &str); 66] = [
+    ("base", "."),
+    ("block", "240"),
+    ("budget", "30d"),
+    ("cipher", "aes-256-gcm"),
+    ("compare", "saved"),
+    ("data", "33"),
+    ("deadline-packets", "100"),
+    ("dir", "."),
+    ("endpoint", "x"),
+    ("exclude", "none"),
+    ("files-from", "list"),
+    ("flush-ms", "20"),
+    ("format", "text"),
+    ("from", "places"),
+    ("gap", "zero"),
+    ("gate", "5%"),
+    ("group-size", "4"),
+    ("hash", "sha256"),
+    ("identity", "key"),
+    ("idle-ms", "1000"),
+    ("impair", "dup:0.1"),
+    ("interface", "lo"),
+    ("key-file", "stream-key"),
+    ("latency", "none"),
+    ("limit", "1G"),
+    ("loss", "random:0.1"),
+    ("max-age", "any"),
+    ("mbps", "1000"),
+    ("model", "cortex-a53"),
+    ("need", "1"),
+    ("older-than", "30d"),
+    ("output", "out"),
+    ("packet", "auto"),
+    ("profile", "bounded"),
+    ("range", "0..1"),
+    ("rate", "1/6"),
+    ("recipient", "@recipient"),
+    ("recipients-file", "recipients"),
+    ("recovery", "67"),
+    ("redundancy", "17%"),
+    ("require-backend", "scalar"),
+    ("retries", "1"),
+    ("root", "@root"),
+    ("root-file", "new-root"),
+    ("roots", "roots"),
+    ("rounds", "1"),
+    ("sample", "50%"),
+    ("save", "saved"),
+    ("segment-size", "1M"),
+    ("set-size", "1M"),
+    ("sign", "sk"),
+    ("sign-passphrase-file", "passphrase"),
+    ("signature", "signature"),
+    ("signer", "sk.pub"),
+    ("spool", "."),
+    ("state", "state"),
+    ("stats", "text"),
+    ("stream-id", "12"),
+    ("timeout", "5s"),
+    ("to", "places"),
+    ("ttl", "1"),
+    ("undo", "undo.tar"),
+    ("uploads", "1"),
+    ("wait-ms", "1000"),
+    ("window", "6000"),
+    ("verbose", ""),
+];
+
+/// Options that the parser wants together with these.
+const TOGETHER: [(&str, &str, &[&str]); 12] = [
+    ("verify", "older-than", &["--state", "state"]),
+    ("verify", "budget", &["--state", "state"]),
+    ("*", "signature", &["--signer", "sk.pub"]),
+    ("encode", "signature", &["--sign", "sk"]),
+    ("protect", "signature", &["--sign", "sk"]),
+    ("encode", "sign-passphrase-file", &["--sign", "sk"]),
+    ("protect", "sign-passphrase-file", &["--sign", "sk"]),
+    ("keygen", "sign-passphrase-file", &["--sign"]),
+    ("encode", "cipher", &["--recipients-file", "recipients"]),
+    ("protect", "cipher", &["--recipients-file", "recipients"]),
+    ("decode", "early", &["--root", "@root"]),
+    ("encode", "null", &["--files-from", "list"]),
+];
+
+fn is_choosing(command: &str, option: &str) -> bool {
+    CHOOSING.contains(&(command, option)) || (command, option) == ("bench", "gates")
+}
+
+/// A folder with one of everything.
+fn furnished() -> Arena {
+    let arena = Arena::new();
+    arena.write("a", &payload(1, 50_000));
+    arena.write("b", &payload(2, 50_000));
+    arena.write("list", b"a\nb\n");
+    arena.write("d/one", b"one");
+    arena.write("e/two", b"two");
+    arena.write("passphrase", b"\n");
+    let root = text(&arena.expect(["encode", "a", "-q"], 0).stdout);
+    arena.write("root", root.as_bytes());
+    let container = text(&arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0).stdout);
+    arena.write("container-root", container.as_bytes());
+    arena.write("roots", format!("{}  a.fec\n", container.trim()).as_bytes());
+    arena.expect(["encode", "b", "-o", "b.fec", "-q"], 0);
+    let sidecar = text(&arena.expect(["protect", "d", "-q"], 0).stdout);
+    arena.write("sidecar-root", sidecar.as_bytes());
+    arena.expect(["protect", "e", "-q"], 0);
+    arena.expect(["encode", "a", "--stream", "-o", "s.stream", "-q"], 0);
+    let stored = text(&arena.expect(["encode", "a", "--to", "p1", "--crowded", "-q"], 0).stdout);
+    arena.write("stored-root", stored.as_bytes());
+    arena.expect(["keygen", "-o", "key", "-q"], 0);
+    arena.expect(["keygen", "--stream", "-o", "stream-key", "-q"], 0);
+    arena.expect(["keygen", "--sign", "-o", "sk", "-q", "--sign-passphrase-file", "passphrase"], 0);
+    arena.expect(["encode", "a", "-o", "signed.fec", "-q", "--sign", "sk", "--signature", "signature"], 0);
+    let key = text(&arena.read("key"));
+    let recipient = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap().to_owned();
+    arena.write("recipients", recipient.as_bytes());
+    arena
+}
+
+/// A command that works on this, and what stands on its standard input.
+fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>) {
+    let none = Vec::new();
+    let words: &[&str] = match (command, mode) {
+        ("encode", SHARDS) => &["a", "-o", "new/"],
+        ("encode", CONTAINER) => &["a", "-o", "new.fec"],
+        ("encode", PIPE) => return (vec!["-", "-o", "new.fec"], arena.read("a")),
+        ("encode", STREAM) => &["a", "--stream", "-o", "new.stream"],
+        ("encode", NETWORK) => &["a", "--stream", "-o", "udp://127.0.0.1:9"],
+        ("encode", STORES) => &["a", "--to", "p2", "--crowded"],
+        ("encode", SEVERAL) => &["a", "b", "-o", "new-{/}.fec"],
+        ("decode", SHARDS) => &["a.shards", "-o", "out"],
+        ("decode", CONTAINER) => &["a.fec", "-o", "out"],
+        ("decode", PIPE) => return (vec!["-", "-o", "out"], arena.read("a.fec")),
+        ("decode", STREAM) => &["s.stream", "-o", "out"],
+        ("decode", NETWORK) => &["udp://127.0.0.1:0", "-o", "out", "--wait-ms", "1"],
+        ("decode", STORES) => &["--from", "p1", "--root", "@stored-root", "-o", "out"],
+        ("verify", SHARDS) => &["a.shards"],
+        ("verify", CONTAINER) => &["a.fec"],
+        ("verify", PIPE) => return (vec!["-"], arena.read("a.fec")),
+        ("verify", SIDECAR) => &["d.fecp"],
+        ("verify", SEVERAL) => &["a.fec", "b.fec", "d.fecp"],
+        ("verify", SIDECARS) => &["d.fecp", "e.fecp"],
+        ("verify", LIST) => &["--roots", "roots"],
+        ("verify", STORES) => &["--from", "p1", "--root", "@stored-root"],
+        ("repair", SHARDS) => &["a.shards"],
+        ("repair", CONTAINER) => &["a.fec"],
+        ("repair", SIDECAR) => &["d.fecp"],
+        ("repair", STORES) => &["--from", "p1", "--root", "@stored-root"],
+        ("protect", NEW) => &["a", "-o", "new.fecp"],
+        ("protect", UPDATE) => &["d", "--update"],
+        ("manifest", SIDECAR) => &["d.fecp"],
+        ("keygen", KEYS) => &["-o", "new-key"],
+        ("bench", GATES) => &["--gates"],
+        ("bench", LINK) => &["link", "--listen", "127.0.0.1:0", "--wait-ms", "1"],
+        ("bench", preset) => return (vec![preset, "--quick"], none),
+        ("completions", TEXT) => &["bash"],
+        ("man", TEXT) => &[],
+        other => panic!("no command line for {other:?}"),
+    };
+    (words.to_vec(), none)
+}
+
+/// What the option needs, with its value.
+fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> {
+    let mut words = vec![format!("--{option}")];
+    let is_flag = (command, option) == ("keygen", "sign");
+    let root = match mode {
+        CONTAINER | PIPE => "@container-root",
+        SIDECAR | UPDATE => "@sidecar-root",
+        STORES => "@stored-root",
+        _ => "@root",
+    };
+    let value = VALUES.iter().find(|(name, _)| *name == option).map(|(_, value)| *value);
+    match value.filter(|_| !is_flag) {
+        Some("@recipient") => words.push(text(&arena.read("recipients"))),
+        Some("@root") => words.push(root.to_owned()),
+        Some("text") if command == "bench" => words.push("table".to_owned()),
+        Some("places") if command == "repair" => words.push("p1".to_owned()),
+        Some("places") => words.push("p3".to_owned()),
+        Some("12") | None => words.extend(value.map(str::to_owned)),
+        Some(value) => words.push(value.to_owned()),
+    }
+    let more = TOGETHER.iter().filter(|(of, name, _)| *name == option && (*of == command || *of == "*"));
+    let own = |of: &str| of != "*" || !["encode", "protect"].contains(&command);
+    let more = more.filter(|(of, ..)| own(of)).flat_map(|(.., more)| more.iter());
+    words.extend(more.map(|word| if *word == "@root" { root.to_owned() } else { (*word).to_owned() }));
+    words
+}
+
+/// Options that choose what a command works on.
+const CHOOSING: [(&str, &str); 11] = [
+    ("encode", "stream"),
+    ("encode", "to"),
+    ("encode", "files-from"),
+    ("encode", "null"),
+    ("decode", "stream"),
+    ("decode", "key-file"),
+    ("decode", "from"),
+    ("verify", "from"),
+    ("verify", "roots"),
+    ("repair", "from"),
+    ("protect", "update"),
+];
+
+/// An option that does nothing is refused, before anything is made.
+#[test]
+fn an_option_that_does_nothing_is_refused() {
+    let arena = furnished();
+    let before = arena.state();
+    for command in &COMMANDS {
+        for (options, acts_on) in command.options {
+            for option in options.iter().filter(|option| !is_choosing(command.name, option)) {
+                for mode in command.modes.iter().filter(|mode| !acts_on.contains(mode)) {
+                    let (line, input) = line(command.name, mode, &arena);
+                    let mut args = vec![command.name.to_owned()];
+                    args.extend(line.iter().map(|word| (*word).to_owned()));
+                    args.extend(words(command.name, option, mode, &arena));
+                    let output = arena.pipe(&args, &input);
+                    let said = text(&output.stderr);
+                    assert_eq!(code(&output), 2, "{args:?} ({mode}): {said}");
+                    assert!(said.starts_with("fec: "), "{args:?}: {said}");
+                    arena.unchanged(&before);
+                }
+            }
+        }
+    }
+}
+
+/// The others are taken: what the table says of them is no accident.
+#[test]
+fn an_option_that_acts_is_taken() {
+    let arena = furnished();
+    let furniture = listing(&arena.work);
+    for command in COMMANDS.iter().filter(|command| !["bench", "keygen"].contains(&command.name)) {
+        for (options, acts_on) in command.options {
+            // A passphrase would be asked for.
+            for option in options.iter().filter(|option| **option != "passphrase") {
+                for mode in acts_on.iter() {
+                    let (line, input) = line(command.name, mode, &arena);
+                    let mut args: Vec<String> = vec![command.name.to_owned()];
+                    let extra = words(command.name, option, mode, &arena);
+                    let is_there = line.contains(&extra[0].as_str());
+                    args.extend(line.iter().map(|word| (*word).to_owned()));
+                    if !is_there && *option != "output" {
+                        args.extend(extra);
+                    }
+                    let output = arena.pipe(&args, &input);
+                    let said = text(&output.stderr);
+                    let is_idle = said.contains(&format!(" --{option}: it does nothing with"));
+                    assert!(!is_idle, "{args:?} ({mode}): {said}");
+                    for made in listing(&arena.work).iter().filter(|name| !furniture.contains(name)) {
+                        let path = arena.path(made);
+                        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Small files that somebody names: keys, lists, signatures. Behind the name may stand a pipe, as `<(…)` of a shell makes it, or
+//! a device that never ends. No more is read than such a file may have, and nobody is waited for who is not there.
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use std::fs::File;
+use std::io::{self, Chain, Cursor, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
+
+/// How long somebody has to open a FIFO for writing.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How often it is looked whether somebody did.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Room for a file that does not tell its length.
+const LEAST_ROOM: usize = 64 << 10;
+
+/// The bytes of a file, from its start.
+pub type Bytes = Chain<Cursor<Vec<u8>>, File>;
+
+/// Opens a file that is read from its start to its end. A FIFO that nobody writes to is an error after three seconds, where an
+/// ordinary opening would wait for ever. Whoever has it open may take any time.
+///
+/// # Errors
+/// Those of the system; [`TimedOut`](ErrorKind::TimedOut) for such a FIFO.
+pub fn open(path: &Path) -> io::Result<Bytes> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let head = if file.metadata()?.file_type().is_fifo() { first_byte(&file)? } else { Vec::new() };
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(Cursor::new(head).chain(file))
+}
+
+/// The first byte of a FIFO, if it is there already; only a read tells a silent writer from none.
+fn first_byte(mut fifo: &File) -> io::Result<Vec<u8>> {
+    let end = Instant::now() + PATIENCE;
+    let mut byte = [0];
+    loop {
+        match fifo.read(&mut byte) {
+            Ok(0) if Instant::now() < end => std::thread::sleep(PAUSE),
+            Ok(0) => {
+                return Err(io::Error::new(ErrorKind::TimedOut, "it is a FIFO, and nobody writes to it"));
+            }
+            Ok(_) => return Ok(byte.to_vec()),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Vec::new()),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// All of a file that has at most `most` bytes; `None` for a longer one. The bytes may be secret: they are overwritten when they
+/// are dropped.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    let file = open(path)?;
+    // Its room beforehand: what grows leaves copies behind. A pipe does not tell its length.
+    let len = usize::try_from(file.get_ref().1.metadata()?.len()).unwrap_or(most);
+    let room = len.clamp(LEAST_ROOM.min(most), most);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= most).then_some(bytes))
+}
+
+/// The same for a file of text; what is not UTF-8 is an error.
+///
+/// # Errors
+/// Those of [`read`]; [`InvalidData`](ErrorKind::InvalidData) for a file that is longer, or no text.
+pub fn read_text(path: &Path, most: usize) -> io::Result<Zeroizing<String>> {
+    let refused = |why: String| io::Error::new(ErrorKind::InvalidData, why);
+    let bytes = read(path, most)?.ok_or_else(|| refused(format!("it has more than {most} bytes")))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| refused("it is not text (UTF-8)".to_owned()))?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    fn fifo(folder: &Path) -> std::path::PathBuf {
+        let path = folder.join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+        path
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read_to_its_end() {
+        assert!(read(Path::new("/dev/zero"), 1 << 20).expect("it can be read").is_none());
+        let error = read_text(Path::new("/dev/zero"), 100).expect_err("it is too long");
+        assert_eq!(error.to_string(), "it has more than 100 bytes");
+        assert!(
+            read(Path::new("/dev/null"), 0).expect("it can be read").is_some_and(|bytes| bytes.is_empty())
+        );
+    }
+
+    #[test]
+    fn the_bound_is_the_last_length_that_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 100]).expect("a file");
+        assert_eq!(read(&path, 100).expect("it can be read").as_deref(), Some(&vec![7; 100]));
+        assert!(read(&path, 99).expect("it can be read").is_none());
+    }
+
+    #[test]
+    fn a_fifo_without_a_writer_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = read(&fifo(folder.path()), 10).expect_err("nobody is there");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_writer_that_comes_late_and_is_slow_is_heard() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = fifo(folder.path());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(PAUSE * 5);
+                let mut writer = File::options().write(true).open(&path).expect("a reader is there");
+                std::thread::sleep(PAUSE * 5);
+                for byte in b"secret" {
+                    io::Write::write_all(&mut writer, &[*byte]).expect("it is written");
+                    std::thread::sleep(PAUSE);
+                }
+            });
+            let bytes = read(&path, 100).expect("it can be read").expect("it is short");
+            assert_eq!(*bytes, b"secret");
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! One shard file on its way here.
+
+use super::call::Cancel;
+use super::error::StoreError;
+use super::keys;
+use super::places::Places;
+use crate::context::Meter;
+use crate::io::output::OWNER_ALONE;
+use fec_core::format::shard_file::Encoding;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a transfer runs before its speed is believed.
+pub(super) const WARM: Duration = Duration::from_secs(1);
+
+/// A shard file that is being fetched.
+#[derive(Clone)]
+pub(super) struct Active {
+    pub(super) started: Instant,
+    pub(super) cancel: Cancel,
+    /// Bytes of it that were here before, and that are here now.
+    from: u64,
+    bytes: Arc<AtomicU64>,
+    /// Another one was begun because this one is late.
+    pub(super) is_late: bool,
+    /// Spare bytes that were taken for that.
+    pub(super) paid: u64,
+}
+
+impl Active {
+    pub(super) fn new(cancel: Cancel, from: u64) -> Active {
+        Active {
+            started: Instant::now(),
+            cancel,
+            from,
+            bytes: Arc::new(AtomicU64::new(from)),
+            is_late: false,
+            paid: 0,
+        }
+    }
+
+    /// Bytes that are here.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that came since it began.
+    pub(super) fn moved(&self) -> u64 {
+        self.bytes() - self.from
+    }
+
+    /// Bytes a second; `None`: it is too early to tell.
+    pub(super) fn speed(&self) -> Option<f64> {
+        let time = self.started.elapsed();
+        (time >= WARM).then(|| self.moved() as f64 / time.as_secs_f64())
+    }
+}
+
+/// What a thread that fetches needs.
+pub(super) struct Source<'a> {
+    pub(super) places: &'a Places,
+    pub(super) encoding: &'a Encoding,
+    pub(super) meter: &'a dyn Meter,
+    /// Shard and place.
+    pub(super) key: (u32, usize),
+    pub(super) size: u64,
+    /// How often it failed before.
+    pub(super) tries: u32,
+    /// Where it is until it is whole, and from then on.
+    pub(super) partial: PathBuf,
+    pub(super) path: PathBuf,
+}
+
+/// How a transfer ended.
+pub(super) struct Came {
+    pub(super) done: Result<(), StoreError>,
+    pub(super) time: Duration,
+    /// Bytes that came.
+    pub(super) moved: u64,
+    /// Bytes that are here, if it is not whole.
+    pub(super) bytes: u64,
+}
+
+/// Fetches a shard file; what came of it before is not fetched again.
+pub(super) fn transfer(source: &Source<'_>, active: &Active) -> Came {
+    let call = source.places.call(&active.cancel);
+    let is_on = source.tries == 0 || call.pause_before(source.tries);
+    let started = Instant::now();
+    let done = if is_on { fetch(source, active) } else { Err(StoreError::Cancelled) };
+    let done = done.and_then(|()| fs::rename(&source.partial, &source.path).map_err(|e| sink_failed(&e)));
+    Came { done, time: started.elapsed(), moved: active.moved(), bytes: active.bytes() }
+}
+
+fn sink_failed(error: &std::io::Error) -> StoreError {
+    StoreError::Sink(error.to_string())
+}
+
+fn fetch(source: &Source<'_>, active: &Active) -> Result<(), StoreError> {
+    let Source { places, encoding, meter, partial, .. } = source;
+    let call = places.call(&active.cancel);
+    let (key, store) = (keys::shard(&encoding.root, source.key.0), &places.get(source.key.1).store);
+    let mut len = encoding.layout().file_len;
+    // A list may be behind.
+    if source.size != len {
+        len = len.min(store.head(&key, &call)?.size);
+    }
+    // Two places may give the same shard one after the other: under its name it appears when it is whole.
+    let mut open = File::options();
+    let open = open.write(true).create(true).truncate(active.from == 0).mode(OWNER_ALONE);
+    let file = open.open(partial).map_err(|e| sink_failed(&e))?;
+    let (mut at, mut left) = (active.from.min(len), places.options.retries);
+    loop {
+        let before = at;
+        let mut sink = |part: &[u8]| {
+            file.write_all_at(part, at)?;
+            at += part.len() as u64;
+            active.bytes.store(at, Ordering::Relaxed);
+            meter.add(part.len() as u64);
+            Ok(())
+        };
+        let done = store.get(&key, before..len, &mut sink, &call);
+        match done {
+            Err(error) if error.is_worth_retrying() && at > before && left > 0 => {
+                if at == len {
+                    return Ok(());
+                }
+                left -= 1;
+            }
+            done => return done,
+        }
+    }
+}

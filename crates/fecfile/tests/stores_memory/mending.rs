@@ -1,0 +1,119 @@
+//! What a repair would do, and does, is one.
+
+use crate::store::{Lists, Ways};
+use crate::{How, Sent};
+use fecfile::Context;
+use fecfile::error::{Class, Error};
+use fecfile::stores::mend::{StoredRepair, StoredRepaired};
+use fecfile::stores::stored::Stored;
+
+const HOW: How = How { places: 5, code: (10, 4), len: 200_000, segment: 120_000, set_size: None };
+
+fn repair(sent: &Sent, deep: bool, dry_run: bool) -> Result<StoredRepaired, Error> {
+    let places = sent.places();
+    let stored = Stored::find_everywhere(&places, sent.root, None)?;
+    let how = StoredRepair { to: (0..5).collect(), now: true, deep, dry_run };
+    stored.repair(&how, &Context::default())
+}
+
+/// What is wrong, by name; whether it can be mended.
+type Wrong = (&'static str, fn(&Sent), bool);
+
+fn lose(sent: &Sent, count: usize) {
+    let prefix = fecfile::names::hex(&sent.segments[0]);
+    for index in 0..count {
+        let key = format!("{prefix}/{index:03}.shard");
+        sent.stores.iter().for_each(|store| drop(store.objects().remove(&key)));
+    }
+}
+
+fn rot(sent: &Sent, count: usize, at: usize) {
+    let prefix = fecfile::names::hex(&sent.segments[0]);
+    for index in 13 - count..13 {
+        let key = format!("{prefix}/{index:03}.shard");
+        for store in &sent.stores {
+            if let Some(bytes) = store.objects().get_mut(&key) {
+                bytes[at] ^= 1;
+            }
+        }
+    }
+}
+
+const WRONG: [Wrong; 8] = [
+    ("nothing", |_| {}, true),
+    ("a place is empty", |sent| sent.stores[1].objects().clear(), true),
+    ("two places are empty", |sent| [1, 2].iter().for_each(|nth| sent.stores[*nth].objects().clear()), false),
+    ("four shards", |sent| lose(sent, 4), true),
+    ("five shards", |sent| lose(sent, 5), false),
+    (
+        "four shards, and one is rotten inside",
+        |sent| {
+            lose(sent, 4);
+            rot(sent, 1, 2000)
+        },
+        false,
+    ),
+    (
+        "three shards, and headers are damaged",
+        |sent| {
+            lose(sent, 3);
+            rot(sent, 1, 10)
+        },
+        true,
+    ),
+    (
+        "all, as lists say",
+        |sent| {
+            lose(sent, 2);
+            sent.stores.iter().for_each(|store| store.set(Ways { lists: Lists::Empty, ..Ways::default() }));
+        },
+        true,
+    ),
+];
+
+#[test]
+fn a_repair_says_before_what_it_does() {
+    for (what, wrong, can_be_mended) in WRONG {
+        for deep in [false, true] {
+            let sent = Sent::new(8, &HOW);
+            wrong(&sent);
+            let before: Vec<_> = sent.stores.iter().map(|store| store.objects().clone()).collect();
+            let told = repair(&sent, deep, true);
+            let unchanged =
+                sent.stores.iter().zip(&before).all(|(store, before)| *store.objects() == *before);
+            assert!(unchanged, "{what}: it was only asked");
+            let done = repair(&sent, deep, false);
+            match (told, done) {
+                (Ok(told), Ok(done)) => {
+                    assert!(can_be_mended, "{what}");
+                    assert_eq!(told.made, done.made, "{what}");
+                    assert_eq!(told.removed, done.removed, "{what}");
+                    assert_eq!(told.manifests, done.manifests, "{what}");
+                    assert_eq!(done.class(false), None, "{what}");
+                    let would = !(done.made.is_empty() && done.manifests.is_empty());
+                    assert_eq!(told.class(true), would.then_some(Class::Mendable), "{what}");
+                    sent.restore().expect("it is mended");
+                }
+                (Err(told), Err(done)) => {
+                    assert!(!can_be_mended, "{what}: {told}");
+                    assert_eq!((told.class(), done.class()), (Class::Lost, Class::Lost), "{what}");
+                }
+                (told, done) => panic!("{what}: {told:?} and {done:?}"),
+            }
+        }
+    }
+}
+
+/// A list that hides an object is no reason to say that it was made.
+#[test]
+fn what_is_there_is_not_made_anew() {
+    let sent = Sent::new(9, &HOW);
+    // At a place where it does not belong, so that nobody asks for it there.
+    let key = sent.stores[0].shards().remove(0);
+    let object = sent.stores[0].objects().remove(&key).expect("it is there");
+    sent.stores[1].objects().insert(key.clone(), object);
+    sent.stores.iter().for_each(|store| store.set(Ways { lists: Lists::Short, ..Ways::default() }));
+    let repaired = repair(&sent, false, false).expect("it is repaired");
+    assert!(repaired.made.len() <= 1 && repaired.class(false).is_none(), "{:?}", repaired.made);
+    sent.restore().expect("all is there");
+}

@@ -1,0 +1,258 @@
+//! A store in memory, which counts what is asked of it, and does what it is told to.
+
+use fecfile::io::ReadAt;
+use fecfile::stores::call::Call;
+use fecfile::stores::object::{ObjectInfo, Put, Sink, Wanted};
+use fecfile::stores::{ObjectStore, StoreError};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// A test that asks a place for so much is one that does not end.
+const TOO_MANY: u64 = 20_000;
+/// Bytes that come at a time.
+const PIECE: usize = 16 << 10;
+
+/// What lists tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lists {
+    #[default]
+    Well,
+    /// They are not allowed; what is not there is refused like that too, as at S3, or not.
+    Denied { absent_too: bool },
+    /// Nothing stands in them.
+    Empty,
+    /// Every other object stands in them.
+    Short,
+    /// They are answered by an error that may pass, and does not.
+    Broken,
+    /// They do not come to an end.
+    Endless,
+    /// The bucket is not there, they say.
+    NoBucket,
+    /// All objects are empty, they say.
+    Sizeless,
+    /// There are none.
+    None,
+}
+
+/// What a place does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    pub(crate) lists: Lists,
+    /// So many bits of each answer are others.
+    pub(crate) flips: usize,
+    /// Bytes a second; other ones for each object, up to four times as many.
+    pub(crate) speed: Option<u64>,
+    pub(crate) uneven: bool,
+    pub(crate) dead: bool,
+    /// Objects are asked for, and nothing comes.
+    pub(crate) silent: bool,
+    /// After so many bytes of an answer the connection breaks.
+    pub(crate) breaks_after: Option<usize>,
+    pub(crate) read_only: bool,
+}
+
+/// What was asked of a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    pub(crate) lists: u64,
+    pub(crate) heads: u64,
+    pub(crate) puts: u64,
+    pub(crate) deletes: u64,
+    /// Reads of each object from its start, and bytes of it that were given.
+    pub(crate) gets: BTreeMap<String, (u64, u64)>,
+}
+
+/// A store in memory.
+pub(crate) struct Memory {
+    pub(crate) nth: usize,
+    name: String,
+    objects: Mutex<BTreeMap<String, Vec<u8>>>,
+    ways: Mutex<Ways>,
+    calls: Mutex<Calls>,
+    all: AtomicU64,
+    random: AtomicU64,
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+pub(crate) fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
+    (0..len as u64).map(|at| mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at) as u8).collect()
+}
+
+impl Memory {
+    pub(crate) fn new(nth: usize, seed: u64) -> Memory {
+        Memory {
+            nth,
+            name: format!("s3://bucket/{nth}"),
+            objects: Mutex::default(),
+            ways: Mutex::default(),
+            calls: Mutex::default(),
+            all: AtomicU64::new(0),
+            random: AtomicU64::new(seed ^ (nth as u64) << 32),
+        }
+    }
+
+    pub(crate) fn set(&self, ways: Ways) {
+        *hold(&self.ways) = ways;
+    }
+
+    pub(crate) fn objects(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        hold(&self.objects)
+    }
+
+    /// Its shard files, by key.
+    pub(crate) fn shards(&self) -> Vec<String> {
+        self.objects().keys().filter(|key| key.ends_with(".shard")).cloned().collect()
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        hold(&self.calls).clone()
+    }
+
+    pub(crate) fn forget_calls(&self) {
+        *hold(&self.calls) = Calls::default();
+        self.all.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn given(&self) -> u64 {
+        hold(&self.calls).gets.values().map(|(_, bytes)| *bytes).sum()
+    }
+
+    fn next(&self) -> u64 {
+        mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
+    }
+
+    /// How it behaves now; or what it answers to everything.
+    fn answers(&self, note: impl FnOnce(&mut Calls)) -> Result<Ways, StoreError> {
+        if self.all.fetch_add(1, Ordering::Relaxed) >= TOO_MANY {
+            return Err(StoreError::Failed("it is asked for ever".into()));
+        }
+        note(&mut hold(&self.calls));
+        let ways = hold(&self.ways).clone();
+        if ways.dead { Err(StoreError::Unavailable("connection refused".into())) } else { Ok(ways) }
+    }
+
+    fn find(&self, key: &str, ways: &Ways) -> Result<Vec<u8>, StoreError> {
+        let absent = match ways.lists {
+            Lists::Denied { absent_too: true } => StoreError::Denied("403 AccessDenied".into()),
+            _ => StoreError::NotFound,
+        };
+        self.objects().get(key).cloned().ok_or(absent)
+    }
+}
+
+impl ObjectStore for Memory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn list_wanted(&self, prefix: &str, wanted: Wanted, _: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
+        let ways = self.answers(|calls| calls.lists += 1)?;
+        let objects = self.objects();
+        let all = objects.iter().filter(|(key, _)| key.starts_with(prefix) && wanted(key));
+        let info = |(key, bytes): (&String, &Vec<u8>)| ObjectInfo {
+            key: key.clone(),
+            size: if ways.lists == Lists::Sizeless { 0 } else { bytes.len() as u64 },
+            etag: None,
+        };
+        match ways.lists {
+            Lists::Well | Lists::Sizeless => Ok(all.map(info).collect()),
+            Lists::Short => Ok(all.step_by(2).map(info).collect()),
+            Lists::Empty => Ok(Vec::new()),
+            Lists::Denied { .. } => Err(StoreError::Denied("403 AccessDenied".into())),
+            Lists::Broken => Err(StoreError::Unavailable("HTTP status 500".into())),
+            Lists::Endless => Err(StoreError::Failed("its list does not come to an end".into())),
+            Lists::NoBucket => Err(StoreError::NotFound),
+            Lists::None => Err(StoreError::Unsupported("list what it has")),
+        }
+    }
+
+    fn head(&self, key: &str, _: &Call<'_>) -> Result<ObjectInfo, StoreError> {
+        let ways = self.answers(|calls| calls.heads += 1)?;
+        let size = self.find(key, &ways)?.len() as u64;
+        Ok(ObjectInfo { key: key.to_owned(), size, etag: None })
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        sink: &mut Sink<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
+        let is_start = u64::from(range.start == 0);
+        let ways = self.answers(|calls| calls.gets.entry(key.to_owned()).or_default().0 += is_start)?;
+        let mut bytes = self.find(key, &ways)?;
+        let len = bytes.len();
+        for _ in 0..ways.flips.min(len) {
+            let at = self.next();
+            bytes[at as usize % len] ^= 1 << (at >> 60 & 7);
+        }
+        let part = bytes.get(range.start as usize..range.end as usize);
+        let part = part.ok_or_else(|| StoreError::Failed("it is too short".into()))?;
+        // What is small is at once.
+        let is_shard = key.ends_with(".shard") && part.len() > 4096;
+        let is_held = |time: Duration| is_shard && call.pause(time);
+        let faster = if ways.uneven { 1 + self.next() % 4 } else { 1 };
+        let started = Instant::now();
+        if ways.silent && is_shard {
+            return Err(match is_held(call.options.timeout) {
+                true => StoreError::Silent("no answer".into()),
+                false => StoreError::Cancelled,
+            });
+        }
+        let mut gone = 0;
+        for piece in part.chunks(PIECE) {
+            if ways.breaks_after.is_some_and(|most| gone >= most) {
+                return Err(StoreError::Unavailable("the connection broke".into()));
+            }
+            gone += piece.len();
+            if let Some(speed) = ways.speed {
+                let due = Duration::from_secs_f64(gone as f64 / (speed * faster) as f64);
+                if is_shard && !is_held(due.saturating_sub(started.elapsed())) {
+                    return Err(StoreError::Cancelled);
+                }
+            }
+            call.bytes(piece.len() as u64)?;
+            hold(&self.calls).gets.entry(key.to_owned()).or_default().1 += piece.len() as u64;
+            sink(piece).map_err(|e| StoreError::Sink(e.to_string()))?;
+            if call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: &str, body: &dyn ReadAt, len: u64, _: &Call<'_>) -> Result<Put, StoreError> {
+        let ways = self.answers(|calls| calls.puts += 1)?;
+        if ways.read_only {
+            return Err(StoreError::Denied("403 AccessDenied".into()));
+        }
+        let mut objects = self.objects();
+        if objects.contains_key(key) {
+            return Ok(Put::Existed);
+        }
+        let mut bytes = vec![0; len as usize];
+        body.read_exact_at(0, &mut bytes).map_err(|e| StoreError::Sink(e.to_string()))?;
+        objects.insert(key.to_owned(), bytes);
+        Ok(Put::Created)
+    }
+
+    fn delete(&self, key: &str, _: &Call<'_>) -> Result<(), StoreError> {
+        self.answers(|calls| calls.deletes += 1)?;
+        self.objects().remove(key);
+        Ok(())
+    }
+}
