@@ -21,11 +21,11 @@ COLUMNS = 120
 LIMITS = {
     ".ci": (4, 8),
     "action": (1, 6),
-    "crates/fec-bench": (10, 1),
-    "crates/fec-cli": (269, 114),
+    "crates/fec-bench": (9, 0),
+    "crates/fec-cli": (304, 131),
     "crates/fec-core": (14, 2),
     "crates/fec-python": (20, 26),
-    "crates/fecfile": (474, 244),
+    "crates/fecfile": (493, 258),
     "examples": (1, 1),
     "scripts": (92, 290),
 }

@@ -1,4 +1,5 @@
-//! What recipients cost: giving the content key to each of them, one after the other and on all threads, and getting it back.
+//! The cost of recipients: giving the content key to each of them, one after the other and on all threads, and getting
+//! it back.
 
 use super::ciphers::random;
 use crate::error::{Error, Result};
