@@ -58,10 +58,12 @@ packages() {
 # Style is left to the eye: what may be wrong is not.
 scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh examples/engines/*.sh; }
 
-# No import between files runs up, and no files are in a circle. Tests that are named as counterparts of others are there.
+# No import between files runs up, and no files are in a circle. No folder has more comments that are hard to read than before.
+# Tests that are named as counterparts of others are there.
 layers() {
     scripts/check-layers.py --selftest
     scripts/check-layers.py
+    scripts/check-prose.py
     scripts/check-peers.py
 }
 

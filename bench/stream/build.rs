@@ -1,5 +1,5 @@
 //! Compiles siamese from the checkout that the environment variable `FEC_SIAMESE` names, with the flags of its own
-//! CMakeLists.txt. Without the variable siamese takes no part.
+//! CMakeLists.txt. siamese takes no part without the variable.
 
 use std::path::PathBuf;
 

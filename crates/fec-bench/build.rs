@@ -1,11 +1,11 @@
-//! Tells the binary what it was built by and from, for the header of `fec bench`. Nothing here can fail a build:
-//! what cannot be found out is "unknown".
+//! Records the compiler and the revision of the binary, for the header of `fec bench`. Nothing here can fail a build:
+//! an unknown value is "unknown".
 
 use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Present in a clone only; the first changes with the branch, the second with every commit and checkout.
+    // Both files exist in a clone only. The first changes with the branch, the second with every commit and checkout.
     for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = first_line("git", &["rev-parse", "--git-path", file])
             && std::path::Path::new(&path).exists()

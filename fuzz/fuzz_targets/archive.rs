@@ -1,5 +1,5 @@
-//! Containers and shard files as a whole, from memory: any bytes; and containers of our own, of which pieces are lost, repeated,
-//! moved and changed. What is restored under a root is what was encoded under it.
+//! Containers and shard files as a whole, from memory: any bytes; and our own containers with pieces lost, repeated,
+//! moved and changed. The payload restored under a root is the one that was encoded under it.
 #![no_main]
 
 use fec_core::digest::Digest;
@@ -32,7 +32,7 @@ static CONTAINERS: LazyLock<Vec<Encoded>> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     if bytes.starts_with(&MAGIC) {
-        // Files have a header at both ends: each second one ends a file.
+        // Files have a header at both ends: every second header ends a file.
         let headers: Vec<usize> = memchr::memmem::find_iter(bytes, &MAGIC).collect();
         let ends = headers.iter().skip(1).step_by(2).map(|at| (at + HEADER_LEN).min(bytes.len()));
         let mut from = 0;
@@ -69,7 +69,7 @@ fn object(bytes: &[u8]) -> Object {
     Object::new("input", Arc::new(Arc::<[u8]>::from(bytes))).expect("memory has a size")
 }
 
-/// Opens, verifies and restores; what is whole is `expected`, if that is known.
+/// Opens, verifies and restores; a whole payload must be `expected`, if that is known.
 fn open(input: &Input, root: Option<Digest>, expected: Option<&Vec<u8>>) {
     let context = context();
     let archive = match Archive::open(input, root, &context) {

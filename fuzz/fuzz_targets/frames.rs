@@ -1,5 +1,5 @@
-//! Framed byte streams, as `fec decode` reads them: any bytes; and a stream of our own, of which pieces are lost, repeated and
-//! changed. What comes out is what was sent, without what is named as lost.
+//! Framed byte streams, as `fec decode` reads them: any bytes; and our own stream with pieces lost, repeated and
+//! changed. The output is the payload that was sent, without the packets named as lost.
 #![no_main]
 
 use fec_core::window::{Profile, Ratio};
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 static PAYLOAD: LazyLock<Vec<u8>> =
     LazyLock::new(|| (0..150u32).flat_map(|number| [number; 4]).flat_map(u32::to_le_bytes).collect());
 
-/// It as a stream of each profile.
+/// The payload as a stream of each profile.
 static STREAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     Profile::ALL
         .into_iter()
@@ -49,7 +49,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut stream = STREAMS[usize::from(*first) % STREAMS.len()].clone();
     edit(&mut stream, rest);
     let Some(out) = received(stream) else { return };
-    // A checksum of 32 bits lets none of so few errors through: every packet is one that was sent, and they are in order.
+    // A checksum of 32 bits lets none of so few errors through: every packet is one that was sent, and they are in
+    // order.
     let numbers: Vec<u32> = out
         .as_chunks::<16>()
         .0

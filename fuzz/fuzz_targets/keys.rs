@@ -1,4 +1,5 @@
-//! Keys and signatures as text: of minisign, of age and of OpenSSH. What is accepted and has a text is read again as the same.
+//! Keys and signatures as text: of minisign, of age and of OpenSSH. An accepted one that has a text is read again as
+//! the same.
 #![no_main]
 
 use fecfile::age::{Recipient, identities_of, recipients_of};
@@ -33,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(again.to_string(), recipient.to_string());
         }
     }
-    // A key without a passphrase opens at once; scrypt of the others would take all the time.
+    // A key without a passphrase opens at once; scrypt would take all the time of others.
     if let Ok(stored) = StoredKey::parse(text)
         && !stored.is_encrypted()
         && let Ok(key) = stored.open(None)

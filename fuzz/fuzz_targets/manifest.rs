@@ -1,4 +1,4 @@
-//! Manifests of stores: what is accepted is written as the same bytes.
+//! Manifests of stores: an accepted one is written as the same bytes.
 #![no_main]
 
 use fec_core::format::manifest::Manifest;
@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     fec_fuzz::with_and_without_checksum(bytes, check);
-    // Its length is in front, and each segment is the header of a shard file with a checksum of its own.
+    // The length is in front, and each segment is the header of a shard file with a checksum of its own.
     if bytes.len() >= 64 {
         let mut restored = bytes.to_vec();
         let len = (bytes.len() as u32).to_le_bytes();

@@ -1,4 +1,4 @@
-//! The meta of a payload: what is accepted is written as the same bytes.
+//! The meta of a payload: accepted meta is written as the same bytes.
 #![no_main]
 
 use fec_core::digest::HashKind;

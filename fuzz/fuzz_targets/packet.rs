@@ -1,11 +1,11 @@
-//! Packets of live streams, sealed ones and the symbols in them: what is accepted is written as the same bytes.
+//! Packets of live streams, sealed ones and their symbols: an accepted packet is written as the same bytes.
 #![no_main]
 
 use fec_core::format::packet::{self, Body, HEADER, RowHeader, open_symbol, payload_checksum};
 use fec_core::format::sealed_packet;
 use libfuzzer_sys::fuzz_target;
 
-/// Where a source packet has the checksum of its payload, and where its length and payload stand.
+/// Offset, in a source packet, of the payload's checksum, which its length and bytes follow.
 const SYMBOL: usize = HEADER;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -56,7 +56,7 @@ fn check_sealed(bytes: &[u8]) {
     let Ok(sealed) = sealed_packet::parse(bytes) else { return };
     assert_eq!(sealed_packet::is_sealed(bytes), Some(true));
     assert_eq!(sealed.nonce(), sealed_packet::nonce(&sealed.head));
-    // As if the cipher had opened it: the packet within is one, or is refused.
+    // The bytes as the cipher would open them: the packet inside is accepted or refused.
     let mut opened = bytes.to_vec();
     let packet = sealed.packet(&mut opened);
     assert_eq!(sealed_packet::is_sealed(packet), Some(false));

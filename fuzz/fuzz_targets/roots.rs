@@ -1,4 +1,4 @@
-//! Lists of roots: what is read and written is read as the same again.
+//! Lists of roots: a list that was read and written is read as the same again.
 #![no_main]
 
 use fecfile::roots::{parse, parse_line, parse_root, put_line};

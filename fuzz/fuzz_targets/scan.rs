@@ -1,5 +1,5 @@
-//! Records, meta frames, indexes and annexes in any bytes. What the scanner finds does not depend on how much of the input it sees at
-//! once, and every index that it takes is written as the same bytes.
+//! Records, meta frames, indexes and annexes in any bytes. The scanner's findings do not depend on how much of the
+//! input it sees at once, and every index that it accepts is written as the same bytes.
 #![no_main]
 
 use fec_core::format::annex;
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The bytes with the checksums of everything that begins like a record, a frame or an index.
+/// The bytes, with correct checksums of everything that begins like a record, a frame or an index.
 fn restored(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let mut at = 0;
@@ -57,7 +57,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// What stands in the bytes, seen through windows of at least so many bytes.
+/// The findings in the bytes, seen through windows of at least `least` bytes.
 fn scan(bytes: &[u8], least: usize) -> Vec<Found> {
     let (mut scanner, mut found, mut at, mut len) = (Scanner::new(None), Vec::new(), 0, least);
     while at < bytes.len() {

@@ -1,4 +1,5 @@
-//! What opens a sealed payload: the entry of the meta, the padding of its private part, and the age file in it.
+//! The data that opens a sealed payload: the entry of the meta, the padding of its private part, and the age file in
+//! it.
 #![no_main]
 
 use fec_core::format::seal::{Seal, padded, plain_len, sealed_len, unpadded};
@@ -6,7 +7,7 @@ use fecfile::age::{self, Identity, KeyKind, Keys, Recipient};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
-/// A key for which age files are made here.
+/// The key for which this target makes age files.
 static IDENTITY: LazyLock<(Keys, Recipient)> = LazyLock::new(|| {
     let identity = Identity::generate(KeyKind::X25519).expect("the system has random bytes");
     let recipient = identity.recipient();
@@ -37,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(sealed_len(plain), sealed);
     }
     open(bytes);
-    // A file of ours, of which bytes are changed as the input says: it opens to what was sealed, or not at all.
+    // Our own file, with bytes changed as the input says: it opens to the sealed text, or not at all.
     if let [at, len, changes @ ..] = bytes
         && changes.len() < 64
     {

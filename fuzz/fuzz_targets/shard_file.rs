@@ -1,4 +1,4 @@
-//! Shard files: headers, with checksum and root right as well, and the proofs that stand in a file.
+//! Shard files: headers, also with the right checksum and root, and the proofs in a file.
 #![no_main]
 
 use fec_core::format::meta::Meta;
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     restored[..8].copy_from_slice(&MAGIC);
     fec_fuzz::restore_header(&mut restored);
     check(&restored, rest);
-    // What stands in the way behind the checksum are the body's length and the root: both follow from other fields.
+    // The body's length and the root come next after the checksum: both follow from other fields.
     let block: [u8; 32] = restored[32..64].try_into().expect("32 bytes");
     let Ok(geometry) = GroupGeometry::parse(&block, Form::Shards) else { return };
     let digest = |at: usize| -> [u8; 32] { restored[at..at + 32].try_into().expect("32 bytes") };
@@ -58,7 +58,7 @@ fn check(bytes: &[u8; HEADER_LEN], rest: &[u8]) {
     for set in 0..shape.sets.min(4) {
         let Some(shard) = at(layout.shard(set), layout.shard_len) else { break };
         for proof in layout.proofs(set).into_iter().filter_map(|position| at(position, layout.proof_len)) {
-            // A tree that is proved is the root's, or the proof is of another encoding.
+            // A proved tree is the root's, or the proof is of another encoding.
             let _ = tree_of_shard(&geometry, set, header.index, shard, proof);
         }
         assert_eq!(

@@ -1,4 +1,5 @@
-//! What a sidecar says of files: catalogs, and the times and permissions behind them. What is accepted is written as the same bytes.
+//! A sidecar's account of files: catalogs, and the times and permissions behind them. Accepted ones are written as the
+//! same bytes.
 #![no_main]
 
 use fec_core::format::sidecar::catalog::Catalog;

@@ -1,4 +1,4 @@
-//! The pieces that hold the metadata of a sidecar. What is accepted is written as the same bytes.
+//! The pieces that hold the metadata of a sidecar. An accepted piece is written as the same bytes.
 #![no_main]
 
 use fec_core::digest::HashKind;
@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let len = piece_head_len(header);
     let Some(head) = bytes.get(..len) else { return };
     fec_fuzz::with_and_without_checksum(head, check);
-    // The hash of the layout stands in the way too.
+    // The hash of the layout must be right too.
     let mut restored = head.to_vec();
     restored[..8].copy_from_slice(&PIECE_MAGIC);
     let hash = HashKind::Blake3.digest(&restored[HEADER_LEN..HEADER_LEN + LAYOUT_LEN]);

@@ -1,8 +1,9 @@
 //! The decoder of live streams, driven by actions.
 //!
-//! Two worlds. In the honest one an encoder sends a stream, and the network only loses, repeats and delays packets: every payload that
-//! comes out is the one that was sent, none comes twice, and what does not come is named. In the hostile one anybody sends packets
-//! whose checksums are right: nothing panics, no number comes twice, and the numbers of [`Statistics`] fit what was seen.
+//! There are two worlds. In the honest one an encoder sends a stream, and the network only loses, repeats and delays
+//! packets: every payload that comes out is the one that was sent, none comes twice, and missing ones are named. In the
+//! hostile one packets with right checksums come from anybody: nothing panics, no number comes twice, and the numbers
+//! of [`Statistics`] fit the events.
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -12,7 +13,7 @@ use fec_core::window::{Decoder, Encoder, Event, Limits, Order, Ratio, Received, 
 use libfuzzer_sys::fuzz_target;
 use std::collections::{HashSet, VecDeque};
 
-/// A window of so many bytes is enough to find what a larger one would.
+/// Bytes of a window that suffices to find the faults of larger ones.
 const WINDOW_BYTES: u64 = 1 << 22;
 
 #[derive(Debug, Arbitrary)]
@@ -31,27 +32,27 @@ struct Case {
 
 #[derive(Debug, Arbitrary)]
 enum Honest {
-    /// Payloads of this length are sent, so many.
+    /// Payloads to send: their length and number.
     Send {
         len: u8,
         count: u8,
     },
-    /// The packets that are sent next are lost.
+    /// The packets sent next are lost.
     Lose(u8),
-    /// One is lost here and there, by the bits of this.
+    /// Packets sent next are lost by the bits of this.
     LoseSome(u32),
-    /// The packet that was sent last comes once more.
+    /// The packet sent last comes once more.
     Repeat,
-    /// The packets that are sent next come later, by so many packets.
+    /// The packets sent next come later, by this many packets.
     Delay(u8),
-    /// Whoever waits does not want to wait longer.
+    /// The receiver stops waiting.
     GiveUp(u8),
     Flush,
 }
 
 #[derive(Debug, Arbitrary)]
 enum Hostile {
-    /// Numbers are near those before, or anywhere.
+    /// Numbers are near the ones before, or anywhere.
     Source {
         step: i16,
         len: u8,
@@ -80,7 +81,7 @@ enum Hostile {
     Other,
     GiveUp(u64),
     Unlock,
-    /// Nothing is asked for until the next event.
+    /// The receiver asks for nothing until the next event.
     Hold,
 }
 
@@ -104,7 +105,7 @@ fn limits(case: &Case) -> Limits {
     }
 }
 
-/// What came out, against what may come out.
+/// The output so far, to be compared with what may come out.
 #[derive(Default)]
 struct Seen {
     given: HashSet<u64>,
@@ -132,7 +133,7 @@ impl Seen {
                 assert!(first >= self.next);
                 self.lost += count;
                 self.next = first + count;
-                // Gaps that an attacker made may be wide: only some packets can have been given out.
+                // An attacker can make gaps wide: only some packets can have been given out.
                 assert!(
                     !self.given.iter().any(|seq| (first..first + count).contains(seq)),
                     "a gap over what came"
@@ -144,7 +145,7 @@ impl Seen {
     }
 }
 
-/// What payloads are made of: bytes that differ from place to place.
+/// The bytes of payloads, which differ from place to place.
 static NOISE: [u8; 1024] = {
     let (mut noise, mut state) = ([0; 1024], 1u32);
     let mut at = 0;
@@ -165,7 +166,7 @@ fn payload(seq: u64, len: usize) -> Vec<u8> {
     payload
 }
 
-/// Packets that one input sends, about: more takes longer, and shows nothing more.
+/// About the most packets of an input: more take longer, and show nothing more.
 const MOST_SENT: usize = 300;
 
 fn honest(case: &Case, input: &mut Unstructured<'_>) {

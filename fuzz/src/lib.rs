@@ -1,15 +1,16 @@
-//! What the targets share: checksums that stand in the way of a fuzzer are put right before bytes are parsed.
+//! Shared code of the targets: it corrects the checksums that stand in the way of a fuzzer before bytes are parsed.
 //!
-//! A fuzzer cannot guess a CRC32C. So a target that reads a format with one parses its input twice: as it is, which tries the check,
-//! and with the checksum that it should have, which tries everything behind the check. Corpora stay plain files of the format.
+//! A fuzzer cannot guess a CRC32C. A target that reads a format with one therefore parses its input twice: unchanged,
+//! which tries the check, and with the correct checksum, which tries everything behind the check. Corpora stay plain
+//! files of the format.
 
 use arbitrary::{Arbitrary, Unstructured};
 use fec_core::error::FormatError;
 
-/// Where the headers of files have their checksum, which covers what follows.
+/// Place of the checksum in the headers of files; it covers the bytes that follow.
 const SUM: std::ops::Range<usize> = 8..12;
 
-/// Writes the checksum of a header that begins with a magic. Nothing happens to what is shorter.
+/// Writes the checksum of a header that begins with a magic. Shorter bytes stay as they are.
 pub fn restore_header(header: &mut [u8]) {
     if header.len() > SUM.end {
         let sum = crc32c::crc32c(&header[SUM.end..]);
@@ -17,7 +18,7 @@ pub fn restore_header(header: &mut [u8]) {
     }
 }
 
-/// Gives `check` the bytes as they are, and with the checksum of a header right.
+/// Gives `check` the bytes unchanged, and with the correct checksum of a header.
 pub fn with_and_without_checksum(bytes: &[u8], mut check: impl FnMut(&[u8])) {
     check(bytes);
     let mut restored = bytes.to_vec();
@@ -27,7 +28,7 @@ pub fn with_and_without_checksum(bytes: &[u8], mut check: impl FnMut(&[u8])) {
     }
 }
 
-/// Errors are values that somebody reads: each has a class and words.
+/// Reads an error as a user does: each has a class and words.
 pub fn look_at(error: &FormatError) {
     let _ = error.class();
     assert!(!error.to_string().is_empty());
@@ -41,7 +42,7 @@ struct Edit {
     what: u8,
 }
 
-/// How many edits one input gets, and how many bytes it may gain: more takes time and shows nothing more.
+/// Most edits of an input, and most bytes that it may gain: more take time and show nothing more.
 const MOST_EDITS: usize = 48;
 const MOST_GAINED: usize = 8192;
 
@@ -61,7 +62,7 @@ pub fn edit(bytes: &mut Vec<u8>, edits: &[u8]) {
             1 => bytes[at] ^= what | 1,
             2 if bytes.len() + (end - at) <= most => {
                 let to = usize::from(what) * 977 % bytes.len();
-                // It goes to the end, and the end behind it.
+                // The copy is appended, and then moved to `to`.
                 let gained = end - at;
                 bytes.extend_from_within(at..end);
                 bytes[to..].rotate_right(gained);

@@ -1,9 +1,9 @@
-//! Takes everything out of the caches.
+//! Empties the caches of other bytes.
 
 use std::hint::black_box;
 
-/// Bytes that are read: more than the last caches of the processors that are known here hold, or a slice of theirs does
-/// that one core can fill.
+/// Bytes to read: more than the last caches of the known processors hold, or more than the slice of them that one core
+/// can fill.
 const LEN: usize = 96 << 20;
 
 /// Fills all caches with its own bytes.
@@ -16,7 +16,8 @@ impl Evict {
         Evict { bytes: vec![1; LEN] }
     }
 
-    /// Reads a byte of each line. What others changed is written back on the way, and nothing is left to be.
+    /// Reads a byte of each line. Lines that others changed are written back on the way, and none is left to be
+    /// written.
     pub(crate) fn all(&self) {
         black_box(self.bytes.chunks(64).map(|line| u64::from(line[0])).sum::<u64>());
     }

@@ -4,19 +4,19 @@ use erasure_isa_l_sys as sys;
 use fec_core::block::ShardBuf;
 use std::ffi::c_int;
 
-/// Which of its kernels run.
+/// The kernels that run.
 #[derive(Clone, Copy)]
 pub enum Kernels {
-    /// Those that it takes itself here.
+    /// ISA-L's own choice on this machine.
     Best,
-    /// Those of AVX2, also where the processor has more.
+    /// The kernels for AVX2, also where the processor has more.
     #[cfg(target_arch = "x86_64")]
     Avx2,
 }
 
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" {
-    // Not in its header, and behind the functions that are: tables for shuffles, and AVX2.
+    // These functions are not in its header, but behind the ones that are: tables for shuffles, and AVX2.
     fn ec_init_tables_base(k: c_int, rows: c_int, matrix: *mut u8, tables: *mut u8);
     fn ec_encode_data_avx2(
         len: c_int,
@@ -74,14 +74,14 @@ impl Tables {
                 // SAFETY: every pointer has `part` bytes of its row behind it; sources are only read.
                 Kernels::Best => unsafe { sys::ec_encode_data(len, k, rows, tables, data, coding) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above; that the processor has AVX2 is asked before these kernels are chosen.
+                // SAFETY: as above; these kernels are chosen only if the processor has AVX2.
                 Kernels::Avx2 => unsafe { ec_encode_data_avx2(len, k, rows, tables, data, coding) },
             }
         }
     }
 }
 
-/// The whole of decoding as ISA-L's users write it: invert the rows that survived, expand, apply.
+/// All of decoding as ISA-L's users write it: invert the surviving rows, expand, apply.
 pub fn restore(
     k: usize,
     generator: &[u8],

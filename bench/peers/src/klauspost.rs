@@ -1,4 +1,4 @@
-//! klauspost/reedsolomon, as a process of its own that is asked to encode once at a time.
+//! klauspost/reedsolomon, as a process that encodes once for each request.
 
 use fec_core::block::ShardBuf;
 use std::ffi::OsString;
@@ -19,12 +19,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `program` and overwrites `recovery` with the shards that it makes of `originals`.
+    /// Starts `program` and overwrites `recovery` with the shards that it makes from `originals`.
     pub(crate) fn start(program: &OsString, originals: &ShardBuf, recovery: &mut ShardBuf) -> Process {
         let numbers = [originals.rows(), recovery.rows(), originals.row_len()];
         let mut child = Command::new(program)
             .args(numbers.map(|number| number.to_string()))
-            // It takes as many threads as there are cores to run on, and one core alone turns its best kernels off.
+            // The coder takes as many threads as there are cores to run on, and turns its best kernels off for a single
+            // core.
             .env("GOMAXPROCS", "2")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -37,7 +38,7 @@ impl Process {
         Process { child, input: Some(input), output }
     }
 
-    /// Lets it encode once; the time is its own.
+    /// Lets the process encode once; the process measures its own time.
     pub(crate) fn encode(&mut self) -> Duration {
         self.input.as_mut().expect("it is open until the end").write_all(b"!").expect("klauspost reads");
         let mut nanoseconds = [0; 8];
@@ -48,7 +49,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // At the end of its input it ends.
+        // The process ends at the end of its input.
         self.input = None;
         self.child.wait().expect("klauspost ends");
     }

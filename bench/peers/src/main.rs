@@ -1,10 +1,11 @@
 //! fec's block code against other codecs: all contenders of a table take turns in one process, on one core, over the
 //! same bytes, in another random order each round. Every result is compared with fec's where the code is the same, so
-//! nobody wins by computing less.
+//! no contender wins by computing less.
 //!
-//! Each is timed warm and cold. Warm: it has just done the same work three times, untimed, so that nobody pays for what the one
-//! before left in the caches. Cold: before each turn all caches are filled with other bytes. Who takes many times as long
-//! as the fastest has rounds of its own, since every run of it would let the clock and the machine's other guests change.
+//! Each is timed warm and cold. A warm contender has just done the same work three times, untimed, so that it does not
+//! pay for the caches that the one before left. Before each cold turn all caches are filled with other bytes.
+//! Contenders that take many times as long as the fastest have rounds of their own, since the clock and the machine's
+//! other guests would change during every run of them.
 //!
 //! `scripts/peers.sh` installs what ISA-L needs and runs this.
 
@@ -20,19 +21,19 @@ use fec_core::random::SplitMix64;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Columns that ISA-L is given at a time where it is called in tiles: its best case.
+/// Columns for each call of ISA-L where it is called in tiles: its best case.
 const TILE: usize = 4096;
 
-/// Runs before a warm one that are not timed.
+/// Untimed runs before a warm one.
 const WARMING: usize = 3;
 
-/// So many times as slow as the fastest is too slow for rounds with the others.
+/// A contender this many times as slow as the fastest is too slow for rounds with the others.
 const SLOW: u32 = 6;
 
-/// One contender of a table.
+/// A contender of a table.
 struct Contender<'a> {
     name: String,
-    /// Does the work once and tells how long that took.
+    /// Does the work once and returns its time.
     run: Box<dyn FnMut() -> Duration + 'a>,
     warm: Vec<Duration>,
     cold: Vec<Duration>,
@@ -51,7 +52,7 @@ impl<'a> Contender<'a> {
         Contender { name: name.into(), run: Box::new(run), warm: Vec::new(), cold: Vec::new() }
     }
 
-    /// A turn with the caches as it leaves them itself.
+    /// A turn with the caches as the contender's own work leaves them.
     fn turn_warm(&mut self) {
         for _ in 0..WARMING {
             (self.run)();
@@ -59,7 +60,7 @@ impl<'a> Contender<'a> {
         self.warm.push((self.run)());
     }
 
-    /// A turn with nothing of it in the caches.
+    /// A turn with none of its data in the caches.
     fn turn_cold(&mut self, evict: &Evict) {
         evict.all();
         self.cold.push((self.run)());
@@ -73,7 +74,7 @@ fn quartiles(times: &[Duration]) -> [f64; 3] {
     [1, 2, 3].map(|quarter| times[times.len() * quarter / 4].as_secs_f64() * 1e6)
 }
 
-/// Lets them take turns in rounds, each in another random order.
+/// Lets the contenders take turns in rounds, each in another random order.
 fn rounds_of<'a>(
     contenders: &mut [&mut Contender<'a>],
     rounds: usize,
@@ -88,7 +89,7 @@ fn rounds_of<'a>(
     }
 }
 
-/// Prints a table with a row for each contender: the first is the one that the others are compared with.
+/// Prints a table with a row for each contender; the others are compared with the first.
 fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     let (mut order, evict) = (SplitMix64::new(rounds as u64), Evict::new());
     let alone: Vec<Duration> = contenders.iter_mut().map(|c| (c.run)().min((c.run)())).collect();
@@ -97,7 +98,7 @@ fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     let (mut fast, mut slow) = (Vec::new(), Vec::new());
     of_all.by_ref().for_each(|(c, time)| if *time > bound { slow.push(c) } else { fast.push(c) });
     for (contenders, rounds) in [(&mut fast, rounds), (&mut slow, rounds.div_ceil(3))] {
-        // First all that are warm: the caches are full of other bytes for long after they were filled with them.
+        // Warm turns come first: the caches stay full of other bytes for long after a fill.
         rounds_of(contenders, rounds, &mut order, Contender::turn_warm);
         rounds_of(contenders, rounds, &mut order, |contender| contender.turn_cold(&evict));
     }
@@ -127,7 +128,7 @@ fn filled(rows: usize, len: usize) -> ShardBuf {
     buf
 }
 
-/// The coefficients of shards `wanted` from shards `known`: Lagrange, row-major.
+/// The coefficients of shards `wanted` from shards `known`, by Lagrange, row-major.
 fn lagrange(known: &[u8], wanted: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for y in wanted {
@@ -181,7 +182,7 @@ fn encode(k: usize, m: usize, len: usize, rounds: usize) {
     contenders.push(Contender::new("ISA-L in tiles", move || tables.run(originals, out, TILE)));
     let out = free.next().expect("buffers");
     contenders.push(Contender::new("ISA-L", move || tables.run(originals, out, usize::MAX)));
-    // It has no code of 256 shards.
+    // This crate has no code of 256 shards.
     if let Ok(coder) = rusty_erasure::Matrix::cauchy(k, m).and_then(rusty_erasure::coder) {
         let out = free.next().expect("buffers");
         contenders.push(Contender::new("rusty_erasure", move || {
@@ -227,7 +228,7 @@ fn encode(k: usize, m: usize, len: usize, rounds: usize) {
     race(&format!("encode {k} + {m} x {len} B"), rounds, contenders);
 }
 
-/// fec's and ISA-L's kernels for AVX2, which are what counts on processors without AVX-512.
+/// fec's and ISA-L's kernels for AVX2, which matter on processors without AVX-512.
 #[cfg(target_arch = "x86_64")]
 fn encode_avx2(k: usize, m: usize, len: usize, rounds: usize) {
     let Some(backend) = Backend::available().find(|backend| backend.name() == "avx2") else { return };
@@ -295,7 +296,7 @@ fn decode(k: usize, m: usize, len: usize, lost: usize, rounds: usize) {
     race(&format!("decode {k} + {m} x {len} B, {lost} originals lost, set-up included"), rounds, contenders);
 }
 
-/// The shards of klauspost/reedsolomon are those of fec, for shapes of all kinds.
+/// The shards of klauspost/reedsolomon equal those of fec, for shapes of all kinds.
 fn compare_with_klauspost() {
     let Some(program) = klauspost::program() else {
         println!("\nklauspost/reedsolomon is not here: no Go.");
@@ -329,7 +330,7 @@ fn main() {
         encode_avx2(k, m, shard(payload, k), rounds);
     }
     encode(33, 67, 256, 20 * rounds);
-    // A group of a sidecar.
+    // Shapes of a sidecar's group.
     for block in [4 << 10, 16 << 10, 64 << 10] {
         encode(220, 36, block, rounds);
     }

@@ -1,5 +1,5 @@
-//! fec against `commonware-coding`, which does the same job: shards, digests, a root, and from k checked shards back
-//! to the payload with proof that an honest encoder would have made the same.
+//! fec against `commonware-coding`, which does the same job: shards, digests, a root, and the way from k checked shards
+//! back to the payload, with proof that an honest encoder would have made the same shards.
 
 use crate::set::{PAYLOAD, Set, Way, payload};
 use crate::{Contender, race, timed};
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::num::NonZeroU16;
 
-/// What commonware-coding makes of a payload.
+/// The result of commonware-coding for a payload.
 type Encoded<H> = (<ReedSolomon<H> as Scheme>::Commitment, Vec<<ReedSolomon<H> as Scheme>::Shard>);
 
 pub(crate) fn races(rounds: usize) {
@@ -42,7 +42,7 @@ fn with<H: Hasher>(hash: HashKind, rounds: usize) {
     race(&format!("payload to 33 + 67 shards and root, 4 MiB, {name}"), rounds, vec![ours, theirs]);
 
     set.fill(payload);
-    // Any recovery shards, and those that a receiver who may choose takes.
+    // Arbitrary recovery shards, and those that a receiver with a choice takes.
     decode::<H>(&set, &config, &encode(), &(33..66).collect::<Vec<u32>>(), rounds);
     decode::<H>(&set, &config, &encode(), &(64..97).collect::<Vec<u32>>(), rounds);
 }

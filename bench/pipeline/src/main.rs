@@ -1,13 +1,13 @@
-//! fec's whole way of a set: coding, hashing and proving, against what bounds and what rivals it. All contenders
-//! of a table take turns in one process, on one core, over the same bytes, in another random order each round, and each
-//! once untimed before it is timed; medians of many rounds.
+//! fec's whole work on a set, which is coding, hashing and proving, against its bounds and its rivals. All contenders
+//! of a table take turns in one process, on one core, over the same bytes, in another random order each round. Each
+//! runs once untimed before it is timed; medians are of many rounds.
 //!
 //! `scripts/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
 
 mod commonware;
 mod set;
 
-// The allocator that the benchmarks of commonware-coding use: its results are allocated anew for each set.
+// The benchmarks of commonware-coding use this allocator: its results are allocated anew for each set.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -16,10 +16,10 @@ use fec_core::random::SplitMix64;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// One contender of a table.
+/// A contender of a table.
 pub(crate) struct Contender<'a> {
     name: &'static str,
-    /// Does the work once and tells how long that took.
+    /// Does the work once and returns its time.
     run: Box<dyn FnMut() -> Duration + 'a>,
     times: Vec<Duration>,
 }
@@ -30,7 +30,7 @@ impl<'a> Contender<'a> {
         Contender::timing_itself(name, move || timed(&mut run).0)
     }
 
-    /// `run` tells the time of what counts.
+    /// `run` returns the time of the part that counts.
     pub(crate) fn timing_itself(name: &'static str, run: impl FnMut() -> Duration + 'a) -> Contender<'a> {
         Contender { name, run: Box::new(run), times: Vec::new() }
     }
@@ -42,8 +42,8 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// The processor time that `work` takes of this thread, and its result. Whatever else runs on the machine then
-/// counts only by what it does to the caches.
+/// The processor time that `work` takes on this thread, and its result. Other programs on the machine then count only
+/// by their effect on the caches.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let now =
         || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("processor time is positive");
@@ -52,8 +52,8 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (now() - began, result)
 }
 
-/// Runs all contenders in turn and prints a row for each: times, and the median of the ratios to the first's
-/// time in the same round.
+/// Runs all contenders in turn and prints a row for each: its time, and the median of the ratios to the first's time in
+/// the same round.
 pub(crate) fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     let mut random = SplitMix64::new(rounds as u64);
     let mut order: Vec<usize> = (0..contenders.len()).collect();
@@ -63,7 +63,7 @@ pub(crate) fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
         }
         for at in &order {
             let contender = &mut contenders[*at];
-            // What the one before left in the caches is not its own doing.
+            // The first run replaces the caches that the contender before left.
             (contender.run)();
             let time = (contender.run)();
             contender.times.push(time);

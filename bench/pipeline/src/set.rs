@@ -1,4 +1,4 @@
-//! One set through fec, and against hashing its shards, which no pipeline can do without.
+//! A set through fec, and against hashing its shards, which every pipeline needs.
 
 use crate::{Contender, race, timed};
 use fec_core::block::{Code, ShardBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Bytes of payload of a set.
 pub(crate) const PAYLOAD: usize = 4 << 20;
 
-/// Bytes that no code or hash can take a short cut on.
+/// Bytes without structure: no code or hash can take a short cut.
 pub(crate) fn payload() -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {
@@ -23,10 +23,10 @@ pub(crate) fn payload() -> Vec<u8> {
     (0..PAYLOAD).map(|_| next()).collect()
 }
 
-/// How a set is decoded.
+/// The way a set is decoded.
 #[derive(Clone, Copy)]
 pub(crate) enum Way {
-    /// As `fec decode` does: originals are proved, and nothing else is computed.
+    /// As `fec decode` does: originals are proved, and nothing more is computed.
     Default,
     /// As `fec decode --strict` and `commonware-coding` do: the whole set is shown to be a codeword.
     Strict,
@@ -64,7 +64,7 @@ impl Set {
         self.tree = encoder.encode(0, &rows, &mut self.encoded, Run::default());
     }
 
-    /// Encodes from where the payload lies. Only the shards at its end, which are padded, are copied.
+    /// Encodes the payload in place. Only the padded shards at its end are copied.
     pub(crate) fn encode_in_place(&mut self, payload: &[u8], encoder: &SetEncoder) {
         let len = self.group.shape().shard_len;
         let whole = payload.len() / len;
@@ -82,7 +82,7 @@ impl Set {
         recovery.map_or_else(|| self.originals.row(index as usize), |i| self.encoded.recovery().row(i))
     }
 
-    /// Reads, checks and decodes. The times are those of checking and of decoding.
+    /// Reads, checks and decodes. Returns the times of checking and of decoding.
     pub(crate) fn decode<'a>(
         &'a self,
         way: Way,
@@ -107,7 +107,7 @@ impl Set {
     }
 }
 
-/// k shards, `lost` originals not among them.
+/// k shards without the first `lost` originals.
 fn kept(code: Code, lost: usize) -> Vec<u32> {
     (lost..code.k() + lost).map(|i| i as u32).collect()
 }
@@ -164,7 +164,7 @@ pub(crate) fn against_hashing(rounds: usize) {
     }
 }
 
-/// So many sets as would be in flight for a file, on one thread and on two.
+/// As many sets as would be in flight for a file, on one thread and on two.
 pub(crate) fn two_threads(rounds: usize) {
     const SETS: usize = 16;
     let code = Code::new(33, 67).expect("a code");

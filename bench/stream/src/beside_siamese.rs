@@ -1,9 +1,9 @@
-//! fec beside siamese, which takes part where a checkout of it is given: the same payloads, and of the transmissions
-//! the same ones lost. Both send a source packet at once and a repair packet after every sixth.
+//! fec beside siamese, which takes part if a checkout of it is given: the same payloads, and the same transmissions
+//! lost. Both send a source packet at once and a repair packet after every sixth.
 //!
 //! siamese is used one way, as fec is: the sender forgets packets as they leave the window, and nothing is
-//! acknowledged. What it is given and gives are payloads and repair packets; headers with a stream's number and
-//! checksums, which fec's times have in them, would be added by the program around it.
+//! acknowledged. Its input and output are payloads and repair packets. The program around it would add headers with a
+//! stream's number and checksums, which fec's times include.
 
 use super::siamese;
 use super::{BLOCK, Contender, PAYLOAD, SEND_RATIO, backend, decoder, encoder, race, settings, timed};
@@ -59,7 +59,7 @@ fn siamese_encoder<'a>(window: u32, payloads: &'a [Vec<u8>], packets: usize) -> 
     Contender::new(format!("siamese, {window}"), packets, move || timed(|| (0..packets).for_each(|_| push())))
 }
 
-/// What goes over a line to siamese's receiver.
+/// A packet on its way to siamese's receiver.
 #[derive(Clone)]
 struct Packet {
     /// The number of a source packet.
@@ -76,8 +76,8 @@ impl Packet {
     }
 }
 
-/// The packets of both that arrive, of a line that loses each transmission that `lost` names. Also how many source
-/// packets were lost.
+/// The packets of both codes that arrive over a line that loses each transmission that `lost` names, and the number of
+/// source packets lost.
 fn arrived(
     window: u32,
     count: usize,
@@ -115,7 +115,7 @@ fn arrived(
     (packets, others, sources)
 }
 
-/// As [`decoder`], for siamese. `rebuilt` counts what it rebuilds.
+/// As [`decoder`], for siamese. `rebuilt` counts the packets that it rebuilds.
 fn siamese_decoder<'a>(
     name: String,
     packets: &'a [Packet],
@@ -149,8 +149,8 @@ fn siamese_decoder<'a>(
     })
 }
 
-/// What both rebuild of a stream with W = 6000 in which the transmissions of `burst` are lost; every payload that comes
-/// out is compared with what was sent.
+/// The packets that both codes rebuild of a stream with W = 6000 that loses the transmissions of `burst`. Every payload
+/// that comes out is compared with the one sent.
 fn rebuild(burst: Range<usize>) -> String {
     let payloads = payloads();
     let (ours, theirs, lost) = arrived(6000, 18_000, &payloads, |sent| burst.contains(&sent));
@@ -168,7 +168,7 @@ fn rebuild(burst: Range<usize>) -> String {
             }
         }
     }
-    // Said now: the other one may end the process.
+    // Printed now, because the other code may end the process.
     println!("{lost} | {fec}");
     let mut decoder = siamese::Decoder::new();
     for packet in &theirs {
@@ -183,10 +183,10 @@ fn rebuild(burst: Range<usize>) -> String {
     other.to_string()
 }
 
-/// The part of this program that shows one burst, in a process of its own: `1 siamese-burst KERNEL FIRST LEN`.
+/// The argument that makes this program show one burst, in a process of its own: `1 siamese-burst KERNEL FIRST LEN`.
 const BURST: &str = "siamese-burst";
 
-/// If the arguments ask for one burst, shows it.
+/// Shows one burst, if the arguments ask for it.
 pub fn show_burst() -> bool {
     let arguments: Vec<String> = std::env::args().skip(2).collect();
     let [part, _, first, len] = &arguments[..] else { return false };
@@ -198,7 +198,7 @@ pub fn show_burst() -> bool {
     true
 }
 
-/// What no figure of speed shows.
+/// Shows limits that no figure of speed shows.
 fn limits() {
     println!("\n### beside siamese: one burst, W = 6000, nothing else lost\n");
     println!("| transmissions before it | lost | of them source packets | fec rebuilt | siamese rebuilt |");

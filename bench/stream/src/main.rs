@@ -1,9 +1,9 @@
-//! fec's packet code against its classic form and against Reed-Solomon blocks: all contenders of a table take
-//! turns in one process, on one core, over the same payloads; medians of ratios of many rounds, in processor time.
+//! fec's packet code against its classic form and against Reed-Solomon blocks. All contenders of a table take turns in
+//! one process, on one core, over the same payloads; figures are medians of ratios of many rounds, in processor time.
 //!
 //! fec's side makes and reads whole packets, checksums and copies included. The block code of the crate
-//! `reed-solomon-simd` only computes its repair symbols, once as it is and once with a CRC32C over each
-//! packet, which a packet format needs. Built with a checkout of siamese (`build.rs`), it is compared too.
+//! `reed-solomon-simd` only computes its repair symbols, once alone and once with a CRC32C over each packet, which a
+//! packet format needs. A build with a checkout of siamese (`build.rs`) compares it too.
 
 #[cfg(siamese)]
 mod beside_siamese;
@@ -48,7 +48,7 @@ fn backend() -> Backend {
     })
 }
 
-/// The processor time of this thread so far: what other programs do on the machine is not in it.
+/// The processor time of this thread so far, without that of other programs.
 fn now() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -80,7 +80,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs all in turn, in another order in each round, and once before, which does not count.
+/// Runs all in turn, in another order in each round, after a round that does not count.
 fn take_turns(rounds: usize, contenders: &mut [Contender]) {
     let mut dice = SplitMix64::new(8);
     let mut order: Vec<usize> = (0..contenders.len()).collect();
@@ -96,7 +96,7 @@ fn take_turns(rounds: usize, contenders: &mut [Contender]) {
     }
 }
 
-/// Runs all in turn; prints speeds, and the ratio of the first one's speed to that of each.
+/// Runs all in turn, and prints speeds and the ratio of the first one's speed to each.
 fn race(title: &str, rounds: usize, mut contenders: Vec<Contender>) {
     take_turns(rounds, &mut contenders);
     println!("\n### {title}\n\n| | MB/s of payload | the first is so many times as fast |\n|---|---|---|");
@@ -177,10 +177,10 @@ fn encode(rounds: usize) {
     race("encode by window", rounds, windows.into_iter().collect());
 }
 
-/// Packets of a row that are single ones or groups of four, and so come from anywhere in the window.
+/// Taps of a row, which are single packets or groups of four, and thus come from anywhere in the window.
 const TAPS: usize = 22;
 
-/// Sums of `TAPS` rows that stand anywhere in a ring; the time is that of a line of 64 bytes.
+/// Sums of `TAPS` rows from anywhere in a ring; the time is that of a line of 64 bytes.
 fn sums_of(ring: &ShardBuf) -> Contender<'_> {
     let (sums, len) = (4000, SYMBOL.next_multiple_of(64));
     let mut noise = SplitMix64::new(9);
@@ -195,7 +195,7 @@ fn sums_of(ring: &ShardBuf) -> Contender<'_> {
     Contender::new(rows.len().to_string(), sums * TAPS * len / 64, move || timed(&mut run))
 }
 
-/// What bounds encoders from below: the time that packets take to come from where they are kept.
+/// The lower bound of encoders: the time in which packets come from their memory.
 fn memory(rounds: usize) {
     let rings = [240, 500, 1000, 2000, 6000, 15_000, 30_000, 60_000].map(|packets| {
         let mut ring = ShardBuf::new(packets, SYMBOL.next_multiple_of(64));
@@ -228,9 +228,8 @@ fn arrived(profile: Profile, window: u32, count: usize, loss: f64) -> Vec<Vec<u8
     packets
 }
 
-/// Decodes one stream, a part in each round. Packets are copied before the time runs, a block's worth at once:
-/// a receiver has just got them, so they are not far away in memory.
-/// `rebuilt` counts what is rebuilt.
+/// Decodes one stream, a part in each round. Packets are copied before the time runs, a block's worth at once: a
+/// receiver has just got them, so they are not far away in memory. `rebuilt` counts rebuilt packets.
 fn decoder<'a>(
     name: String,
     packets: &'a [Vec<u8>],
@@ -266,7 +265,7 @@ fn decoder<'a>(
 /// Blocks with the originals that arrive, and as many repair symbols as are lost.
 struct Blocks {
     symbols: Vec<Vec<u8>>,
-    /// For each block what arrives: originals and repair symbols.
+    /// The originals and repair symbols of each block that arrive.
     arrived: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -305,7 +304,7 @@ fn decode(rounds: usize) {
         let arrived = (0..count / BLOCK)
             .map(|_| {
                 let originals: Vec<usize> = (0..BLOCK).filter(|_| !line.chance(loss)).collect();
-                // A block that lost too much is decoded as if it had not: the time is what counts.
+                // A block that lost too much is decoded as if it had lost less: only the time counts.
                 let originals =
                     if originals.len() < BLOCK - REPAIR { (REPAIR..BLOCK).collect() } else { originals };
                 let recovery = (0..BLOCK - originals.len()).collect();

@@ -1,6 +1,6 @@
-//! Calls of siamese's C interface (`siamese.h`, version 5), as far as a stream needs them.
+//! Calls of siamese's C interface (`siamese.h`, version 5) that a stream needs.
 
-// Calls into C++, and slices over memory that siamese owns.
+// This file calls C++, and makes slices over memory that siamese owns.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -41,27 +41,27 @@ unsafe extern "C" {
 
 /// Makes the tables that all calls need.
 fn init() {
-    // SAFETY: it takes a number, and may be called again.
+    // SAFETY: the call takes a number, and may be repeated.
     let result = unsafe { siamese_init_(VERSION) };
     assert_eq!(result, SUCCESS, "siamese runs on this machine, in this version");
 }
 
 /// A sender's side.
 pub struct Encoder {
-    /// What `siamese_encoder_create` gave; freed with this.
+    /// Result of `siamese_encoder_create`, freed with this value.
     raw: *mut c_void,
 }
 
 impl Encoder {
     pub fn new() -> Encoder {
         init();
-        // SAFETY: `init` came first, which is all that it asks for.
+        // SAFETY: `init` came first; the call needs nothing more.
         let raw = unsafe { siamese_encoder_create() };
         assert!(!raw.is_null(), "there is memory for an encoder");
         Encoder { raw }
     }
 
-    /// Adds a packet and returns its number; `None` when no more are taken.
+    /// Adds a packet and returns its number; `None` if no more are taken.
     pub fn add(&mut self, payload: &[u8]) -> Option<u32> {
         let mut packet = RawOriginal { number: 0, len: payload.len() as c_uint, data: payload.as_ptr() };
         // SAFETY: `raw` is an encoder that was not freed. `packet` describes a slice that is readable during the call,
@@ -77,13 +77,13 @@ impl Encoder {
         assert_eq!(result, SUCCESS, "packets are removed");
     }
 
-    /// The next repair packet over all packets that it has.
+    /// The next repair packet over all its packets.
     pub fn encode(&mut self) -> &[u8] {
         let mut recovery = RawRecovery { len: 0, data: null() };
         // SAFETY: `raw` is an encoder that was not freed; `recovery` may be written.
         let result = unsafe { siamese_encode(self.raw, &mut recovery) };
         assert_eq!(result, SUCCESS, "a repair packet is made");
-        // SAFETY: on success so many bytes are there until the next call, which needs `self` mutably.
+        // SAFETY: on success this many bytes stay valid until the next call, which needs `self` mutably.
         unsafe { slice::from_raw_parts(recovery.data, recovery.len as usize) }
     }
 }
@@ -97,20 +97,20 @@ impl Drop for Encoder {
 
 /// A receiver's side.
 pub struct Decoder {
-    /// What `siamese_decoder_create` gave; freed with this.
+    /// Result of `siamese_decoder_create`, freed with this value.
     raw: *mut c_void,
 }
 
 impl Decoder {
     pub fn new() -> Decoder {
         init();
-        // SAFETY: `init` came first, which is all that it asks for.
+        // SAFETY: `init` came first; the call needs nothing more.
         let raw = unsafe { siamese_decoder_create() };
         assert!(!raw.is_null(), "there is memory for a decoder");
         Decoder { raw }
     }
 
-    /// Takes packet `number`. It may be refused: after too many losses nothing is taken any more.
+    /// Takes packet `number`. The decoder may refuse it: after too many losses it takes no more.
     pub fn add_original(&mut self, number: u32, payload: &[u8]) {
         let packet = RawOriginal { number, len: payload.len() as c_uint, data: payload.as_ptr() };
         // SAFETY: `raw` is a decoder that was not freed. `packet` describes a slice that is readable during the call,
@@ -118,7 +118,7 @@ impl Decoder {
         unsafe { siamese_decoder_add_original(self.raw, &packet) };
     }
 
-    /// Takes a repair packet. It may be refused, as above.
+    /// Takes a repair packet. The decoder may refuse it, as above.
     pub fn add_recovery(&mut self, bytes: &[u8]) {
         let packet = RawRecovery { len: bytes.len() as c_uint, data: bytes.as_ptr() };
         // SAFETY: `raw` is a decoder that was not freed. `packet` describes a slice that is readable during the call,
@@ -126,7 +126,7 @@ impl Decoder {
         unsafe { siamese_decoder_add_recovery(self.raw, &packet) };
     }
 
-    /// The packets that can be rebuilt now, if it thinks there are any.
+    /// The packets that can be rebuilt now, if the decoder reports any.
     pub fn decode(&mut self) -> Option<Rebuilt<'_>> {
         // SAFETY: `raw` is a decoder that was not freed.
         if unsafe { siamese_decoder_is_ready(self.raw) } != SUCCESS {
@@ -136,7 +136,7 @@ impl Decoder {
         // SAFETY: `raw` is a decoder that was not freed; both results may be written.
         let result = unsafe { siamese_decode(self.raw, &mut packets, &mut count) };
         let packets: &[RawOriginal] = if result == SUCCESS && count > 0 {
-            // SAFETY: on success so many packets stand there until the next call, which needs `self` mutably.
+            // SAFETY: on success this many packets stay valid until the next call, which needs `self` mutably.
             unsafe { slice::from_raw_parts(packets, count as usize) }
         } else {
             &[]
@@ -152,7 +152,7 @@ impl Drop for Decoder {
     }
 }
 
-/// Packets that were rebuilt. Their bytes are the decoder's.
+/// Rebuilt packets, whose bytes belong to the decoder.
 pub struct Rebuilt<'a> {
     packets: &'a [RawOriginal],
     of: PhantomData<&'a Decoder>,
@@ -163,7 +163,7 @@ impl<'a> Rebuilt<'a> {
     pub fn packets(&self) -> impl Iterator<Item = (u32, &'a [u8])> {
         self.packets.iter().map(|packet| {
             // SAFETY: the packets of a successful call of `siamese_decode` describe bytes that stay until the next call
-            // on the decoder, which is borrowed for so long.
+            // on the decoder, which is borrowed for that long.
             (packet.number, unsafe { slice::from_raw_parts(packet.data, packet.len as usize) })
         })
     }

@@ -1,5 +1,4 @@
-//! What the clocks are worth: the timer's cost and resolution, the tick counter's rate, and how fast the core
-//! really runs.
+//! The quality of the clocks: the timer's cost and resolution, the tick counter's rate, and the core's real clock.
 
 use crate::ticks;
 use fecfile::processor::line;
@@ -10,17 +9,17 @@ use std::time::{Duration, Instant};
 /// The clocks of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Clocks {
-    /// What the system's clock is made from, as the system tells.
+    /// The source of the system's clock, as the system names it.
     pub source: Option<String>,
     /// The smallest step that the timer showed, in nanoseconds.
     pub timer_step_ns: f64,
-    /// What a reading of the timer costs, in nanoseconds.
+    /// Cost of a reading of the timer, in nanoseconds.
     pub timer_cost_ns: f64,
     /// The name of the processor's tick counter.
     pub ticks: Option<String>,
-    /// Its measured rate. Not the core's clock: it never changes.
+    /// Its measured rate, which is not the core's clock: it never changes.
     pub ticks_mhz: Option<f64>,
-    /// The core's clock, measured by a chain of operations that take one cycle each; none under emulation.
+    /// The core's clock, measured by a chain of operations that take one cycle each; `None` under emulation.
     pub core_mhz: Option<f64>,
 }
 
@@ -63,15 +62,15 @@ fn tick_rate() -> Option<(&'static str, f64)> {
     Some((name, last.wrapping_sub(first) as f64 / began.elapsed().as_secs_f64() / 1e6))
 }
 
-/// Steps of the chain, and the cycles of each: three shifts and three exclusive ors, each of which waits for the
+/// Steps of the chain, and the cycles of each step: three shifts and three exclusive ors, each of which waits for the
 /// one before.
 const STEPS: u32 = 20_000;
 const CYCLES: f64 = 6.0;
 
 /// The core's clock in MHz: the best of some short runs.
 ///
-/// Cores that shift and combine in one operation may take as many cycles for it as for two; where they do not,
-/// this reads too high, which a counter of cycles would show.
+/// Some cores shift and combine in one operation. If that takes them fewer cycles than two operations, this reads too
+/// high, which a counter of cycles would show.
 pub(crate) fn core_mhz() -> f64 {
     let mut best = f64::MAX;
     let mut x = black_box(0x9e37_79b9_7f4a_7c15u64);

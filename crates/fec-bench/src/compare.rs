@@ -9,11 +9,11 @@ use fecfile::names::show;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How sure a difference must be: so many standard errors.
+/// Number of standard errors from which a difference is sure.
 const SURE: f64 = 3.0;
 
 impl BenchReport {
-    /// Compares with a report that was saved at `path` before; `gate` is the share by which a figure may have become
+    /// Compares with a report that was saved at `path` before. `gate` is the share by which a figure may have become
     /// slower, 0.05 for five per cent.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ fn key_text(cell: Option<&Cell>) -> String {
     }
 }
 
-/// What differs between the machines or the kernels of two runs.
+/// The differences between the machines or the kernels of two runs.
 fn differences(then: &BenchReport, now: &BenchReport) -> Vec<String> {
     let what = |report: &BenchReport| {
         [
@@ -78,7 +78,7 @@ fn differences(then: &BenchReport, now: &BenchReport) -> Vec<String> {
     pairs.map(|((name, a), (_, b))| format!("{name}: {a} then, {b} now")).collect()
 }
 
-/// No figure yet.
+/// A comparison without figures.
 fn nothing_compared() -> Comparison {
     let columns = [
         key("table", "table"),
@@ -104,26 +104,28 @@ fn nothing_compared() -> Comparison {
     }
 }
 
-/// Figures that became slower than the gate lets through, beyond the noise; and those that might have, unseen.
+/// Counts of figures that became slower than the gate allows, beyond the noise, and of figures whose noise might hide
+/// that.
 #[derive(Debug, Default)]
 struct Beyond {
     /// Figures in both reports.
     compared: u64,
-    /// Of them, those whose noise may hide more than the gate lets through.
+    /// Compared figures whose noise may hide more than the gate allows.
     hidden: u64,
-    /// Of them, those that became slower by more than the gate lets through.
+    /// Compared figures that became slower by more than the gate allows.
     all: u64,
-    /// Of them, those that do not spread so far that this alone may be the reason.
+    /// Slower figures whose spread alone does not explain the slowdown.
     clear: u64,
-    /// Of them, those that no disturbance explains.
+    /// Slower figures whose slowdown no disturbance explains.
     beyond_doubt: u64,
 }
 
-/// Caches and memory that others use too, and a sibling on the same core, make clean slices slower by this factor at most.
+/// Clean slices become slower by this factor at most, through caches and memory that others use too, and a sibling on
+/// the same core.
 const SHARED: f64 = 4.0;
 
 impl Beyond {
-    /// Takes note of a figure.
+    /// Counts a figure.
     fn note(&mut self, now: &Summary, then: &Summary, gate: f64, steal: f64) {
         let (slower, spread) = (now.median / then.median - 1.0, now.spread().max(then.spread()));
         self.all += 1;
@@ -133,8 +135,8 @@ impl Beyond {
         self.beyond_doubt += u64::from(is_clear && !now.unfiltered && slower + 1.0 > explained);
     }
 
-    /// A disturbed run can only be too slow. So one that is disturbed now shuts no gate, unless a figure became slower than that
-    /// explains; and one that was disturbed then opens none.
+    /// A disturbed run can only be too slow. A disturbed current run therefore fails only if a figure slowed down by
+    /// more than the disturbance explains; a disturbed baseline never passes.
     fn judge(&self, then: &BenchReport, now: &BenchReport) -> (GateVerdict, Vec<String>) {
         let disturbed = |report: &BenchReport, which: &str| {
             let causes = report.interference.causes();
@@ -218,7 +220,7 @@ mod tests {
     use crate::progress::Unseen;
     use crate::table::FigureColumn;
 
-    /// A report of one figure, by the fast preset, with these values.
+    /// A report of a single figure, by the fast preset, with these values.
     fn report(values: &[f64], unfiltered: bool, interference: Interference) -> BenchReport {
         let options = Options { rounds: Some(1), ..Options::new(Preset::Model) };
         let mut report = crate::run(&options, &Unseen).expect("a report");
@@ -271,7 +273,7 @@ mod tests {
             (1.0, false, GateVerdict::Passed),
             (2.5, false, GateVerdict::Inconclusive),
             (2.5, true, GateVerdict::Inconclusive),
-            // Slices of one thread in which nothing else had the core do not take twenty times as long; others may.
+            // Slices of a single thread that had the core to itself do not take twenty times as long; others may.
             (20.0, false, GateVerdict::Failed),
             (20.0, true, GateVerdict::Inconclusive),
         ] {
@@ -294,7 +296,7 @@ mod tests {
         let (verdict, line) = judged(&now, &then, 0.05);
         assert_eq!(verdict, GateVerdict::Inconclusive);
         assert!(line.contains("the saved run was disturbed"), "{line}");
-        // Slower than even that is slower.
+        // A slowdown beyond even that fails.
         let slow = report(&values(3.0, 0.01), false, Interference::default());
         assert_eq!(judged(&slow, &then, 0.05).0, GateVerdict::Failed);
     }
@@ -306,7 +308,7 @@ mod tests {
         let (verdict, line) = judged(&report(&values(1.3, 0.3), false, quiet()), &then, 0.05);
         assert_eq!(verdict, GateVerdict::Inconclusive);
         assert!(line.contains("1 figure is slower, and it spreads further than the gate"), "{line}");
-        // But far beyond the spread it is a failure all the same.
+        // A slowdown far beyond the spread fails all the same.
         assert_eq!(judged(&report(&values(2.0, 0.3), false, quiet()), &then, 0.05).0, GateVerdict::Failed);
     }
 
@@ -318,7 +320,7 @@ mod tests {
         let (verdict, line) = judged(&report(&few(1.1), false, quiet()), &then, 0.05);
         assert_eq!(verdict, GateVerdict::Inconclusive);
         assert!(line.contains("the noise of 1 of 1 figure is larger than the gate"), "{line}");
-        // What is much faster hides nothing.
+        // A figure that became much faster hides nothing.
         assert_eq!(judged(&report(&few(0.3), false, quiet()), &then, 0.05).0, GateVerdict::Passed);
     }
 }

@@ -1,8 +1,8 @@
 //! Counters of the processor, by perf_event_open.
 //!
-//! Each is opened on its own, so that one that is not there takes none with it, for this process in user mode only.
-//! At most six count at a time; what the system had to share out in time is scaled, and the share is told. A
-//! counter that is missing is none, never 0.
+//! Each is opened for this process in user mode only, and separately, so that a missing one takes no other with it. At
+//! most six count at a time. Counts that the system shared out in time are scaled, and the share is told. A missing
+//! counter is `None`, never 0.
 
 use crate::table::{Cell, FigureColumn, figure};
 use std::collections::BTreeMap;
@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 /// Most counters at a time: as many as small cores have.
 const AT_A_TIME: usize = 6;
 
-/// What one counter counted.
+/// The result of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ScaledCount {
     pub(crate) value: f64,
-    /// The share of the time that it really counted; `value` is scaled by it.
+    /// The share of the time in which it really counted; `value` is scaled by it.
     pub(crate) share: f64,
 }
 
-/// Counts of some calls of the same work, by name, for each call.
+/// Counts of some calls of the same work, by name, per call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counts(BTreeMap<&'static str, ScaledCount>);
 
@@ -30,7 +30,7 @@ struct CounterEvent {
     hardware: bool,
 }
 
-/// What a count is told for.
+/// The unit that a count is divided by.
 enum Per {
     Byte,
     KiB,
@@ -77,8 +77,8 @@ fn column(event: &CounterEvent) -> &'static str {
     }
 }
 
-/// The cells of a row whose calls go through `bytes` bytes each. The share is the smallest of all counters, and
-/// only shown where something was scaled.
+/// The cells of a row whose calls go through `bytes` bytes each. The share is the smallest of all counters, and only
+/// shown if a count was scaled.
 pub(crate) fn cells(counts: &Counts, bytes: u64) -> Vec<(&'static str, Cell)> {
     let mut cells: Vec<(&'static str, Cell)> = Vec::new();
     for event in &EVENTS {
@@ -97,17 +97,17 @@ pub(crate) fn cells(counts: &Counts, bytes: u64) -> Vec<(&'static str, Cell)> {
 /// The counters of this process.
 pub(crate) struct Counters {
     open: Vec<(&'static str, system::Counter)>,
-    /// `ok`, or why not, by name.
+    /// `ok`, or the reason why not, by name.
     pub(crate) status: BTreeMap<String, String>,
     /// `hw`, `software …`, or `none: …`.
     pub(crate) source: String,
 }
 
 impl Counters {
-    /// Opens what there is.
+    /// Opens the counters that exist.
     pub(crate) fn new() -> Counters {
         let mut counters = Counters { open: Vec::new(), status: BTreeMap::new(), source: String::new() };
-        // The reason that cycles, the plainest of all, cannot be counted is that of the others too.
+        // If cycles, the plainest of all, cannot be counted, the reason holds for the others too.
         let mut reasons: [Option<String>; 2] = [None, None];
         let mut counted = [false; 2];
         for event in &EVENTS {
@@ -133,7 +133,7 @@ impl Counters {
         counters
     }
 
-    /// Counts `calls` calls of the work, once for each six counters.
+    /// Counts `calls` calls of the work for each six counters.
     pub(crate) fn count(&mut self, calls: u32, work: &mut dyn FnMut()) -> Counts {
         let mut counts = Counts::default();
         for some in self.open.chunks_mut(AT_A_TIME) {
@@ -154,13 +154,13 @@ impl Counters {
         counts
     }
 
-    /// Whether there is anything to count with.
+    /// Whether there is any counter.
     pub(crate) fn any(&self) -> bool {
         !self.open.is_empty()
     }
 }
 
-/// What a counter shows: events, and the nanoseconds that it was enabled and that it really counted.
+/// A reading of a counter: events, and the nanoseconds for which it was enabled and for which it really counted.
 #[derive(Clone, Copy, Debug)]
 struct CounterReading {
     value: u64,
@@ -169,7 +169,7 @@ struct CounterReading {
 }
 
 impl CounterReading {
-    /// The count since an earlier reading, scaled to the whole time; none if the counter had none of it.
+    /// The count since an earlier reading, scaled to the whole time; `None` if the counter had none of it.
     fn since(self, before: CounterReading) -> Option<ScaledCount> {
         let value = self.value.checked_sub(before.value)? as f64;
         let running = self.running.checked_sub(before.running).filter(|running| *running > 0)? as f64;
@@ -191,7 +191,7 @@ fn arm_event(name: &str, part: Option<&str>) -> Option<u64> {
     match name {
         "l2_accesses" => Some(L2D_CACHE),
         "l2_misses" => Some(L2D_CACHE_REFILL),
-        // It does not count the common event.
+        // The Cortex-A53 does not count the common event.
         "stalled_cycles" if part == Some(A53_PART) => Some(A53_STALL_ON_LOAD_MISS),
         "stalled_cycles" => Some(STALL_BACKEND),
         _ => None,
@@ -218,7 +218,7 @@ mod system {
             "instructions" => build(Hardware::INSTRUCTIONS),
             "cache_references" => build(Hardware::CACHE_REFERENCES),
             "cache_misses" => build(Hardware::CACHE_MISSES),
-            // Each x86 processor has a code of its own for them, and a wrong one counts something else.
+            // Each x86 processor has a code of its own for them, and a wrong code counts other events.
             "l2_accesses" | "l2_misses" => return Err("no code for this processor".to_owned()),
             "dtlb_misses" => build(dtlb),
             "stalled_cycles" => build(Hardware::STALLED_CYCLES_BACKEND),
@@ -229,7 +229,7 @@ mod system {
         opened.map_err(|error| reason(&error))
     }
 
-    /// User mode only, with the threads that are started later.
+    /// User mode only, with threads started later.
     fn build<E: Event>(event: E) -> io::Result<Counter> {
         Builder::new(event).exclude_kernel(true).exclude_hv(true).inherit(true).build()
     }
@@ -244,7 +244,7 @@ mod system {
         }
     }
 
-    /// A counter that cannot be switched on has nothing to show.
+    /// A counter that cannot be switched on has no reading.
     pub(super) fn start(counter: &mut Counter) -> Option<CounterReading> {
         counter.enable().ok()?;
         read(counter)
@@ -268,7 +268,7 @@ mod system {
 mod system {
     use super::CounterReading;
 
-    /// There is none.
+    /// No counter exists.
     pub(super) enum Counter {}
 
     pub(super) fn open(_: &str) -> Result<Counter, String> {
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(cells.len(), columns().len());
     }
 
-    /// Page faults are counted wherever software events are allowed: fresh memory makes some.
+    /// Page faults are counted wherever software events are allowed: fresh memory causes some.
     #[test]
     fn software_events_count_what_happens() {
         let mut counters = Counters::new();

@@ -1,7 +1,7 @@
-//! Why a run stops before it has a report: each cause as a value, so that whoever calls can choose words and exit
+//! Reasons why a run stops before it has a report: each cause is a value, so that the caller can choose words and exit
 //! codes.
 //!
-//! That something became slower, that a gate is shut, or that a signal came is no error: the report says so.
+//! A slowdown, a shut gate or a signal is no error: the report tells of it.
 
 use fec_core::block::CodeError;
 use fec_core::error::FormatError;
@@ -13,14 +13,14 @@ use fecfile::names::show;
 use fecfile::seal::SealError;
 use std::path::PathBuf;
 
-/// The result of what this library does.
+/// The result of this library's calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a run stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file, or the library that is measured, says so.
+    /// An error of a file, or of the library that is measured.
     #[error(transparent)]
     Library(#[from] fecfile::Error),
     /// k and m that are no code.
@@ -34,13 +34,13 @@ pub enum Error {
         #[source]
         cause: CodeError,
     },
-    /// A set that the format does not have.
+    /// A set that the format does not allow.
     #[error("{0}")]
     Geometry(#[source] FormatError),
-    /// A set, held twice, that takes more memory than is allowed.
+    /// A set that takes more memory than allowed when held twice.
     #[error("the set takes {0} bytes twice")]
     SetMemory(u64),
-    /// Caches to be modelled that no processor can have.
+    /// Caches to be modelled that no processor has.
     #[error("{level} is no whole number of sets, above 1 GiB, or of more than 1024 ways")]
     Cache {
         /// L1 or L2.
@@ -51,7 +51,7 @@ pub enum Error {
     Loss {
         /// The model.
         loss: Loss,
-        /// Why not.
+        /// The reason.
         #[source]
         cause: Box<fecfile::Error>,
     },
@@ -63,7 +63,7 @@ pub enum Error {
     NotAReport {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         #[source]
         cause: serde_json::Error,
     },
@@ -74,34 +74,34 @@ pub enum Error {
         path: PathBuf,
         /// Its preset.
         then: String,
-        /// The preset that it was to be compared with.
+        /// The preset of the report that it was to be compared with.
         now: String,
     },
     /// A report that cannot be written as JSON.
     #[error("write the report: {0}")]
     Report(#[source] serde_json::Error),
-    /// A shard that was encoded just now does not pass its check.
+    /// A freshly encoded shard that does not pass its check.
     #[error("shard {0} does not pass its check")]
     Check(u32),
-    /// A set that was encoded just now cannot be decoded.
+    /// A freshly encoded set that cannot be decoded.
     #[error("{0}")]
     Decode(#[source] SetError),
-    /// A shard that came back, and is another one.
+    /// A shard that was decoded wrongly.
     #[error("shard {0} was decoded wrongly")]
     WrongShard(u32),
-    /// What cannot be sealed, or not opened.
+    /// A payload that cannot be sealed or opened.
     #[error("{0}")]
     Seal(#[from] SealError),
-    /// Something that was sealed just now, and is not authentic.
+    /// A freshly sealed text that is not authentic.
     #[error("what {0} sealed is not authentic")]
     NotAuthentic(&'static str),
-    /// A file that came back, and is another one.
+    /// A file that came back changed.
     #[error("the file did not come back as it was")]
     WrongFile,
 }
 
 impl Error {
-    /// What it means for whoever asked.
+    /// The class of the error, for the caller.
     pub fn class(&self) -> Class {
         match self {
             Error::Library(error) => error.class(),

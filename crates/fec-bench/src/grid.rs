@@ -1,4 +1,4 @@
-//! A table as columns of text: as wide as it takes, or in blocks of columns that fit a terminal.
+//! A table as columns of text: at full width, or in blocks of columns that fit a terminal.
 
 use crate::stats::Summary;
 use crate::table::{Cell, FigureTable};
@@ -8,17 +8,17 @@ use std::ops::Range;
 /// A table as text: head and rows.
 pub(crate) struct Grid {
     pub(crate) head: Vec<String>,
-    /// Whether a column is text, and so stands at the left.
+    /// Whether a column is text, and thus aligned to the left.
     pub(crate) left: Vec<bool>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// Columns of text that stay together: those of one column of the table.
+    /// Columns of text that stay together: those of a column of the table.
     groups: Vec<Range<usize>>,
-    /// How many of them, at the left, tell rows apart.
+    /// Number of leftmost columns that identify a row.
     keys: usize,
 }
 
 impl Grid {
-    /// The cells for people. Columns without any figure are left out; a measured one becomes three.
+    /// The cells for people. Columns without any figure are left out; a measured column becomes three.
     pub(crate) fn new(table: &FigureTable) -> Grid {
         let rows = vec![Vec::new(); table.rows.len()];
         let mut grid = Grid { head: Vec::new(), left: Vec::new(), rows, groups: Vec::new(), keys: 0 };
@@ -61,7 +61,7 @@ impl Grid {
         columns.iter().map(|column| 2 + self.width(*column)).sum()
     }
 
-    /// The blocks of columns that go below one another: the keys, and as many others as fit.
+    /// The blocks of columns, one below the other: each has the keys, and as many other columns as fit.
     fn blocks(&self, keys: Range<usize>, width: usize) -> Vec<Vec<usize>> {
         let keys: Vec<usize> = self.groups[keys].iter().cloned().flatten().collect();
         let mut blocks = Vec::new();
@@ -79,8 +79,8 @@ impl Grid {
         blocks
     }
 
-    /// Lines of these columns, the first `keys` of which are left blank where they repeat the row above; without rows that have
-    /// nothing in the others. `heading` is a column that becomes a line of its own wherever it changes.
+    /// Lines of these columns. The first `keys` of them are blank where they repeat the row above, and rows with
+    /// nothing in the others are left out. `heading` is a column that becomes a line of its own wherever it changes.
     fn lines(&self, columns: &[usize], keys: usize, heading: Option<usize>, out: &mut String) {
         let widths: Vec<usize> = columns.iter().map(|column| self.width(*column)).collect();
         let line = |cells: &[&str]| {
@@ -128,8 +128,9 @@ fn shown(cell: &Cell, digits: usize) -> String {
     }
 }
 
-/// One table for people, with its title. Where it is wider than `width`, its columns go into several blocks below one another, each
-/// with the keys of the rows; keys that would take half of the width leave their first column to lines of its own.
+/// A table for people, with its title. If it is wider than `width`, its columns go into several blocks below one
+/// another, each with the keys of the rows. Keys that would take half of the width give their first column to lines of
+/// its own.
 pub(crate) fn table_text(table: &FigureTable, width: Option<usize>) -> String {
     let mut out = wrap(&table.title, width) + "\n";
     let grid = Grid::new(table);

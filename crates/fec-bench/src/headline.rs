@@ -1,4 +1,4 @@
-//! What came of a run, in one sentence that needs no knowledge of the tables below: worked out from their figures.
+//! The result of a run in a sentence that needs no knowledge of the tables below, computed from their figures.
 
 use crate::options::Preset;
 use crate::table::{Cell, FigureTable};
@@ -54,7 +54,7 @@ fn on(count: f64) -> String {
     if count == 1.0 { "on one core".to_owned() } else { format!("with {}", threads(count as usize)) }
 }
 
-/// What takes most of the time of a set, in words.
+/// The phase that takes most of the time of a set, in words.
 fn doing(phase: &str) -> &str {
     match phase {
         "encode" => "coding",
@@ -66,14 +66,14 @@ fn doing(phase: &str) -> &str {
 
 fn reference(tables: &[FigureTable]) -> Option<String> {
     let rows = rows(tables, "encode");
-    // The first hash with the fewest threads.
+    // The first hash with the fewest threads is the one to report.
     let total = rows.iter().find(|row| text(row, "phase") == Some("total"))?;
     let same = |row: &&Row| ["hash", "threads"].iter().all(|name| row.get(*name) == total.get(*name));
     let phases =
         rows.iter().filter(same).filter_map(|row| Some((text(row, "phase")?, number(row, "share")?)));
     let phases: Vec<(&str, f64)> = phases.filter(|(phase, _)| *phase != "total").collect();
     let (phase, share) = *phases.iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    // On several threads digests may be a part of the kernel's phase.
+    // Digests may be a part of the kernel's phase on several threads.
     let what = match phases.iter().any(|(phase, _)| *phase == "digests") {
         false if phase == "encode" => "coding with hashing",
         _ => doing(phase),

@@ -1,4 +1,4 @@
-//! Whether anything else ran on the machine meanwhile: what the system tells, and what the slices show.
+//! Signs that anything else ran on the machine meanwhile: the system's counts, and the slices.
 
 use crate::machine::temperature;
 use crate::stats::two_regimes;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::Instant;
 
-/// What disturbed a run. What cannot be read is none.
+/// The disturbances of a run. An unreadable value is `None`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Interference {
-    /// Share of the time that the measuring thread could have run and did not: another task had its core.
+    /// Share of the time in which the measuring thread could have run and did not, because another task had its core.
     pub run_queue_wait: Option<f64>,
     /// Share of the machine's time that the hypervisor gave to other machines.
     pub steal: Option<f64>,
@@ -18,9 +18,9 @@ pub struct Interference {
     pub other_cpus: Option<f64>,
     /// Slices that were measured.
     pub slices: u64,
-    /// Slices that do not count, because something else ran meanwhile.
+    /// Slices that do not count, because another task ran meanwhile.
     pub discarded_slices: u64,
-    /// The slowest and the fastest core clock that was seen, in MHz.
+    /// The slowest and the fastest core clock seen, in MHz.
     pub core_mhz: Option<(f64, f64)>,
     /// Figures whose slices fall into two groups of different speed.
     pub two_regimes: u64,
@@ -28,7 +28,7 @@ pub struct Interference {
     pub temperature_celsius: Option<f64>,
 }
 
-/// Watches from the beginning to the end of a run.
+/// Watches a run from its beginning to its end.
 #[derive(Debug)]
 pub(crate) struct Watch {
     began: Instant,
@@ -42,20 +42,20 @@ impl Watch {
         Watch { began: Instant::now(), wait: queue_wait(), stat: Stat::read(), seen: Interference::default() }
     }
 
-    /// Takes note of one figure: the values of its slices in the order of time, and how many were thrown away.
+    /// Notes a figure: the values of its slices in the order of time, and the number of discarded ones.
     pub(crate) fn figure(&mut self, values: &[f64], discarded: usize) {
         self.seen.slices += (values.len() + discarded) as u64;
         self.seen.discarded_slices += discarded as u64;
         self.seen.two_regimes += u64::from(two_regimes(values).is_some());
     }
 
-    /// Takes note of the core's clock.
+    /// Notes the core's clock.
     pub(crate) fn core_mhz(&mut self, mhz: f64) {
         let (low, high) = self.seen.core_mhz.unwrap_or((mhz, mhz));
         self.seen.core_mhz = Some((low.min(mhz), high.max(mhz)));
     }
 
-    /// What there was until now.
+    /// The disturbances until now.
     pub(crate) fn end(&self) -> Interference {
         let nanoseconds = self.began.elapsed().as_nanos() as f64;
         let waited = |then: u64| queue_wait().map(|now| (now - then) as f64 / nanoseconds.max(1.0));
@@ -96,7 +96,7 @@ impl Stat {
         let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks.try_into().ok()?;
         let busy = user + nice + system + irq + softirq;
         let own = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name, in parentheses, may hold anything; the times are fields 14 to 17 of the line.
+        // The name, in parentheses, may hold any character; the times are fields 14 to 17 of the line.
         let own: Vec<f64> =
             own.rsplit_once(')')?.1.split_whitespace().skip(11).take(4).flat_map(str::parse).collect();
         Some(Stat {
@@ -117,7 +117,7 @@ impl Stat {
 }
 
 impl Interference {
-    /// What else happened on the machine, and may have moved all figures; nothing if it was quiet.
+    /// Disturbances of the machine that may have moved all figures; empty if it was quiet.
     pub fn causes(&self) -> Vec<String> {
         let mut causes = Vec::new();
         if self.run_queue_wait.is_some_and(|share| share > 0.05) {
@@ -137,7 +137,7 @@ impl Interference {
         causes
     }
 
-    /// One line, and one more for each thing that may have moved figures.
+    /// A line of figures, and a line for each cause that may have moved them.
     pub(crate) fn lines(&self) -> Vec<String> {
         let percent =
             |share: Option<f64>| share.map_or("unknown".to_owned(), |s| format!("{:.1} %", s * 100.0));
@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!((noisy.lines().len(), noisy.causes().len()), (6, 4));
         assert!(noisy.lines()[5].contains("1 figure shows"), "{:?}", noisy.lines());
-        // One figure with two speeds says nothing of the others.
+        // A figure with two speeds says nothing about the others.
         let one = Interference { two_regimes: 1, ..Interference::default() };
         assert!(one.causes().is_empty() && one.lines().len() == 2);
     }

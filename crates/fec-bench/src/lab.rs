@@ -1,4 +1,4 @@
-//! What every preset measures with: the time that is left, the clocks, the counters and the model.
+//! The tools with which every preset measures: the remaining time, the clocks, the counters and the model.
 
 use crate::clock::core_mhz;
 use crate::counters::{Counters, Counts};
@@ -11,23 +11,23 @@ use fecfile::Settings;
 use fecfile::interrupt::interrupted;
 use std::time::{Duration, Instant};
 
-/// At least so many slices are taken of a figure, however little time is left.
+/// Fewest slices of a figure, however little time is left.
 const FEWEST: usize = 5;
 
-/// At most so many: more make no median better.
+/// Most slices of a figure: more make no median better.
 const MOST: usize = 2000;
 
-/// How long the work of one figure is repeated for each pass of counters.
+/// Time for which the work of a figure is repeated for each pass of counters.
 const COUNTED: Duration = Duration::from_millis(3);
 
-/// One figure: its time, and what was counted.
+/// A figure: its time and its counts.
 pub(crate) struct Measured {
-    /// Seconds of one call.
+    /// Seconds per call.
     pub(crate) time: Summary,
     pub(crate) counts: Counts,
 }
 
-/// Millions of bits in a second.
+/// Megabits per second.
 pub(crate) fn megabits(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8e-6 / seconds
 }
@@ -38,13 +38,13 @@ pub(crate) struct Lab<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) counters: Counters,
     pub(crate) watch: Watch,
-    /// The core's clock when the run began, in MHz; none under emulation.
+    /// The core's clock when the run began, in MHz; `None` under emulation.
     pub(crate) core_mhz: Option<f64>,
     pub(crate) out_of_time: bool,
     progress: &'a dyn RunProgress,
     began: Instant,
     budget: Duration,
-    /// Figures that were planned, and those that are done.
+    /// Number of planned figures, and of finished ones.
     planned: usize,
     done: usize,
 }
@@ -67,17 +67,17 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Says how many figures there will be; the time is shared out among them.
+    /// Announces the number of figures; the time is shared out among them.
     pub(crate) fn plan(&mut self, figures: usize) {
         self.planned += figures;
     }
 
-    /// Whether to stop: a signal came.
+    /// Whether a signal came and the run must stop.
     pub(crate) fn stopped(&self) -> bool {
         interrupted()
     }
 
-    /// Begins a figure: none if there is no time for it any more, otherwise how long it may take.
+    /// Begins a figure. Returns the time that it may take, or `None` if no time is left.
     pub(crate) fn share(&mut self, name: &str) -> Option<Duration> {
         self.tell(name);
         let figures_left = self.planned.saturating_sub(self.done).max(1);
@@ -96,19 +96,19 @@ impl<'a> Lab<'a> {
         Some(share)
     }
 
-    /// Whether a figure that has `slices` slices should get another one, `began` being when it was begun.
+    /// Whether a figure with `slices` slices, begun at `began`, should get another one.
     pub(crate) fn goes_on(&self, slices: usize, began: Instant, share: Duration) -> bool {
         let most = self.options.rounds.map_or(MOST, |rounds| rounds as usize);
         slices < most && !self.stopped() && (slices < FEWEST || began.elapsed() < share)
     }
 
-    /// Times and counts one kind of work; `spread`: it runs on other threads too.
+    /// Times and counts one kind of work; `spread` says that it runs on other threads too.
     pub(crate) fn measure(&mut self, name: &str, spread: bool, mut work: impl FnMut()) -> Option<Measured> {
         let mut all = self.race(name, spread, &mut [&mut work])?;
         all.pop()
     }
 
-    /// Times several ways of the same work, in turn, so that whatever happens to the machine happens to all.
+    /// Times several ways of the same work in turn, so that disturbances of the machine reach all of them.
     pub(crate) fn race(
         &mut self,
         name: &str,
@@ -119,7 +119,7 @@ impl<'a> Lab<'a> {
         let began = Instant::now();
         let mut slices: Vec<Slices> =
             works.iter_mut().map(|work| Slices::calibrated(spread, *work)).collect();
-        // Warm: what the first calls fetched, and where the core's clock went with them.
+        // Warm-up: the first calls fill the caches and bring the core to its clock.
         let warm = (share / 10).min(Duration::from_millis(30));
         while began.elapsed() < warm && !self.stopped() {
             works.iter_mut().for_each(|work| work());
@@ -127,10 +127,10 @@ impl<'a> Lab<'a> {
         let mut round = 0;
         while self.goes_on(round, began, share) {
             for nth in 0..works.len() {
-                // Another one begins each round, so that nobody always runs behind the same neighbour.
+                // Each round begins with another way, so that none always runs behind the same neighbour.
                 let at = (nth + round) % works.len();
                 if works.len() > 1 {
-                    // What the other one left in the caches, or pushed out of them, is not its own doing.
+                    // This untimed call replaces the caches that the way before left.
                     works[at]();
                 }
                 slices[at].take(works[at]);
@@ -140,7 +140,7 @@ impl<'a> Lab<'a> {
         slices.iter().zip(works).map(|(slices, work)| self.figure(slices, *work)).collect()
     }
 
-    /// The figure of some slices, and what is counted of more calls.
+    /// The figure of some slices, and the counts of more calls.
     fn figure(&mut self, slices: &Slices, work: &mut dyn FnMut()) -> Option<Measured> {
         let time = self.note(slices)?;
         let calls = (COUNTED.as_secs_f64() / time.median.max(1e-9)).clamp(1.0, 1e6) as u32;
@@ -148,29 +148,29 @@ impl<'a> Lab<'a> {
         Some(Measured { time, counts })
     }
 
-    /// The summary of slices, taken note of in what disturbed the run.
+    /// The summary of slices, which are also noted in the disturbances of the run.
     pub(crate) fn note(&mut self, slices: &Slices) -> Option<Summary> {
         let clean = slices.clean();
         self.watch.figure(&clean, slices.len() - clean.len());
         slices.summary()
     }
 
-    /// Cycles for each byte by the measured clock of the core: an estimate, since the clock may move.
+    /// Estimated cycles per byte, by the measured clock of the core: the clock may move.
     pub(crate) fn estimated_cycles(&self, bytes: u64, seconds: f64) -> Option<f64> {
         self.core_mhz.map(|mhz| seconds * mhz * 1e6 / bytes as f64)
     }
 
-    /// Tells that a figure comes next.
+    /// Announces the next figure.
     fn tell(&self, figure: &str) {
         let (elapsed, done, planned) = (self.began.elapsed(), self.done, self.planned);
-        // Whichever is shorter: what is left of the planned time, or what the figures so far promise.
+        // The shorter of two: the rest of the planned time, and the time that the figures so far promise.
         let left = self.budget.saturating_sub(elapsed);
         let promised =
             if done > 0 { elapsed / done as u32 * planned.saturating_sub(done) as u32 } else { left };
         self.progress.next(&RunPoint { figure, done, planned, elapsed, left: left.min(promised) });
     }
 
-    /// Tells that no figure comes any more.
+    /// Announces the end of the figures.
     pub(crate) fn finish(&self) {
         self.progress.finish(self.done, self.began.elapsed());
     }

@@ -1,7 +1,8 @@
-//! What a machine can do with `fec`, what holds it back, and whether a build became slower.
+//! The limits of a machine with `fec`, their causes, and whether a build became slower.
 //!
-//! A [`Preset`] is a kind of work; [`run`] measures it, and fills the tables of a [`BenchReport`], which prints as a
-//! table, JSON, CSV or Markdown, can be saved, and compared with a later one. Its first line is one sentence for everybody.
+//! A [`Preset`] is a kind of work; [`run`] measures it, and fills the tables of a [`BenchReport`]. A report prints as a
+//! table, JSON, CSV or Markdown, can be saved, and can be compared with a later one. Its first line is a sentence for
+//! everybody.
 //!
 //! ```
 //! use fec_bench::{Format, Options, Preset, Unseen};
@@ -16,20 +17,20 @@
 //! ```
 //!
 //! ```text
-//! options ─▶ presets ─▶ lab: time left, slices (two clocks), counters, model ─▶ report ─▶ table | JSON | CSV | Markdown
-//!                                                                                └─▶ compare
+//! options ─▶ presets ─▶ lab: time, slices (two clocks), counters, model ─▶ report ─▶ table | JSON | CSV | Markdown
+//!                                                                           └─▶ compare
 //! ```
 //!
 //! # How it measures
 //!
-//! Work is repeated in short slices, each timed by the clock on the wall and by the thread's own. Where the two differ,
-//! something else ran meanwhile, and the slice does not count; the report says how many did not, and what else
-//! disturbed the run. Several ways of the same work take turns, slice by slice, so that whatever happens to the machine
-//! happens to all of them. A figure is the median of its slices, with its quartiles; a comparison speaks of a
-//! difference only where it is beyond the noise of both. Counters of the processor are read where the system allows it,
-//! and a model of caches stands beside them, which runs on the codec's own accesses. Figures come from the codec's own
-//! calls: it tells its phases to an observer, and the observer has the clock. What is wrong is an error and no figure:
-//! presets compare what comes back.
+//! Work is repeated in short slices, each timed by the clock on the wall and by the thread's own. If the two differ,
+//! another task ran meanwhile, and the slice does not count; the report tells the number of such slices, and other
+//! disturbances of the run. Several ways of the same work take turns, slice by slice, so that disturbances of the
+//! machine reach all of them. A figure is the median of its slices, with its quartiles; a comparison reports a
+//! difference only if it is beyond the noise of both. Counters of the processor are read where the system allows it. A
+//! model of caches stands beside them, which runs on the codec's own accesses. Figures come from the codec's own calls:
+//! it tells its phases to an observer, and the observer has the clock. A wrong result is an error and no figure:
+//! presets compare the bytes that come back.
 //!
 //! | module | tells |
 //! |---|---|
@@ -83,7 +84,7 @@ use std::time::Instant;
 /// Measures a preset. Takes about as long as the options say, less after a signal ([`fecfile::interrupt`]).
 ///
 /// # Errors
-/// Options that cannot be had, files that cannot be written, and results that are wrong.
+/// Impossible options, files that cannot be written, and wrong results.
 pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport> {
     let began = Instant::now();
     let machine = Machine::new();
@@ -92,7 +93,7 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
     lab.finish();
     let backend = options.settings.backend;
     let interference = lab.watch.end();
-    // The model times nothing.
+    // The model times nothing, so nothing can disturb it.
     let disturbed = options.preset != Preset::Model && !interference.causes().is_empty();
     let sentence = headline::headline(options.preset, &findings.tables);
     let headline = match &machine.emulated {

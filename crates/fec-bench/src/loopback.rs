@@ -1,5 +1,5 @@
-//! What the transport alone can do: packets over loopback, in runs that the kernel cuts and joins (GSO and GRO)
-//! against one system call for each packet.
+//! The best that the transport alone can do: packets over loopback, in runs that the kernel cuts and joins (GSO and
+//! GRO) against a system call for each packet.
 
 use fecfile::live::chunk::Chunk;
 use fecfile::live::udp::{PacketReceiver, PacketSender, enlarge};
@@ -14,23 +14,23 @@ pub struct Rate {
     pub sent: u64,
     /// Packets that arrived.
     pub received: u64,
-    /// Packets that arrived in a second.
+    /// Packets that arrived per second.
     pub per_second: f64,
 }
 
-/// How the packets are moved.
+/// The way packets are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// As `fec` does: runs of packets.
+    /// In runs of packets, as `fec` does.
     Batched,
-    /// `sendto` and `recv`, a packet each.
+    /// A packet for each `sendto` and `recv`.
     Single,
 }
 
-/// Sends packets of `len` bytes over loopback for `time`, as fast as it goes, and counts those that arrive.
+/// Sends packets of `len` bytes over loopback for `time`, as fast as possible, and counts those that arrive.
 ///
 /// # Errors
-/// What the system says of its sockets.
+/// Errors of the system's sockets.
 pub fn measure(transport: Transport, len: usize, time: Duration) -> std::io::Result<Rate> {
     let inward = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let to = inward.local_addr()?;
@@ -83,7 +83,7 @@ fn receive_batched(receiver: PacketReceiver, len: usize, done: &AtomicBool) -> s
 }
 
 fn receive_single(socket: UdpSocket, len: usize, done: &AtomicBool) -> std::io::Result<u64> {
-    // The same receive buffer as the other way has.
+    // The receive buffer is as large as that of the other way.
     enlarge(&socket);
     socket.set_read_timeout(Some(Duration::from_millis(20)))?;
     let (mut buffer, mut count) = (vec![0; 65_536], 0);
@@ -100,7 +100,7 @@ fn receive_single(socket: UdpSocket, len: usize, done: &AtomicBool) -> std::io::
 mod tests {
     use super::*;
 
-    /// What becomes of packets on a busy machine is chance; that they move is not.
+    /// The number of arrivals on a busy machine is chance; that any arrive is not.
     #[test]
     fn packets_are_sent_and_arrive() {
         for transport in [Transport::Batched, Transport::Single] {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where and by what something was measured. What cannot be read is none.
+/// The place and tools of a measurement. An unreadable value is `None`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// When, in UTC.
+    /// Date and time, in UTC.
     pub date: String,
     /// The name of the machine.
     pub host: Option<String>,
@@ -17,25 +17,25 @@ pub struct Machine {
     pub cpu: String,
     /// CPUs that this process may use.
     pub cpus: usize,
-    /// The revision of the microcode; `masked` where a hypervisor shows a made-up one.
+    /// The revision of the microcode; `masked` if a hypervisor shows a made-up one.
     pub microcode: Option<String>,
-    /// The features that kernels and hashes ask for and this processor has.
+    /// The features that kernels and hashes ask for, as far as this processor has them.
     pub flags: Vec<String>,
     /// Whether the system says that it runs under a hypervisor.
     pub virtual_machine: bool,
-    /// What translates the instructions, if they are not the processor's own: then no speed means anything.
+    /// The emulator that translates the instructions, if they are not the processor's own: speeds then mean nothing.
     pub emulated: Option<String>,
     /// The data caches.
     pub caches: Caches,
     /// The release of the system's kernel.
     pub kernel: Option<String>,
-    /// What sets the core's clock.
+    /// The governor of the core's clock.
     pub governor: Option<String>,
     /// The hottest sensor.
     pub temperature_celsius: Option<f64>,
     /// The compiler that built this.
     pub compiler: String,
-    /// What it was built for.
+    /// The target that it was built for.
     pub target: String,
     /// The revision that it was built from.
     pub revision: String,
@@ -58,7 +58,7 @@ pub struct Caches {
     pub l2_ways: u64,
     /// Bytes of the third cache, if there is one.
     pub l3_bytes: Option<u64>,
-    /// Whether the system told; otherwise these are the sizes of a small core.
+    /// Whether the system told these sizes; otherwise they are those of a small core.
     pub known: bool,
 }
 
@@ -89,7 +89,7 @@ const FLAGS: [&str; 22] = [
 ];
 
 impl Machine {
-    /// What can be read of this machine now.
+    /// The readable facts about this machine now.
     pub(crate) fn new() -> Machine {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let flags = field(&info, "flags").or_else(|| field(&info, "Features")).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Machine {
 }
 
 impl Caches {
-    /// Those of one core of this machine.
+    /// The caches of a core of this machine.
     pub(crate) fn host() -> Caches {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         caches(emulator(&info).is_some())
@@ -141,13 +141,13 @@ pub(crate) fn arm_part() -> Option<String> {
     field(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default(), "CPU part")
 }
 
-/// Hypervisors show 0x1, or all ones, where the processor has a real revision.
+/// Hypervisors show 0x1, or all ones, in place of the processor's real revision.
 fn microcode(revision: String, virtual_machine: bool) -> String {
     let made_up = matches!(revision.as_str(), "0x1" | "0xffffffff");
     if virtual_machine && made_up { format!("masked ({revision})") } else { revision }
 }
 
-/// qemu's user mode keeps its own name for the process, and shows the processor of the machine it runs on.
+/// qemu's user mode keeps its own name for the process, and shows the processor of its host.
 fn emulator(info: &str) -> Option<String> {
     let process = line("/proc/self/comm").filter(|name| name.starts_with("qemu-"));
     let other = match std::env::consts::ARCH {
@@ -158,7 +158,7 @@ fn emulator(info: &str) -> Option<String> {
     process.or_else(|| other.then(|| "another architecture's processor".to_owned()))
 }
 
-/// The sizes that the system tells; under emulation it tells another machine's.
+/// The sizes that the system tells; an emulator tells those of its host.
 fn caches(emulated: bool) -> Caches {
     let small = Caches {
         l1_bytes: 32 << 10,

@@ -1,4 +1,4 @@
-//! What is measured, and how.
+//! The subject and the conditions of a measurement.
 
 use crate::error::{Error, Result};
 use crate::model::CacheHierarchy;
@@ -14,33 +14,33 @@ use std::time::Duration;
 /// A kind of work to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// One set in memory through encode, digests and tree, and back: phase by phase, for hashes and thread counts.
+    /// A set in memory through encode, digests and tree, and back: phase by phase, for hashes and thread counts.
     Reference,
     /// Every backend: products, matrices, transforms and packet additions, in each cache and in memory.
     Kernels,
-    /// Many short sets one by one and in batches, with one plan and with a plan for each.
+    /// Many short sets, singly and in batches, with one plan and with a plan for each.
     Batch,
     /// A sweep over k, m and the length of shards.
     Sets,
     /// Real files through encode, verify and decode: read, code, hash, write, sync.
     Files,
-    /// What the machine can do at best: memory by cache level, hashes, writing to the page cache.
+    /// The best that the machine can do: memory by cache level, hashes, writing to the page cache.
     Roof,
     /// The cache model alone, beside a fixed number of rounds that an outside simulator can count.
     Model,
-    /// Whether the settings of this processor are within 5 % of the best: each other setting against them, in turn.
+    /// Checks that the settings of this processor are within 5 % of the best: each other setting runs against them, in
+    /// turn.
     Tuning,
     /// The sliding-window packet code over windows and blocks: packet additions of a row, and speed.
     Window,
-    /// Live streams through lossy lines: encode, decode, what is rebuilt, beside an ideal code; and the transport
-    /// alone.
+    /// Live streams through lossy lines: encode, decode, recovery beside an ideal code; and the transport alone.
     Stream,
-    /// Sealing: the ciphers on chunks, beside OpenSSL, and what each recipient costs.
+    /// Sealing: the ciphers on chunks, beside OpenSSL, and the cost of each recipient.
     Seal,
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Preset; 11] = [
         Preset::Reference,
         Preset::Kernels,
@@ -73,55 +73,55 @@ impl Preset {
     }
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Columns for a terminal.
     Table,
-    /// One JSON object.
+    /// A JSON object.
     Json,
-    /// Comma-separated values, one block for each table.
+    /// Comma-separated values, a block for each table.
     Csv,
     /// Markdown.
     Markdown,
 }
 
-/// What is measured, and how. [`Options::new`] has what is usual.
+/// The subject and the conditions of a measurement. [`Options::new`] has the usual ones.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The kind of work.
     pub preset: Preset,
     /// Threads, kernel and limits.
     pub settings: Settings,
-    /// Whether the kernel's settings were kept by an earlier run, and are not the usual ones.
+    /// Whether an earlier run kept the kernel's settings, so that they are not the usual ones.
     pub tuning_is_kept: bool,
     /// Presets that compare kernels measure only the one of `settings`.
     pub only_this_backend: bool,
     /// Presets that compare numbers of threads measure only that of `settings`.
     pub only_these_threads: bool,
-    /// The hash of digests and roots; none is both, one after the other.
+    /// The hash of digests and roots; `None` is both, one after the other.
     pub hash: Option<HashKind>,
     /// Original shards of the set.
     pub k: u16,
     /// Recovery shards of the set.
     pub m: u16,
-    /// Payload bytes of the set; of [`Files`](Preset::Files): of the file. None is what suits the preset.
+    /// Payload bytes of the set, or of the file for [`Files`](Preset::Files). `None` is a size that suits the preset.
     pub set_size: Option<u64>,
-    /// Slices of each figure at most; of [`Model`](Preset::Model): rounds that are run.
+    /// Most slices of each figure, or rounds to run for [`Model`](Preset::Model).
     pub rounds: Option<u32>,
     /// Seconds that the run may take, about.
     pub budget: u32,
-    /// Finish within ten seconds, whatever the budget.
+    /// Finishes within ten seconds, whatever the budget.
     pub quick: bool,
-    /// The caches that are modelled.
+    /// The caches to be modelled.
     pub model: CacheHierarchy,
-    /// Of [`Model`](Preset::Model): a live stream with this profile, in place of a set.
+    /// A live stream with this profile in place of a set, for [`Model`](Preset::Model).
     pub profile: Option<Profile>,
-    /// Where files are written, under temporary names.
+    /// The folder of files with temporary names.
     pub folder: PathBuf,
-    /// What [`Stream`](Preset::Stream) loses on the way, one after the other; none are the usual three.
+    /// The losses of [`Stream`](Preset::Stream), one after the other; none are the usual three.
     pub losses: Vec<Loss>,
-    /// The arguments that a command was called with: the report repeats them.
+    /// The arguments of the command, which the report repeats.
     pub arguments: Vec<String>,
 }
 
@@ -149,13 +149,13 @@ impl Options {
         }
     }
 
-    /// How long the run may take.
+    /// Time that the run may take.
     pub fn time(&self) -> Duration {
-        // Five of the ten seconds that `quick` promises: warming up and checking come on top.
+        // Five of the ten seconds that `quick` promises: warm-up and checks come on top.
         Duration::from_secs(if self.quick { 5 } else { self.budget.into() })
     }
 
-    /// The kernels that are compared.
+    /// The kernels to be compared.
     pub(crate) fn backends(&self) -> Vec<Backend> {
         match self.only_this_backend {
             true => vec![self.settings.backend],

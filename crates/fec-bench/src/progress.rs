@@ -1,8 +1,8 @@
-//! How far a run is, for somebody who shows it. A run is planned by time, so time is what is told.
+//! The progress of a run, for a caller that shows it. A run is planned by time, so progress is told as time.
 
 use std::time::Duration;
 
-/// Is told how far a run is.
+/// Receives the progress of a run.
 pub trait RunProgress {
     /// A figure comes next.
     fn next(&self, point: &RunPoint<'_>);
@@ -11,18 +11,18 @@ pub trait RunProgress {
     fn finish(&self, figures: usize, elapsed: Duration);
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPoint<'a> {
-    /// What is measured next.
+    /// The next figure.
     pub figure: &'a str,
     /// Figures that are done.
     pub done: usize,
     /// Figures that are planned.
     pub planned: usize,
-    /// Since the run began.
+    /// Time since the run began.
     pub elapsed: Duration,
-    /// How long it still takes.
+    /// Estimated time left.
     pub left: Duration,
 }
 

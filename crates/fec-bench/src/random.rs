@@ -1,9 +1,9 @@
-//! Bytes that no code or hash can take a short cut on, and choices that follow from a seed.
+//! Bytes without structure, so that no code or hash can take a short cut, and choices that follow from a seed.
 //!
-//! The generator is that of the golden vectors (Knuth's MMIX constants, the upper half of the state), and not the one
-//! of `fec_core::random`: digests of other codecs' shards were made with it.
+//! The generator is that of the golden vectors (Knuth's MMIX constants, the upper half of the state), not the generator
+//! of `fec_core::random`: digests of another codec's shards were made with it.
 
-/// The generator. All seeds are good ones for bytes.
+/// The generator. All seeds are good for bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Mmix(pub(crate) u64);
 

@@ -10,10 +10,10 @@ use crate::words::{count, threads, wrap_all};
 use std::collections::BTreeMap;
 
 impl BenchReport {
-    /// The report for people, in lines of at most `width` columns; as wide as it takes if there is none. What cannot be cut,
-    /// such as a path, may still be longer.
+    /// The report for people, in lines of at most `width` columns, or as wide as needed without a limit. A word that
+    /// cannot be cut, such as a path, may still be longer.
     pub fn text(&self, width: Option<usize>) -> String {
-        /// With more lines, what stands above has left the screen when the run ends.
+        /// Lines after which the top of the report has left the screen when the run ends.
         const SCREEN: usize = 20;
         let mut out = wrap_all(&header(self), width);
         out.push('\n');
@@ -32,10 +32,10 @@ impl BenchReport {
         out
     }
 
-    /// The report in one of the formats; a table is as wide as it takes ([`text`](Self::text) fits a terminal).
+    /// The report in one of the formats. A table is as wide as needed ([`text`](Self::text) fits a terminal).
     ///
     /// # Errors
-    /// [`Report`](Error::Report), which no report that a run made gives.
+    /// [`Report`](Error::Report), which no report of a run gives.
     pub fn render(&self, format: Format) -> Result<String> {
         match format {
             Format::Json => serde_json::to_string(self).map_err(Error::Report),
@@ -46,12 +46,12 @@ impl BenchReport {
     }
 }
 
-/// What stands above the tables, one line each.
+/// The lines above the tables.
 fn header(report: &BenchReport) -> Vec<String> {
     let machine = &report.machine;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut lines = vec![report.headline.clone()];
-    // Reports that older versions saved have none.
+    // Reports that older versions saved have no headline.
     lines.retain(|line| !line.is_empty());
     lines.push(format!(
         "backend {} set for {}{}{}, {}; preset {}, {}",
@@ -99,7 +99,7 @@ fn header(report: &BenchReport) -> Vec<String> {
     lines
 }
 
-/// What stands below them.
+/// The lines below the tables.
 fn footer(report: &BenchReport) -> Vec<String> {
     let mut lines = report.interference.lines();
     let marked =
@@ -134,7 +134,7 @@ fn footer(report: &BenchReport) -> Vec<String> {
     lines
 }
 
-/// What was measured many times.
+/// The figures that were measured many times.
 fn summaries(report: &BenchReport) -> impl Iterator<Item = &Summary> {
     let rows = report.tables.iter().flat_map(|table| &table.rows);
     rows.flat_map(BTreeMap::values).filter_map(|cell| match cell {
@@ -173,8 +173,8 @@ fn markdown(report: &BenchReport) -> String {
     out.trim_end().to_owned()
 }
 
-/// For spreadsheets: one block for each table, `table` in front of every row, all columns, RFC 4180. The header
-/// is comment lines that begin with #.
+/// For spreadsheets: a block for each table, `table` in front of every row, all columns, RFC 4180. The header is
+/// comment lines that begin with #.
 fn csv(report: &BenchReport) -> String {
     let mut out: String =
         header(report).iter().chain(&footer(report)).map(|line| format!("# {line}\r\n")).collect();

@@ -5,10 +5,10 @@ use crate::model::{self, CacheHierarchy, Misses};
 use crate::random::Mmix;
 use fec_core::block::{Plan, ShardBuf};
 
-/// Rows of zeros, each of which begins on a cache line: figures of rows that do not would be of something else.
+/// Rows of zeros that begin on cache lines: other rows would change the figures.
 ///
 /// # Panics
-/// If one does not.
+/// If a row does not begin on a cache line.
 pub(crate) fn aligned(rows: usize, len: usize) -> ShardBuf {
     let buf = ShardBuf::new(rows, len);
     assert!(buf.iter().all(|row| row.as_ptr().addr().is_multiple_of(64)), "rows begin on cache lines");
@@ -22,7 +22,7 @@ pub(crate) fn filled(rows: usize, len: usize) -> ShardBuf {
     buf
 }
 
-/// Where the working set of a figure lies.
+/// The place of a figure's working set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     pub(crate) name: &'static str,
@@ -30,12 +30,13 @@ pub(crate) struct Level {
     pub(crate) bytes: usize,
 }
 
-/// Working sets that fit the first cache, the second, and no cache of a core; with half of `max_memory` at most.
+/// Working sets that fit the first cache, the second, and no cache of a core. The last has at most half of
+/// `max_memory`.
 pub(crate) fn levels(max_memory: u64) -> [Level; 3] {
     let caches = Caches::host();
-    // Halves: other things need a place too. Less than the rest of memory would be a cache again.
+    // Halves, since other data needs space too. A smaller working set for memory would fit a cache again.
     let (l1, l2) = (caches.l1_bytes as usize / 2, caches.l2_bytes as usize / 2);
-    // Where sizes are not known, the core is small or emulated.
+    // Unknown sizes mean a small core, or an emulated one.
     let memory = if caches.known { 12 << 20 } else { 4 << 20 };
     let most = (max_memory / 2) as usize;
     [
@@ -45,10 +46,10 @@ pub(crate) fn levels(max_memory: u64) -> [Level; 3] {
     ]
 }
 
-/// A call of a plan that takes longer than this is cut by columns.
+/// Seconds of a call of a plan beyond which it is cut by columns.
 const LONG: f64 = 5e-3;
 
-/// A plan at work on rows; where one call over whole rows takes long, each call takes the next columns.
+/// A plan at work on rows. If a call over whole rows takes long, each call takes the next columns.
 pub(crate) struct PlanOnRows<'a> {
     plan: &'a Plan,
     src: ShardBuf,
@@ -63,7 +64,7 @@ impl<'a> PlanOnRows<'a> {
         let src = filled(plan.known().len(), row_len);
         let dst = aligned(plan.wanted().len(), row_len);
         let mut work = PlanOnRows { plan, src, dst, width: 1024.min(row_len), at: 0 };
-        // From a few columns: the whole may take seconds.
+        // A few columns give an estimate: the whole may take seconds.
         work.run();
         let began = std::time::Instant::now();
         work.run();
@@ -90,7 +91,7 @@ impl<'a> PlanOnRows<'a> {
         self.plan.run(&src, &mut dst);
     }
 
-    /// What the model says of one pass over the whole rows, and the bytes of that.
+    /// The model's misses for a pass over whole rows, and the bytes of that pass.
     pub(crate) fn model(&self, caches: &CacheHierarchy) -> (Misses, u64) {
         let (src, dst): (Vec<&[u8]>, Vec<&[u8]>) = (self.src.iter().collect(), self.dst.iter().collect());
         let bytes = (self.src.row_len() * src.len()) as u64;

@@ -1,19 +1,19 @@
-//! Slices: short stretches of work, each timed by two clocks, and thrown away if anything else ran meanwhile.
+//! Slices: short stretches of work, each timed by two clocks, and dropped if another task ran meanwhile.
 //!
-//! The clock on the wall goes on while another task has the core; the thread's own clock does not. Where they
-//! differ, the slice was disturbed. So a competitor on the same core costs slices, and moves no median.
+//! The clock on the wall goes on while another task has the core; the thread's own clock does not. If they differ, the
+//! slice was disturbed. A competitor on the same core therefore costs slices, and moves no median.
 
 use crate::stats::Summary;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// A slice of the thread's own work is at most this long, where one call of the work is not longer already.
+/// Longest slice of the thread's own work, unless a single call is longer.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// And as long as this at least, so that reading the clocks does not count.
+/// Shortest slice: the cost of reading the clocks does not count beside it.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// The wall may be ahead of the thread's clock by so much in an undisturbed slice: reading two clocks.
+/// Lead of the wall over the thread's clock in an undisturbed slice: the time of reading two clocks.
 const SLACK: Duration = Duration::from_micros(4);
 
 /// The calling thread's time on a core.
@@ -36,13 +36,13 @@ impl Moment {
 
     /// The slice from here to now.
     pub(crate) fn until_now(self) -> Slice {
-        // In this order, the core's stretch encloses the wall's at one end and is enclosed at the other.
+        // By this order, the core's stretch encloses the wall's at one end and is enclosed at the other.
         let wall = self.wall.elapsed();
         Slice { wall, core: on_core().saturating_sub(self.core) }
     }
 }
 
-/// One stretch of work by both clocks.
+/// A stretch of work by both clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slice {
     pub(crate) wall: Duration,
@@ -50,7 +50,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// A part of this slice that took `wall`: its share of the time on the core is taken to be the same.
+    /// A part of this slice that took `wall`, with the same share of time on the core.
     pub(crate) fn part(self, wall: Duration) -> Slice {
         let share = wall.as_secs_f64() / self.wall.as_secs_f64().max(1e-9);
         Slice { wall, core: self.core.mul_f64(share) }
@@ -68,18 +68,19 @@ impl std::ops::AddAssign for Slice {
     }
 }
 
-/// Slices of one figure.
+/// Slices of a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slices {
     slices: Vec<Slice>,
     /// Calls of the work in each slice.
     calls: u32,
-    /// The work runs on other threads too: their disturbances are not seen, so nothing is thrown away.
+    /// Whether the work runs on other threads too: their disturbances are unseen, so no slice is dropped.
     spread: bool,
 }
 
 impl Slices {
-    /// For work that is called `calls` times in each slice; `spread`: on more threads than the caller's.
+    /// Slices for work that is called `calls` times in each; `spread` says that it runs on more threads than the
+    /// caller's.
     pub(crate) fn new(calls: u32, spread: bool) -> Slices {
         Slices { slices: Vec::new(), calls: calls.max(1), spread }
     }
@@ -88,7 +89,7 @@ impl Slices {
         self.slices.push(slice);
     }
 
-    /// Drops the first slice, which warmed things up, if it is not the only one.
+    /// Drops the first slice, which was a warm-up, unless it is the only one.
     pub(crate) fn forget_first(&mut self) {
         if self.slices.len() > 1 {
             self.slices.remove(0);
@@ -99,7 +100,7 @@ impl Slices {
         self.slices.len()
     }
 
-    /// Runs the work once as a slice.
+    /// Runs the work as a slice.
     pub(crate) fn take(&mut self, work: &mut dyn FnMut()) {
         let began = Moment::now();
         for _ in 0..self.calls {
@@ -108,13 +109,13 @@ impl Slices {
         self.add(began.until_now());
     }
 
-    /// Seconds of one call, slice by slice in the order of time; only clean slices.
+    /// Seconds per call, slice by slice in the order of time, of clean slices only.
     pub(crate) fn clean(&self) -> Vec<f64> {
         let clean = self.slices.iter().filter(|slice| self.spread || slice.is_clean());
         clean.map(|slice| slice.wall.as_secs_f64() / f64::from(self.calls)).collect()
     }
 
-    /// Seconds of one call. Where fewer than a tenth of the slices were clean, the time on the core serves.
+    /// Seconds per call. If fewer than a tenth of the slices were clean, times on the core are used.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let clean = self.clean();
         let enough = clean.len() >= 3.max(self.slices.len() / 10) || clean.len() == self.slices.len();
@@ -126,8 +127,7 @@ impl Slices {
         Some(Summary { on_core: true, ..Summary::of(core.collect(), 0)? })
     }
 
-    /// Slices of so many calls that each takes about half of [`LONGEST`]; runs the work to find out, which also
-    /// warms it up.
+    /// Slices whose number of calls takes about half of [`LONGEST`]. The work runs to find out, which also warms it up.
     pub(crate) fn calibrated(spread: bool, work: &mut dyn FnMut()) -> Slices {
         let mut calls = 1u32;
         loop {

@@ -1,34 +1,34 @@
-//! Many times of the same work, and what is told of them.
+//! Many times of the same work, and their summary.
 
 use serde::{Deserialize, Serialize};
 
-/// What is told of one figure that was measured many times.
+/// The summary of a figure that was measured many times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The value in the middle.
+    /// The median.
     pub median: f64,
     /// The smallest value.
     pub min: f64,
-    /// A quarter of the values lies below it.
+    /// The lower quartile.
     pub low: f64,
-    /// A quarter of the values lies above it.
+    /// The upper quartile.
     pub high: f64,
     /// Values that count.
     pub slices: u32,
-    /// Values that do not, because something else ran on the core meanwhile.
+    /// Values that do not count, because another task ran on the core meanwhile.
     pub discarded: u32,
-    /// The values are times on the core, not on the wall: too few slices were undisturbed.
+    /// Whether the values are times on the core instead of the wall: too few slices were undisturbed.
     pub on_core: bool,
-    /// Values that something else disturbed are among them: those of work on several threads are not told from others.
+    /// Whether disturbed values may be among them: those of work on several threads cannot be told from others.
     #[serde(default)]
     pub unfiltered: bool,
 }
 
-/// A median that is so many times the smallest value was disturbed.
+/// Ratio of a median to the smallest value from which the work counts as disturbed.
 const FAR: f64 = 3.0;
 
 impl Summary {
-    /// The summary of `values`; none if there are none.
+    /// The summary of `values`; `None` if there are none.
     pub(crate) fn of(mut values: Vec<f64>, discarded: u32) -> Option<Summary> {
         values.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| values.get(((values.len() - 1) as f64 * share).round() as usize).copied();
@@ -54,18 +54,18 @@ impl Summary {
         if self.median > 0.0 { (self.high - self.low) / self.median } else { 0.0 }
     }
 
-    /// Whether the median is so far from the smallest value that the work was disturbed most of the time.
+    /// Whether the median is so far from the smallest value that the work was mostly disturbed.
     pub fn is_far_from_min(&self) -> bool {
         self.min > 0.0 && self.median > FAR * self.min
     }
 
-    /// How far the median itself may be off, relative to it: its standard error for values that are normally
-    /// distributed (1.25 σ / √n, and the quartiles are 1.35 σ apart), never below half a per cent.
+    /// Relative error of the median: its standard error for normally distributed values (1.25 σ / √n, and the quartiles
+    /// are 1.35 σ apart), at least half a per cent.
     pub fn noise(&self) -> f64 {
         (self.spread() / 1.35 * 1.25 / f64::from(self.slices.max(1)).sqrt()).max(0.005)
     }
 
-    /// The same with every value times `factor`.
+    /// The summary of the values times `factor`.
     pub(crate) fn scaled(&self, factor: f64) -> Summary {
         Summary {
             median: self.median * factor,
@@ -77,8 +77,8 @@ impl Summary {
     }
 }
 
-/// Whether values fall into two groups whose medians are at least 1.3 apart, each with a fifth of them: the
-/// machine then ran at two speeds. Returns the two medians.
+/// The medians of two groups of values, if they are at least 1.3 apart and each group has a fifth of the values: the
+/// machine then ran at two speeds.
 pub(crate) fn two_regimes(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -90,7 +90,7 @@ pub(crate) fn two_regimes(values: &[f64]) -> Option<(f64, f64)> {
     let gap = |i: &usize| sorted[*i] / sorted[i - 1];
     let cut = (fifth..=n - fifth).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
     let (slow, fast) = (sorted[cut..][(n - cut) / 2], sorted[..cut][cut / 2]);
-    // A gap, not a slope: most of the difference is between two neighbours.
+    // The difference must be a gap, not a slope: most of it lies between two neighbours.
     (slow / fast >= 1.3 && gap(&cut) >= 1.1).then_some((fast, slow))
 }
 

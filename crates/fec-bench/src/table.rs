@@ -1,16 +1,16 @@
-//! Tables of figures: what every preset fills, and every format prints.
+//! Tables of figures, which every preset fills and every format prints.
 
 use crate::stats::Summary;
 use fec_core::gf256::kernel::Tuning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a preset found.
+/// The findings of a preset.
 pub(crate) struct Findings {
-    /// In the order in which they are shown.
+    /// The tables, in the order in which they are shown.
     pub(crate) tables: Vec<FigureTable>,
     pub(crate) notes: Vec<String>,
-    /// Settings of the kernel that are faster than those in use, if they were looked for and found.
+    /// Settings of the kernel that are faster than those in use, if a search found any.
     pub(crate) better: Option<Tuning>,
 }
 
@@ -23,24 +23,24 @@ impl Findings {
 /// Rows of figures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FigureTable {
-    /// In JSON and CSV.
+    /// Name in JSON and CSV.
     pub name: String,
-    /// For people.
+    /// Title for people.
     pub title: String,
-    /// What each place of a row means.
+    /// The meaning of each place of a row.
     pub columns: Vec<FigureColumn>,
     /// Each row's cells, by the names of their columns.
     pub rows: Vec<BTreeMap<String, Cell>>,
 }
 
-/// What one place of all rows means.
+/// The meaning of a place in all rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureColumn {
-    /// In JSON and CSV.
+    /// Name in JSON and CSV.
     pub name: String,
-    /// For people.
+    /// Label for people.
     pub label: String,
-    /// Key columns tell rows apart; the others are figures.
+    /// Whether the column identifies rows; the others are figures.
     pub key: bool,
     /// Digits after the point.
     pub digits: usize,
@@ -50,13 +50,13 @@ pub struct FigureColumn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// It could not be had; null in JSON, never 0.
+    /// No value could be had; null in JSON, never 0.
     Missing,
     /// A count.
     Whole(u64),
-    /// Something computed from measurements.
+    /// A value computed from measurements.
     Real(f64),
-    /// Something measured many times.
+    /// A value measured many times.
     Measured(Summary),
     /// Words.
     Text(String),
@@ -99,7 +99,7 @@ impl From<Summary> for Cell {
     }
 }
 
-/// A column that tells rows apart.
+/// A column that identifies rows.
 pub(crate) fn key(name: &str, label: &str) -> FigureColumn {
     FigureColumn { name: name.to_owned(), label: label.to_owned(), key: true, digits: 0 }
 }
@@ -109,7 +109,7 @@ pub(crate) fn figure(name: &str, label: &str, digits: usize) -> FigureColumn {
     FigureColumn { name: name.to_owned(), label: label.to_owned(), key: false, digits }
 }
 
-/// The column of cycles that follow from a time and the clock of the core.
+/// The column of cycles computed from a time and the clock of the core.
 pub(crate) const ESTIMATED_CYCLES: &str = "estimated_cycles_per_byte";
 
 pub(crate) fn estimated_cycles() -> FigureColumn {
@@ -126,10 +126,10 @@ impl FigureTable {
         FigureTable { name: name.to_owned(), title: title.into(), columns, rows: Vec::new() }
     }
 
-    /// Adds a row; columns that are not named are missing.
+    /// Adds a row. Columns that are not named are missing.
     ///
     /// # Panics
-    /// If there is no such column: a mistake in a preset.
+    /// If a column does not exist: a mistake in a preset.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (&'static str, Cell)>) {
         let mut row: BTreeMap<String, Cell> =
             self.columns.iter().map(|column| (column.name.clone(), Cell::Missing)).collect();

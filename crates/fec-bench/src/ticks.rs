@@ -1,9 +1,9 @@
-//! The processor's own tick counter: not what times anything here, but what its rate is belongs to a report.
+//! The processor's own tick counter. It times nothing here, but its rate belongs to a report.
 
-// Registers that only an instruction reads.
+// Only an instruction reads these registers.
 #![allow(unsafe_code, unused_unsafe)]
 
-/// The counter now, and its name; none where it cannot be read.
+/// The counter now, and its name; `None` if it cannot be read.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn now() -> Option<(u64, &'static str)> {
     // SAFETY: the instruction reads a register and nothing else; every x86-64 processor has it, and Linux does
@@ -11,7 +11,7 @@ pub(crate) fn now() -> Option<(u64, &'static str)> {
     Some((unsafe { std::arch::x86_64::_rdtsc() }, "TSC"))
 }
 
-/// The counter now, and its name; none where it cannot be read.
+/// The counter now, and its name; `None` if it cannot be read.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn now() -> Option<(u64, &'static str)> {
     let ticks: u64;
@@ -20,7 +20,7 @@ pub(crate) fn now() -> Option<(u64, &'static str)> {
     Some((ticks, "CNTVCT"))
 }
 
-/// The counter now, and its name; none where it cannot be read.
+/// The counter now, and its name; `None` if it cannot be read.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn now() -> Option<(u64, &'static str)> {
     None

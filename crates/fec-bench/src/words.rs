@@ -10,12 +10,12 @@ pub(crate) fn threads(number: usize) -> String {
     count(number as u64, "thread", "threads")
 }
 
-/// A rate in millions of bits a second, in bits and in bytes: `7.6 Gb/s (951 MB/s)`.
+/// A rate in Mb/s, in bits and in bytes: `7.6 Gb/s (951 MB/s)`.
 pub(crate) fn speed(megabits: f64) -> String {
     format!("{}b/s ({}B/s)", scaled(megabits), scaled(megabits / 8.0))
 }
 
-/// With the unit that leaves few digits: `951 M`, `7.6 G`.
+/// A rate with the unit that leaves few digits: `951 M`, `7.6 G`.
 fn scaled(millions: f64) -> String {
     match millions {
         99_950.0.. => format!("{:.0} G", millions / 1e3),
@@ -30,8 +30,8 @@ pub(crate) fn per_cent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A line as one or more of at most `width` columns, cut between words; all but the first are indented by two more than it is.
-/// A word that is longer stays whole.
+/// Cuts a line into lines of at most `width` columns, between words. All but the first are indented by two more than
+/// the line. A longer word stays whole.
 pub(crate) fn wrap(line: &str, width: Option<usize>) -> String {
     let fits = |text: &str| width.is_none_or(|width| text.chars().count() <= width);
     if fits(line) {
@@ -54,7 +54,7 @@ pub(crate) fn wrap(line: &str, width: Option<usize>) -> String {
     out + &current
 }
 
-/// All lines of a text, as [`wrap`] cuts them.
+/// All lines of a text, cut as by [`wrap`].
 pub(crate) fn wrap_all<'a>(lines: impl IntoIterator<Item = &'a String>, width: Option<usize>) -> String {
     lines.into_iter().map(|line| wrap(line, width)).collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,5 @@
-//! Runs one hot operation a given number of times, and nothing else, for tools that count instructions or model a
-//! processor. The difference of two runs with other numbers of rounds is the operation alone.
+//! Runs one hot operation a given number of times, for tools that count instructions or model a processor. The
+//! difference of two runs with different numbers of rounds is the operation alone.
 //!
 //! ```text
 //! columns encode|matrix|decode BACKEND K M SHARD_LEN ROUNDS
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `encode` makes all recovery shards from all originals by the engine that the plan picks, `matrix` by the matrix;
-//! `decode` restores as many originals as there are recovery shards to do it from. The others are the loops of the packet
-//! code, in every walk: `sum` adds K rows to one, `add` adds one row to another K times, `spread` adds K rows to
-//! three sums. BACKEND may be `best`.
+//! `decode` restores as many originals as the recovery shards allow. The others are the loops of the packet code, in
+//! every walk: `sum` adds K rows to one, `add` adds one row to another K times, `spread` adds K rows to three sums.
+//! BACKEND may be `best`.
 
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::gf256::kernel::{Backend, Walk};
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Rows that differ.
+/// Rows with different bytes.
 fn filled(rows: usize, len: usize) -> ShardBuf {
     let mut filled = ShardBuf::new(rows, len);
     for (seed, row) in (0u8..).zip(filled.iter_mut()) {
@@ -64,7 +64,7 @@ fn filled(rows: usize, len: usize) -> ShardBuf {
     filled
 }
 
-/// One of the loops of the packet code.
+/// Runs a loop of the packet code.
 fn packets(operation: &str, backend: Backend, rows: usize, len: usize, rounds: usize) {
     let sources = filled(rows, len);
     let sources: Vec<&[u8]> = sources.iter().collect();

@@ -1,6 +1,6 @@
 //! The packet code against the ideal random code, on coefficients alone and on the same loss traces.
 //!
-//! Arguments: source packets of a trace (200000), and seeds that the traces of long bursts are drawn from (1).
+//! Arguments: source packets of a trace (200000), and seeds of the traces of long bursts (1).
 
 use fec_core::random::SplitMix64;
 use fec_core::window::simulate::{Generator, Outcome, stream};
@@ -80,7 +80,7 @@ fn main() {
         let [ideal, ours] = burst_at(9000, burst);
         row(&format!("burst of {burst}"), &ideal, &ours, 24_000);
     }
-    // Wherever it begins: what differs, and the worst of all.
+    // Bursts begin anywhere: the number of differences, and the worst of all.
     let (places, mut worst) = ((1..13_000).step_by(230), (0.0, 0));
     for start in places.clone() {
         let [ideal, ours] = burst_at(start, 850);

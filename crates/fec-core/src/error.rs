@@ -1,4 +1,4 @@
-//! Why a reader rejects bytes, and the class that decides what a caller may do about it.
+//! Reasons why a reader rejects bytes, and the class that decides the caller's options.
 
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum FormatError {
     /// The checksum, or a hash that the object carries of itself, does not match its bytes.
     #[error("{0} does not match its bytes")]
     Damaged(&'static str),
-    /// The checksum of a header does not match: it was not written so, whatever it says.
+    /// The checksum of a header does not match, so its fields say nothing.
     #[error("the checksum of {0} does not match its bytes")]
     Checksum(&'static str),
     /// A format version other than 1.
@@ -40,7 +40,7 @@ pub enum FormatError {
     Limit {
         /// The quantity.
         what: &'static str,
-        /// What was read.
+        /// The value read.
         value: u128,
         /// The most (or for k, the least) that is accepted.
         limit: u128,
@@ -59,9 +59,9 @@ pub enum FormatError {
     OutOfRange {
         /// `shard` or `set`.
         what: &'static str,
-        /// What was read.
+        /// The number read.
         value: u32,
-        /// How many there are.
+        /// The number of shards or sets.
         count: usize,
     },
     /// An even meta type that this build does not know: it may change the meaning of the payload.
@@ -72,10 +72,10 @@ pub enum FormatError {
     CriticalCatalog {
         /// The field.
         what: &'static str,
-        /// What was read.
+        /// The value read.
         value: u64,
     },
-    /// The catalog of a sidecar, or what stands behind it, breaks a rule.
+    /// The catalog of a sidecar, or the bytes behind it, break a rule.
     #[error("the catalog is not valid: {0}")]
     Catalog(&'static str),
     /// A manifest breaks a rule.
@@ -87,8 +87,8 @@ pub enum FormatError {
 }
 
 impl FormatError {
-    /// Whether the object has the magic, the version and the checksum of what it seems to be, and something else is wrong:
-    /// then it was written as such.
+    /// Whether the object has the magic, the version and the checksum of its kind, and breaks another rule: a writer
+    /// made it so, damage did not.
     pub fn is_behind_checksum(&self) -> bool {
         !matches!(self, FormatError::Version(_) | FormatError::Checksum(_))
     }

@@ -27,17 +27,17 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Runs independent jobs, in any order, on the threads of whoever implements it.
+/// Runs independent jobs, in any order, on the threads of the implementor.
 ///
 /// A job that panics ends the whole call: `run` passes the panic on, and does not return as if the job were done.
 pub trait Executor: Sync {
-    /// How many jobs run at the same time, at least 1.
+    /// Number of jobs that run at the same time, at least 1.
     fn width(&self) -> usize;
     /// Calls `job(0)` … `job(count - 1)` and returns when all are done.
     fn run(&self, count: usize, job: &(dyn Fn(usize) + Sync));
 }
 
-/// Everything on the calling thread.
+/// Runs everything on the calling thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inline;
 
@@ -53,18 +53,18 @@ impl Executor for Inline {
 
 /// Locks a mutex that jobs share, poisoned or not.
 ///
-/// A poisoned mutex says that a job panicked while it held the lock. That is no news here: such a panic ends the
-/// whole call, and nobody uses what the mutex holds as a result.
+/// A poisoned mutex says that a job panicked while it held the lock. That is no news here: such a panic ends the whole
+/// call, and nobody uses the content of the mutex as a result.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a mutex holds that nobody else has any more; poison tells nothing, as with [`lock`].
+/// The content of a mutex that nobody else holds any more; poison tells nothing, as with [`lock`].
 pub fn into_value<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `job` once for each item, which it owns.
+/// Calls `job` once for each item, and hands the item over.
 pub(crate) fn for_each<T: Send>(executor: &dyn Executor, items: Vec<T>, job: impl Fn(T) + Sync) {
     if executor.width() == 1 || items.len() == 1 {
         return items.into_iter().for_each(job);

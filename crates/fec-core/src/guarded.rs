@@ -1,18 +1,18 @@
-//! For tests: bytes between two pages that nobody may touch.
+//! For tests: bytes between two pages that cannot be touched.
 
-// A mapping has no safe interface.
+// Memory mappings have no safe interface.
 #![allow(unsafe_code)]
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 
-/// No page of the processors that are known here is larger.
+/// Largest page size of the known processors.
 const PAGE: usize = 64 << 10;
 
-/// Bytes that end where a page ends, behind which stands one that cannot be read or written. Such a page also stands in
-/// front of their first page.
+/// Bytes that end where a page ends. The next page cannot be read or written, and neither can the page in front of
+/// their first one.
 pub(crate) struct Guarded {
-    /// What follows the page in front.
+    /// Address right behind the page in front.
     start: *mut c_void,
     /// Bytes between the pages that cannot be touched.
     room: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Guarded {
 impl Guarded {
     pub(crate) fn new(bytes: &[u8]) -> Guarded {
         let room = bytes.len().next_multiple_of(PAGE).max(PAGE);
-        // SAFETY: the system chooses the address of a new mapping, so nothing that is in use is touched.
+        // SAFETY: the system chooses the address of a new mapping, so no memory in use is touched.
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -45,7 +45,8 @@ impl Guarded {
     /// The last `len` bytes.
     pub(crate) fn end(&self, len: usize) -> &[u8] {
         assert!(len <= self.len);
-        // SAFETY: they are within the mapping, in front of the page; they live and are not written to as long as `self` is borrowed.
+        // SAFETY: these bytes are within the mapping, in front of its last page. They live and are not written to as
+        // long as `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.start.wrapping_byte_add(self.room - len).cast(), len) }
     }
 
@@ -64,7 +65,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: it is the mapping that `new` made, all of it, and no reference is left.
+        // SAFETY: this is the whole mapping that `new` made, and no reference is left.
         let _ = unsafe { munmap(self.start.wrapping_byte_sub(PAGE), PAGE + self.room + PAGE) };
     }
 }

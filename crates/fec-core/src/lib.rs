@@ -4,12 +4,12 @@
 //! # What it is about
 //!
 //! A payload is cut into **sets**. A set has k **original shards**, which are the payload itself, and m **recovery
-//! shards**, computed from them by a Reed-Solomon code: any k of the n = k + m give back all others. A **group** is one
-//! or more sets that are interleaved over one contiguous piece of payload, so that a hole in the payload is spread over
-//! all of them. Each shard has a **digest**, the digests of a set form a tree, and so do the sets of a group and the
-//! groups of a payload. The top is the **root**: 32 bytes that name the whole. With a **proof**, the path from one
-//! shard up to its group's root, anyone who knows that root can tell whether the shard is intact, and whether what was
-//! decoded is what an honest encoder made.
+//! shards**, computed from the originals by a Reed-Solomon code: any k of the n = k + m give back all others. A
+//! **group** is one or more sets, interleaved over one contiguous piece of payload, so that a hole in the payload is
+//! spread over all of them. Each shard has a **digest**, the digests of a set form a tree, and so do the sets of a
+//! group and the groups of a payload. The top is the **root**: 32 bytes that name the whole. A **proof** is the path
+//! from one shard up to its group's root. With it, anyone who knows that root can tell whether the shard is intact, and
+//! whether decoded bytes are those of an honest encoder.
 //!
 //! # Three ways in
 //!
@@ -25,8 +25,8 @@
 //! # Ok::<(), fec_core::CodingError>(())
 //! ```
 //!
-//! **Shards with proofs**: [`set`], when nobody is trusted but a root. It is what shard files and containers are made
-//! of ([`format`](mod@format)), set by set, in memory that is used again. This makes a root; [`set`] shows the way
+//! **Shards with proofs**: [`set`], when only a root is trusted. Shard files and containers are made of these
+//! ([`format`](mod@format)), set by set, in memory that is used again. This example makes a root; [`set`] shows the way
 //! back.
 //!
 //! ```
@@ -80,11 +80,11 @@
 //! | root | the 32 bytes that name an encoding |
 //! | kernel, backend | one SIMD implementation of the field operations; the one in use |
 //!
-//! Threads are lent by the caller ([`executor`]), who may also follow the work ([`observe`]).
+//! The caller lends the threads ([`executor`]), and may also follow the work ([`observe`]).
 //!
 //! # Features
 //!
-//! `blake3-lanes` hashes many shards at once through an interface of the `blake3` crate that is not documented. It is
+//! `blake3-lanes` hashes many shards at once, through an interface of the `blake3` crate that is not documented. It is
 //! off by default; digests are the same without it, and take somewhat longer.
 
 pub mod block;

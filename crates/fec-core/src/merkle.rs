@@ -31,8 +31,8 @@ pub fn ceil_log2(count: u64) -> u32 {
     }
 }
 
-/// A tree of which every level is kept, so that roots and paths can be read. Reused from set to
-/// set: after the first build of a shape it does not allocate.
+/// A tree that keeps every level, so that roots and paths can be read. It is reused from set to set: after the first
+/// build of a shape it does not allocate.
 #[derive(Default, Debug)]
 pub struct Tree {
     levels: Vec<Vec<Digest>>,
@@ -55,7 +55,7 @@ impl Tree {
         &mut self.levels[0]
     }
 
-    /// The leaves as they were filled in.
+    /// The leaves.
     pub fn leaves(&self) -> &[Digest] {
         self.levels.first().map_or(&[], |l| l)
     }
@@ -114,15 +114,15 @@ impl Tree {
     }
 }
 
-/// The root that `leaf` at position `index` of `count` leads to along `path`, a field of 32-byte
-/// hashes. `None` if the field is too short, or if what the path does not need is not zero.
+/// The root that `leaf` at position `index` of `count` leads to along `path`, a field of 32-byte hashes. `None` if the
+/// field is too short, or if bytes beyond the path are not zero.
 pub fn climb(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[u8]) -> Option<Digest> {
     let (mut siblings, rest) = path.as_chunks::<32>();
     let root = climb_along(hash, leaf, index, count, &mut siblings)?;
     (rest.is_empty() && are_zero(siblings)).then_some(root)
 }
 
-/// The same along the first of `siblings`, which afterwards are those that the path did not need.
+/// The same along the first of `siblings`, from which the hashes of the path are taken.
 pub(crate) fn climb_along(
     hash: HashKind,
     leaf: Digest,

@@ -1,4 +1,4 @@
-//! What the codec tells whoever runs it: which phase it is in, and how many bytes went through.
+//! The codec's reports to its caller: the phase it is in, and the bytes that went through.
 
 /// A phase of the work on one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,12 +19,12 @@ pub enum Phase {
     Reencode,
 }
 
-/// Follows the work. One thread calls `begin` and `end` of a phase in turn; several threads may work
-/// at the same time, so an observer that adds up times must keep them apart itself.
+/// Follows the work. Each thread calls `begin` and `end` of a phase in turn. Several threads may work at the same time,
+/// so an observer that adds up times must keep them apart itself.
 pub trait Observer: Sync {
     /// A phase begins on this thread.
     fn begin(&self, _phase: Phase) {}
-    /// It ends, having gone through `bytes` bytes of shards.
+    /// The phase ends, after `bytes` bytes of shards.
     fn end(&self, _phase: Phase, _bytes: u64) {}
 }
 

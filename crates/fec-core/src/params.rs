@@ -10,26 +10,26 @@ use crate::merkle::ceil_log2;
 pub const LINE: u64 = 64;
 /// The longest shard, in bytes.
 pub const MAX_SHARD_LEN: u64 = 1 << 26;
-/// The shortest shard of a set that is not alone in its group, about, and of a group that is not the last.
+/// About the shortest shard of a set that is not alone in its group, and of a group that is not the last.
 pub const SHORT_SHARD: u64 = 4096;
 /// The most groups of a payload, and the most sets of a group.
 pub const MAX_COUNT: u64 = u32::MAX as u64;
-/// The most bytes that the n·G shards of a group of bounded size have, unless one set alone has more.
+/// The most bytes that the n·G shards of a group of bounded size have, unless a single set has more.
 pub const BOUNDED_GROUP_BYTES: u64 = 48 << 20;
-/// The payload is shorter than this.
+/// Bound of the payload, in bytes: a payload is shorter.
 pub const MAX_PAYLOAD: u64 = 1 << 63;
 
-/// Sets of a group, for payloads of known length, from which on sets become larger by default.
+/// Number of sets in a group, for payloads of known length, beyond which sets become larger by default.
 const MANY_SETS: u64 = 1 << 20;
-/// Flags of a geometry block that a reader may not know.
+/// Flags of a geometry block that a reader need not know.
 const IGNORABLE: u8 = 0xf0;
 /// The ignorable flag of payloads that are ciphertext.
 const SEALED: u8 = 0x10;
 
-/// Which of the byte layouts an encoding has.
+/// The byte layout of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// One file for each shard index.
+    /// A file for each shard index.
     Shards,
     /// All shards as records, one after the other, and an index.
     Container,
@@ -56,7 +56,7 @@ impl Form {
     }
 }
 
-/// What all sets of a group share.
+/// The properties that all sets of a group share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// The hash function of digests and nodes.
@@ -79,7 +79,7 @@ impl Shape {
         self.wide_capacity() as u64
     }
 
-    /// The same for numbers that may be of no payload: up to 2^66.
+    /// The same, up to 2^66, for numbers that may belong to no payload.
     fn wide_capacity(&self) -> u128 {
         self.code.k() as u128 * u128::from(self.sets) * self.shard_len as u128
     }
@@ -113,7 +113,7 @@ fn set_path_len(k: u64, m: u64) -> usize {
     32 * (ceil_log2(k.max(m)) as usize + 1)
 }
 
-/// Bytes of a proof, whatever the numbers are.
+/// Bytes of a proof, whatever the numbers.
 pub(crate) fn proof_len(k: u64, m: u64, sets: u64) -> usize {
     set_path_len(k, m) + 32 * ceil_log2(sets) as usize
 }
@@ -268,7 +268,7 @@ impl FileGeometry {
         write_block(&self.shape, 0, self.payload_len, self.groups.into())
     }
 
-    /// What the sets of group 0 share.
+    /// The properties that the sets of group 0 share.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -303,7 +303,7 @@ impl FileGeometry {
         u64::from(number) * self.shape.capacity()
     }
 
-    /// P of a payload with this one group.
+    /// P of a payload with this group alone.
     ///
     /// # Panics
     /// If it is not the only group of its payload.
@@ -315,7 +315,7 @@ impl FileGeometry {
     /// P of a chain of groups that ends with `last`; `first` is the shape of group 0.
     ///
     /// # Errors
-    /// [`FormatError::NotCanonical`] when `last` is not the last group of the payload that the chain would be.
+    /// [`FormatError::NotCanonical`] when `last` is not the last group of the payload that the chain would hold.
     pub fn of_chain(first: &Shape, last: &GroupGeometry) -> Result<FileGeometry, FormatError> {
         if last.number == 0 {
             return Ok(FileGeometry::of_only(last));
@@ -384,7 +384,7 @@ impl GroupGeometry {
         Ok(GroupGeometry { shape, payload_len, number: 0, last: true })
     }
 
-    /// The same group of a payload that is ciphertext.
+    /// The same group, of a payload that is ciphertext.
     pub fn sealed(self) -> GroupGeometry {
         GroupGeometry { shape: self.shape.sealed(), ..self }
     }
@@ -394,7 +394,7 @@ impl GroupGeometry {
         write_block(&self.shape, u8::from(self.last), self.payload_len, self.number.into())
     }
 
-    /// What the sets of this group share.
+    /// The properties that the sets of this group share.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -404,7 +404,7 @@ impl GroupGeometry {
         self.payload_len
     }
 
-    /// The group of this shape with another number, of a payload that does not end with it.
+    /// The group of this shape with another number, of a payload that does not end there.
     ///
     /// # Panics
     /// If this is the payload's last group.
@@ -423,19 +423,19 @@ impl GroupGeometry {
         self.last
     }
 
-    /// Where original shard `index` of set `set` starts in the group's piece of payload.
+    /// Offset of original shard `index` of set `set` in the group's piece of payload.
     pub fn shard_offset(&self, set: u32, index: usize) -> u64 {
         (index as u64 * u64::from(self.shape.sets) + u64::from(set)) * self.shape.shard_len as u64
     }
 
-    /// How many of the bytes of that shard are payload; the rest is zero padding.
+    /// Number of payload bytes in that shard; the rest is zero padding.
     pub fn shard_payload(&self, set: u32, index: usize) -> usize {
         let left = self.payload_len.saturating_sub(self.shard_offset(set, index));
         left.min(self.shape.shard_len as u64) as usize
     }
 
-    /// GR: the group's root, from X, the tree of its set roots, and H, what it follows: M for the first group, else the
-    /// root of the group before.
+    /// GR: the group's root, from X, the tree of its set roots, and H, the hash that the group follows: M for the first
+    /// group, else the root of the group before.
     pub fn root(&self, set_tree: &Digest, before: &Digest) -> Digest {
         let hash = self.shape.hash;
         hash.node(Tag::Group, set_tree, &hash.node(Tag::Link, &self.to_bytes(), before))
@@ -468,12 +468,12 @@ impl ContainerLayout {
         Ok(ContainerLayout { shape })
     }
 
-    /// The same layout of a payload that is ciphertext.
+    /// The same layout, of a payload that is ciphertext.
     pub fn sealed(self) -> ContainerLayout {
         ContainerLayout { shape: self.shape.sealed() }
     }
 
-    /// What every group but the last has.
+    /// The shape of every group but the last.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -498,7 +498,7 @@ impl ContainerLayout {
     /// P of the whole payload, from its last group.
     ///
     /// # Errors
-    /// [`FormatError::NotCanonical`] when the payload is longer than any may be.
+    /// [`FormatError::NotCanonical`] when the payload is longer than allowed.
     pub fn file(&self, last: &GroupGeometry) -> Result<FileGeometry, FormatError> {
         FileGeometry::of_chain(&self.shape, last)
     }
@@ -514,8 +514,8 @@ fn nominal_shard_len(code: Code, set_size: u64) -> Result<u64, FormatError> {
     Ok(shard_len)
 }
 
-/// The payload bytes of a set where nothing else is asked for: the largest power of two ≤ 4 MiB whose n shards take at
-/// most 16 MiB; more for a payload that is known to be so long that it would have very many sets.
+/// The default payload bytes of a set: the largest power of two ≤ 4 MiB whose n shards take at most 16 MiB. A payload
+/// of known length that would have very many sets gets larger ones.
 pub fn default_set_size(code: Code, payload_len: Option<u64>) -> u64 {
     let n = code.n() as u64;
     let shard_len = |size: u64| fitting_shard_len(size, code.k() as u64, 1);

@@ -1,12 +1,12 @@
 //! Numbers that look random and follow from a seed, the same on every machine: SplitMix64.
 //!
 //! Repair rows of live streams are drawn with it (format specification, section 14.1), so every change of a number is a
-//! change of the format. Simulations and tests use it because it is small. It keeps no secret: whoever sees one number
-//! knows all others.
+//! change of the format. Simulations and tests use it because it is small. It keeps no secret: a single number gives
+//! away all others.
 //!
 //! Source: Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
 
-/// 2^64 over the golden ratio: what each draw adds to the state.
+/// 2^64 over the golden ratio, which each draw adds to the state.
 pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The generator's output function: a permutation of 64 bits that lets each bit depend on all.
@@ -27,7 +27,7 @@ pub(crate) fn mix(z: u64) -> u64 {
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The generator with this seed. All seeds are good ones.
+    /// The generator with this seed. All seeds are good.
     pub fn new(seed: u64) -> SplitMix64 {
         SplitMix64(seed)
     }
@@ -40,14 +40,14 @@ impl SplitMix64 {
         mix(self.0)
     }
 
-    /// A number below `bound`, by the high half of a product; 0 if `bound` is 0. One draw. Each number comes as often
-    /// as any other, but for one part in 2^32 / `bound`.
+    /// A number below `bound`, by the high half of a product; 0 if `bound` is 0. It takes a single draw. Each number
+    /// comes as often as any other, but for one part in 2^32 / `bound`.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
-    /// An index into something of this length, as [`below`](Self::below).
+    /// An index into a list of this length, as [`below`](Self::below).
     ///
     /// # Panics
     /// When `len` is 0 or does not fit 32 bits.
@@ -56,7 +56,7 @@ impl SplitMix64 {
         self.below(bound.expect("there is something, and no more than 32 bits count")) as usize
     }
 
-    /// True with this probability. One draw.
+    /// True with this probability. It takes a single draw.
     pub fn chance(&mut self, probability: f64) -> bool {
         ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
@@ -66,7 +66,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The outputs that were published for seed 1234567.
+    /// The published outputs for seed 1234567.
     #[test]
     fn generator_is_the_published_one() {
         let mut random = SplitMix64::new(1_234_567);

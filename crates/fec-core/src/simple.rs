@@ -1,4 +1,4 @@
-//! Reed-Solomon in one call: the recovery shards of some originals, and missing shards from those that are left.
+//! Reed-Solomon in one call: the recovery shards of some originals, and missing shards from the others.
 //!
 //! ```
 //! // Two recovery shards for three originals, each of five bytes.
@@ -16,18 +16,17 @@
 //! # Ok::<(), fec_core::CodingError>(())
 //! ```
 //!
-//! These functions know nothing of digests and proofs. A shard that was altered looks like any other, and what is
-//! computed from it is wrong without a word: shards that may be damaged must be `None`. [`set`](crate::set) tells by a
-//! root which shards are intact, and [`block`](crate::block) codes many sets without making their plan and their
-//! memory anew each time.
+//! These functions know nothing of digests and proofs. An altered shard looks like any other, and shards computed from
+//! it are silently wrong: shards that may be damaged must be `None`. [`set`](crate::set) tells by a root which shards
+//! are intact, and [`block`](crate::block) codes many sets without making their plan and their memory anew each time.
 //!
-//! The bytes are those of the block code, and so those of `reed-solomon-erasure` and klauspost/reedsolomon with their
+//! The bytes are those of the block code, and thus of `reed-solomon-erasure` and klauspost/reedsolomon with their
 //! default matrices. Everything runs on the calling thread.
 
 use crate::block::{Code, CodeError, Plan};
 use crate::gf256::kernel::Backend;
 
-/// Why shards cannot be encoded or decoded. Nothing was changed then.
+/// Why shards cannot be encoded or decoded. An error changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodingError {
@@ -42,7 +41,7 @@ pub enum CodingError {
         /// k, or k + m.
         expected: usize,
     },
-    /// The shards are not of one length.
+    /// The shards differ in length.
     #[error("shard {index} has {len} bytes where those before have {expected}")]
     UnequalLengths {
         /// The first shard that differs from those before.
@@ -68,8 +67,8 @@ pub enum CodingError {
 /// The m recovery shards of k originals.
 ///
 /// `originals` are in order and of one length, which may be any but 0. The recovery shards have the same length, to the
-/// byte; where the kernels work on whole lines of 64 bytes, the last few bytes of each shard are padded inside. Shard
-/// i of the set is `originals[i]`, and shard k + j is recovery shard j.
+/// byte. The kernels work on whole lines of 64 bytes, so the last few bytes of each shard are padded inside. Shard i of
+/// the set is `originals[i]`, and shard k + j is recovery shard j.
 ///
 /// ```
 /// let recovery = fec_core::encode(2, 1, &[[1u8, 2, 3], [4, 5, 6]])?;
@@ -77,8 +76,8 @@ pub enum CodingError {
 /// # Ok::<(), fec_core::CodingError>(())
 /// ```
 ///
-/// Cost: making the plan, O(k · m), then at most k · m multiplications for each column of bytes; large codes take a
-/// Fourier transform, which needs far fewer.
+/// Cost: O(k · m) for the plan, then at most k · m multiplications for each column of bytes; large codes take a Fourier
+/// transform, which needs far fewer.
 ///
 /// # Errors
 /// The first of [`CodingError::Code`], [`WrongCount`](CodingError::WrongCount),
@@ -95,12 +94,11 @@ pub fn encode<T: AsRef<[u8]>>(k: usize, m: usize, originals: &[T]) -> Result<Vec
 
 /// Restores all missing shards of a set in place, from any k that are there.
 ///
-/// `shards` holds the k originals and then the m recovery shards; those that are missing are `None`. Those that are
-/// there are of one length, which may be any but 0, and stay as they are. When this returns `Ok`, every shard is
-/// `Some`, with that length.
+/// `shards` holds the k originals and then the m recovery shards; missing shards are `None`. Present shards have one
+/// length, which may be any but 0, and stay as they are. After `Ok`, every shard is `Some`, with that length.
 ///
-/// **Damaged shards must be `None`.** A shard that was altered is taken for what it says, and makes other shards wrong;
-/// nothing tells. See [`set`](crate::set) for shards that prove themselves.
+/// **Damaged shards must be `None`.** An altered shard is taken as it is, and makes other shards silently wrong. See
+/// [`set`](crate::set) for shards that prove themselves.
 ///
 /// ```
 /// use fec_core::CodingError;
@@ -109,8 +107,7 @@ pub fn encode<T: AsRef<[u8]>>(k: usize, m: usize, originals: &[T]) -> Result<Vec
 /// assert_eq!(fec_core::decode(2, 1, &mut shards), Err(CodingError::TooFew { present: 1, needed: 2 }));
 /// ```
 ///
-/// Cost: making the plans, O(k · (k + missing)), then at most k multiplications for each missing shard and column of
-/// bytes.
+/// Cost: O(k · (k + missing)) for the plans, then at most k multiplications for each missing shard and column of bytes.
 ///
 /// # Errors
 /// The first of [`CodingError::Code`], [`WrongCount`](CodingError::WrongCount), [`TooFew`](CodingError::TooFew),
@@ -129,7 +126,7 @@ where
         return Err(CodingError::TooFew { present: known.len(), needed: k });
     }
     check_lengths(shards.iter().map(Option::as_ref))?;
-    // The originals first: from all of them, what is missing of the recovery shards is encoding.
+    // The originals come first: with all of them, missing recovery shards are a matter of encoding.
     let (originals, recovery) = missing.split_at(missing.partition_point(|i| usize::from(*i) < k));
     restore(code, &known[..k], originals, shards);
     let all_originals: Vec<u8> = (0..k).map(|i| i as u8).collect();
@@ -137,7 +134,7 @@ where
     Ok(())
 }
 
-/// Refuses shards that differ in length, or have none.
+/// Refuses shards that differ in length or are empty.
 fn check_lengths<'a, T: AsRef<[u8]> + 'a>(
     shards: impl Iterator<Item = Option<&'a T>>,
 ) -> Result<(), CodingError> {
@@ -150,7 +147,7 @@ fn check_lengths<'a, T: AsRef<[u8]> + 'a>(
     }
 }
 
-/// Computes the shards `wanted` from the k shards `known`, which are there.
+/// Computes the shards `wanted` from the k shards `known`, which are present.
 fn restore<T: AsRef<[u8]> + From<Vec<u8>>>(
     code: Code,
     known: &[u8],

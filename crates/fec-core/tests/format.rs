@@ -1,4 +1,4 @@
-//! Parsers are total: whatever the bytes, they answer; and what they accept, they write again.
+//! Parsers are total: they answer any bytes, and write accepted bytes again unchanged.
 
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -27,7 +27,7 @@ fn seal(bytes: &mut [u8]) {
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The scanner gets what its caller has read so far: a magic may begin at the end of that.
+/// The scanner gets the bytes that its caller has read so far: a magic may begin at their end.
 #[test]
 fn a_magic_that_is_cut_by_the_end_of_a_window_is_not_dropped() {
     for magic in [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC, annex::MAGIC] {
@@ -63,7 +63,7 @@ fn what_is_hashed_in_vain_is_bounded() {
     assert_eq!(scanner.in_vain(3, position + 1, len), 8, "the input is longer by one byte");
 }
 
-/// Section 12: an index of 2^20 groups with the longest meta is looked at, and nothing longer.
+/// Section 12: an index of 2^20 groups with the longest meta is examined, and no longer one.
 #[test]
 fn the_longest_index_that_is_looked_at() {
     let code = Code::new(1, 1).unwrap();
@@ -76,7 +76,7 @@ fn the_longest_index_that_is_looked_at() {
     assert!(header((1 << 20) + 1).body_len() > MAX_INDEX_BODY);
 }
 
-/// An index whose body is not behind it may have it in front: that is looked at only as long as there is room for it.
+/// An index without a body behind it may have one in front: that body is examined only as long as the work allows.
 #[test]
 fn bodies_before_an_index_are_bounded_too() {
     let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
@@ -92,7 +92,7 @@ fn bodies_before_an_index_are_bounded_too() {
     scanner.in_vain(1, 0, 0);
     assert!(!scanner.may_look_before(&header, position));
     assert!(scanner.may_look_before(&header, position + 1));
-    // What was looked at counts, and the header itself from its checksum on.
+    // An examined body counts, and the header itself from its checksum on.
     let counted = |looked_before| {
         let mut scanner = Scanner::new(None);
         assert_eq!(scanner.index_in_vain(&header, looked_before, 0, HEADER_LEN), 8);
@@ -127,7 +127,7 @@ fn layouts_are_products_of_header_fields() {
     assert_eq!(layout.proofs(1)[1] - layout.proofs(0)[1], layout.proof_len);
 }
 
-/// 100 shards of a payload of 16 KiB, whatever it is called.
+/// 100 shards of a payload of 16 KiB, whatever its name.
 #[test]
 fn shard_files_of_small_payloads_are_small() {
     let header = shard_header(33, 67, 16 << 10, &[b'n'; 255]);
@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!(ShardHeader::parse(&bytes), Ok(header));
     }
 
-    /// Any byte changed and the checksum put right: rejected, or the same meaning in the same bytes.
+    /// Any byte changed and the checksum put right: the parser rejects it, or writes the same bytes again.
     #[test]
     fn altered_shard_headers_are_never_taken_for_another(at in 12usize..192, byte: u8) {
         let header = shard_header(10, 4, 12_345, b"name");
@@ -181,7 +181,7 @@ proptest! {
         mixed[at] = bytes[at];
         seal(&mut mixed);
         if let Ok(header) = IndexHeader::parse(mixed.first_chunk().unwrap()) {
-            // What no rule binds, the root does.
+            // Fields that no rule binds are bound by the root.
             let body = &index[HEADER_LEN..][..(header.body_len() as usize).min(index.len() - HEADER_LEN)];
             prop_assert!(header.open(body).is_ok() == (mixed == index[..HEADER_LEN]));
         }
@@ -201,7 +201,7 @@ proptest! {
         }
     }
 
-    /// The scanner always gets on: it drops bytes, or asks for more than it has.
+    /// The scanner always advances: it drops bytes, or asks for more than it has.
     #[test]
     fn scanning_anything_ends(mut bytes in proptest::collection::vec(any::<u8>(), 0..2000), magics in proptest::collection::vec((0usize..2000, 0usize..4), 0..8)) {
         for (at, kind) in magics {

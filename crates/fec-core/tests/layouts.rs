@@ -1,4 +1,4 @@
-//! Layouts and their numbers, as docs/FORMAT.md gives them: none of what is expected comes from the code.
+//! Layouts and their numbers, as docs/FORMAT.md gives them: no expected value comes from the code.
 
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -46,7 +46,8 @@ fn a_shard_file() {
     }
 }
 
-/// Section 9: header of 128 bytes, proof with zeros up to 128, body. Shard by shard, and of a shard set by set.
+/// Section 9: header of 128 bytes, proof with zeros up to 128, body. Records go shard by shard, and within a shard set
+/// by set.
 #[test]
 fn records() {
     let id = GroupId { geometry: group(Form::Container), root: [1; 32], before: [2; 32] };
@@ -83,7 +84,8 @@ fn meta_frames() {
     assert_eq!(MetaFrame::parse(&frame).unwrap().meta.name.as_deref(), Some(&b"x"[..]));
 }
 
-/// Section 9: header, body, header, body, header; the body is a tree of each group, the meta, and zeros to a multiple of 64.
+/// Section 9: header, body, header, body, header. The body is a tree of each group, the meta, and zeros to a multiple
+/// of 64.
 #[test]
 fn an_index() {
     let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 8192, Some(1)).unwrap();
@@ -135,7 +137,7 @@ fn pieces() {
     assert_eq!((Piece::parse(&head), piece.proof(&head)), (Ok(piece), &[8; 96][..]));
 }
 
-/// Section 17.4: what the layout and the header of a piece may say.
+/// Section 17.4: the allowed values in the layout and the header of a piece.
 #[test]
 fn layouts_of_pieces_hold_at_their_limits() {
     let parsed = |geometry: GroupGeometry, layout: Layout| {
@@ -163,7 +165,7 @@ fn layouts_of_pieces_hold_at_their_limits() {
         (Layout { start: 1 << 62, ..later }, WRONG),
         (Layout { blocks: (1 << 50) - 1, ..later }, Ok(())),
         (Layout { blocks: 1 << 50, ..later }, WRONG),
-        // The metadata have 16,384 bytes.
+        // The metadata has 16,384 bytes.
         (Layout { catalog_len: 16_384, ..first }, Ok(())),
         (Layout { catalog_len: 16_385, ..first }, WRONG),
         (Layout { block: 1 << 20, ..first }, Ok(())),
@@ -187,13 +189,13 @@ fn layouts_of_pieces_hold_at_their_limits() {
     );
 }
 
-/// A file of zeros, as far as a catalog can tell.
+/// A file of zeros, as a catalog describes it.
 fn file(size: u64, runs: &[(u64, u64)], tail: u64) -> EntryKind {
     let runs = runs.iter().map(|&(start, count)| Run { start, count }).collect();
     EntryKind::File(FileEntry { size, blake3: [0; 32], sha256: None, is_executable: false, runs, tail })
 }
 
-/// One group of 5 + 2 with two sets, the four recovery shards of which are all of an area with three pieces.
+/// A group of 5 + 2 with two sets, whose four recovery shards are all of an area with three pieces.
 fn catalog(entries: &[(&str, EntryKind)]) -> Catalog {
     let entry = |(path, kind): &(&str, EntryKind)| Entry { path: path.as_bytes().into(), kind: kind.clone() };
     Catalog {
@@ -204,7 +206,7 @@ fn catalog(entries: &[(&str, EntryKind)]) -> Catalog {
     }
 }
 
-/// With digests and anchors that are all zeros.
+/// The catalog's bytes, with digests and anchors that are all zeros.
 fn bytes_of(catalog: &Catalog) -> Vec<u8> {
     let mut bytes = catalog.head_bytes();
     bytes.resize(bytes.len() + catalog.digests() as usize * 16 + catalog.anchors() as usize * 8, 0);
@@ -245,13 +247,13 @@ fn areas_and_groups_hold_at_their_limits() {
         change(&mut catalog);
         assert_eq!(rule_of(&catalog), expected, "case {nth}");
     }
-    // An area of all but 2^62 bytes, or of as many.
+    // An area of just below 2^62 bytes, and one of exactly as many.
     let area = Area { start: 0, blocks: (1 << 52) - 1, pieces: 2, piece_len: 511 };
     assert_eq!(area.len(1024), Some((1 << 62) - 2));
     assert_eq!(Area { piece_len: 512, ..area }.len(1024), None);
 }
 
-/// Section 17.2: where the bytes of files are, of ten positions of 1024 bytes.
+/// Section 17.2: the places of files' bytes, among ten positions of 1024 bytes.
 #[test]
 fn places_of_files_hold_at_their_limits() {
     const RUNS: FormatError = FormatError::Catalog("the runs of a file are not its blocks");
@@ -279,7 +281,7 @@ fn places_of_files_hold_at_their_limits() {
     for (entries, expected) in cases {
         assert_eq!(rule_of(&catalog(entries)), expected, "{entries:?}");
     }
-    // A file that is not longer than a block has none that is whole.
+    // A file that is not longer than a block has no whole block.
     let blocks = [(0, 0), (1023, 0), (1024, 0), (1025, 1), (2047, 1), (2048, 2)];
     for (size, whole) in blocks {
         assert_eq!(FileEntry::whole_blocks(size, 1024), whole, "{size}");
@@ -292,7 +294,7 @@ fn places_of_files_hold_at_their_limits() {
     }
 }
 
-/// Section 17.2: an entry of a folder has four bytes at least; lengths are compared with the bytes that are there.
+/// Section 17.2: an entry of a folder has at least four bytes; lengths are compared with the remaining bytes.
 #[test]
 fn counts_of_entries_hold_at_their_limits() {
     let folders = catalog(&[("a", EntryKind::Folder), ("b", EntryKind::Folder)]);
@@ -303,7 +305,7 @@ fn counts_of_entries_hold_at_their_limits() {
     bytes[20] = 3;
     let rule = |bytes: &[u8]| Catalog::parse(bytes).err();
     assert_eq!(rule(&bytes), Some(FormatError::Catalog("there are fewer entries than it says")));
-    // Of five blocks in one run: its step and its length stand last, their count before.
+    // A run of five blocks: its step and its length stand last, their count before.
     let one = catalog(&[("a", file(5 * 1024, &[(1, 5)], 0))]);
     let mut bytes = bytes_of(&one);
     let end = one.head_bytes().len();
@@ -336,7 +338,7 @@ fn times_and_permissions() {
     assert_eq!(Stats::parse(&bytes, 2), Ok(stats));
     let is_wrong =
         |bytes: &[u8], entries| matches!(Stats::parse(bytes, entries), Err(FormatError::Catalog(_)));
-    // 10^9 nanoseconds, a mode of 13 bits, bytes that have to be zero, a path that is longer or has a NUL.
+    // 10^9 nanoseconds, a mode of 13 bits, bytes that must be zero, a path that is longer or has a NUL.
     for (at, byte) in [(8, 0), (13, 0x10), (14, 1), (15, 1), (32, 3), (32, 5), (35, 0)] {
         let mut wrong = bytes.clone();
         wrong[at] = byte;
@@ -351,7 +353,7 @@ fn times_and_permissions() {
     assert!(is_wrong(&wrong, 2), "2^12");
 }
 
-/// The first output of SplitMix64, as its author publishes it, is of seed 0.
+/// SplitMix64's first output, as its author publishes it, is for seed 0.
 #[test]
 fn anchors_are_sums_of_shifted_random_numbers() {
     let gear = Gear::default();
@@ -371,7 +373,7 @@ fn room_of_manifests() {
     let meta = Meta::with_name(b"x").unwrap();
     let rest = (16 << 20) - 64 - meta.to_bytes().len() as u64;
     assert_eq!(Manifest::most_segments(&meta, &[]), rest / 192);
-    // As many bytes of targets as 100 headers have.
+    // Targets with as many bytes as 100 headers.
     let targets = vec![target(&"a".repeat(180), "12345678"); 100];
     assert_eq!(Manifest::most_segments(&meta, &targets), rest / 192 - 100);
 }
@@ -436,7 +438,7 @@ fn manifests_hold_at_their_limits() {
     assert_eq!(opened(&of(64, 1 << 62, vec![half, half])), Err(payload));
 }
 
-/// Section 20.2: at most 65,000 bytes; private parts of 256·n + 16. What is written leaves room for 512 + 16.
+/// Section 20.2: at most 65,000 bytes; private parts of 256·n + 16. Written entries leave room for 512 + 16.
 #[test]
 fn seals_hold_at_their_limits() {
     let entry = |age: usize, private: usize| {
@@ -498,7 +500,7 @@ fn numbers_of_streams_hold_at_their_limits() {
     assert_eq!(names, ["bounded", "classic", "classic-blocks", "blocks"]);
 }
 
-/// A packet by section 13.1, with the checksum right.
+/// A packet by section 13.1, with a correct checksum.
 fn packet(kind: u8, profile: u8, number: u64, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x89, 0x66, 0x65, 0x70, 1, kind, 0, profile];
     bytes.extend(5u64.to_le_bytes());

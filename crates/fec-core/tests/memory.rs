@@ -1,6 +1,6 @@
-//! The memory that a stream's sender and receiver say they stay within, counted by the allocator.
+//! The memory bounds that a stream's sender and receiver state, counted by the allocator.
 
-// An allocator cannot be written without.
+// An allocator needs unsafe code.
 #![allow(unsafe_code)]
 
 use fec_core::gf256::kernel::Backend;
@@ -8,13 +8,13 @@ use fec_core::window::{Decoder, Encoder, Limits, Profile, Ratio, Received, Strea
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator, and how many bytes it has given out.
+/// The system's allocator, and the number of bytes in use.
 struct Counted;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: both functions only pass on what they get, and what the system's allocator answers.
+// SAFETY: both functions only pass on their arguments, and the answer of the system's allocator.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -60,12 +60,12 @@ fn is_repair(packet: &[u8]) -> bool {
     packet[5] == 1
 }
 
-/// One test, because the count is the whole program's.
+/// A single test, because the count is the whole program's.
 #[test]
 fn senders_and_receivers_stay_within_their_bounds() {
-    // The rows of `classic` take long, and everything else is as with `bounded`.
+    // The rows of `classic` take long, and the rest is as with `bounded`.
     for profile in [Profile::Bounded, Profile::ClassicBlocks, Profile::Blocks] {
-        // With as many repair packets as others in sets of 128, repair packets alone could fill the memory.
+        // With as many repair packets as source packets in sets of 128, repair packets alone could fill the memory.
         for (block, ratio) in [(240, (1, 6)), (128, (1, 1))] {
             let ratio = Ratio::new(ratio.0, ratio.1).unwrap();
             let settings = StreamSettings {
@@ -80,8 +80,8 @@ fn senders_and_receivers_stay_within_their_bounds() {
             let window = WINDOW as usize * settings.parameters().unwrap().symbol_len();
             let sender = peak(|| send(&settings, |_| {}));
             let mut of_lines = Vec::new();
-            // A clean line; one that loses half; one that loses nearly all source packets; an outage; and one that
-            // damages every 700th packet or so.
+            // A clean line, one that loses half, one that loses nearly all source packets, an outage, and a line that
+            // damages about every 700th packet.
             for line in 0..5 {
                 let limits = Limits { window_bytes: window as u64, ..Limits::default() };
                 let mut decoder = Decoder::new(limits, Backend::best());
@@ -107,7 +107,7 @@ fn senders_and_receivers_stay_within_their_bounds() {
                         } else {
                             decoder.receive(packet);
                         }
-                        // A caller who asks only now and then.
+                        // The caller asks only now and then.
                         if sent.is_multiple_of(50) {
                             while decoder.next().is_some() {}
                         }

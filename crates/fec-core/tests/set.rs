@@ -1,4 +1,4 @@
-//! Sets as an honest and as a malicious encoder makes them, on every backend and thread count.
+//! Sets by honest and by malicious encoders, on every backend and thread count.
 
 mod common;
 
@@ -15,18 +15,18 @@ use fec_core::set::{
     shard_is_proved, tree_of_shard,
 };
 
-/// All n shards of one set with a tree over them, whatever the shards are.
+/// All n shards of one set, with a tree over them that is valid whatever the shards.
 struct Signed {
     group: GroupGeometry,
     shards: Vec<Vec<u8>>,
-    /// Over the originals, and over the recovery shards.
+    /// The trees over the originals and over the recovery shards.
     trees: [Tree; 2],
     /// The set's root, which is the tree of the group's only set.
     root: Digest,
 }
 
 impl Signed {
-    /// A tree over these shards: what an encoder signs, be it true or not.
+    /// A tree over these shards, true or false, as an encoder would sign it.
     fn new(group: GroupGeometry, shards: Vec<Vec<u8>>) -> Signed {
         let (hash, k) = (group.shape().hash, group.shape().code.k());
         let leaves = (0..).zip(&shards).map(|(i, shard)| hash.leaf(&hash.digest(shard), 0, i));
@@ -99,7 +99,7 @@ impl Signed {
     }
 }
 
-/// Threads that are lent to a call, which nobody observes.
+/// A run on lent threads, without an observer.
 fn on(executor: &dyn Executor) -> Run<'_> {
     Run { executor, ..Run::default() }
 }
@@ -143,8 +143,8 @@ fn every_subset_restores_an_honest_set() {
     }
 }
 
-/// A decoder that keeps only the originals: the same originals and the same verdicts, with recovery shards read in
-/// every order that takes room from each other, on one thread and several, whole pieces and parts of one.
+/// A decoder that keeps only the originals gives the same originals and the same verdicts. Recovery shards are read in
+/// every order in which they displace each other, on one thread and several, as whole pieces and parts of one.
 #[test]
 fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
     for (k, m, len) in [(4, 3, 4 * 128 - 5), (3, 9, 3 * 20_032), (10, 4, 10 * 8192), (5, 0, 900), (1, 4, 70)]
@@ -175,7 +175,7 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
                     for (i, shard) in (0..).zip(&honest.shards[..k]) {
                         assert!(decoded.row(i) == shard, "original {i} from {intact:?}, {k} + {m}");
                     }
-                    // The shard that was not read last is false: only the check of the codeword can tell.
+                    // The shard that was not read last is false: only the check of the codeword can notice.
                     let Some(altered) = m.checked_sub(1).map(|last| order[last] as usize) else { continue };
                     let mut shards = honest.shards.clone();
                     *shards[altered].last_mut().unwrap() ^= 1;
@@ -190,7 +190,7 @@ fn decoders_for_the_payload_agree_with_those_that_keep_everything() {
     }
 }
 
-/// Shards that are checked together count one by one; one whose room went to another does not count.
+/// Shards that are checked together count singly; a shard whose row went to another does not count.
 #[test]
 fn checking_together_is_checking_each() {
     let code = Code::new(2, 5).unwrap();
@@ -202,7 +202,7 @@ fn checking_together_is_checking_each() {
     }
     reading.slot(0)[9] ^= 1;
     let all: Vec<(u32, [Vec<u8>; 2])> = (0..7).map(|index| (index, [vec![], signed.proof(index)])).collect();
-    // 0 is damaged, 3 gave its room to 5, the others were never read.
+    // 0 is damaged, 3 lost its row to 5, the others were never read.
     let found = reading.check_all(&all, Run::default());
     assert_eq!(found, [false, false, false, false, true, true, false]);
     assert_eq!(reading.intact(), 2);
@@ -212,8 +212,8 @@ fn checking_together_is_checking_each() {
     assert_eq!((decoded.row(0), decoded.row(1)), (&signed.shards[0][..], &signed.shards[1][..]));
 }
 
-/// Batches of as many shards as are lacking, as whoever reads them together does: some are damaged in each, and none
-/// takes the room of another of its batch. On several threads, and with shards long enough that these share them.
+/// Batches have as many shards as are lacking. Some are damaged in each, and none displaces another of its batch.
+/// Several threads share shards that are long enough.
 #[test]
 fn batches_of_shards_reach_k_whatever_is_damaged() {
     let (code, len) = (Code::new(5, 9).unwrap(), 5 * 40_000);
@@ -222,7 +222,7 @@ fn batches_of_shards_reach_k_whatever_is_damaged() {
         let lent = Lent(threads);
         let mut decoder = SetDecoder::for_payload(signed.group.shape());
         let mut reading = decoder.begin(&signed.group, &signed.root, 0);
-        // All shards in an order of their own, backwards too; every other one is damaged, five in all.
+        // All shards, in an order of their own, also backwards; every other one is damaged, five in all.
         let mut order = (0..14u32).map(|nth| (nth * step + 13) % 14).enumerate();
         while reading.intact() < 5 {
             let batch: Vec<(usize, u32)> = order.by_ref().take(5 - reading.intact()).collect();
@@ -241,9 +241,9 @@ fn batches_of_shards_reach_k_whatever_is_damaged() {
     }
 }
 
-/// A set at 33+67 from many shapes of loss, on every backend: few originals lost, some, all of them, and all
-/// with so many recovery shards left that those a transform can start from are among them. An altered shard
-/// is noticed in each case, be it among those decoded from or not.
+/// A set at 33+67 from many shapes of loss, on every backend: few originals lost, some, all, and all with so many
+/// recovery shards left that a transform can start from some of them. An altered shard is noticed in each case, whether
+/// it was decoded from or not.
 #[test]
 fn large_sets_from_many_losses() {
     let code = Code::new(33, 67).unwrap();
@@ -274,8 +274,8 @@ fn large_sets_from_many_losses() {
     }
 }
 
-/// A valid tree over something that is not a codeword is caught by a strict decoding whichever k shards are used: also
-/// when the false shard is not among them.
+/// A strict decoding catches a valid tree over shards that are no codeword, whichever k shards are used: also if the
+/// false shard is not among them.
 #[test]
 fn a_valid_tree_over_an_invalid_codeword() {
     let code = Code::new(4, 3).unwrap();
@@ -291,8 +291,8 @@ fn a_valid_tree_over_an_invalid_codeword() {
     }
 }
 
-/// A surplus shard that is proved by the tree and differs from the codeword: its digest must not be
-/// taken over, it must be computed again.
+/// A surplus shard is proved by the tree and differs from the codeword: its digest must not be reused, but computed
+/// again.
 #[test]
 fn a_digest_reused_from_the_input() {
     let code = Code::new(3, 3).unwrap();
@@ -306,7 +306,7 @@ fn a_digest_reused_from_the_input() {
         assert_eq!(reading.intact(), intact.len());
         let undecoded = reading.decode(&PlanCache::new(Backend::best()), Run::default()).unwrap_err();
         assert_eq!(undecoded.error, SetError::NotACodeword);
-        // What was computed over the surplus shards is not theirs.
+        // The rows of surplus shards were overwritten.
         let still_intact = (0..6).filter(|i| undecoded.reading.is_intact(*i));
         assert!(still_intact.eq(0..3), "only what was decoded from");
         assert_eq!(undecoded.reading.row(2), Some(&signed.shards[2][..]));
@@ -344,10 +344,10 @@ fn too_few_shards_and_shards_that_fail_their_check() {
     let undecoded = reading.decode(&plans, Run::default()).unwrap_err();
     assert_eq!(undecoded.error, SetError::TooFew { intact: 2, needed: 3 });
     assert_eq!(undecoded.to_string(), "only 2 intact shards where 3 are needed");
-    // What is intact can be used, and reading goes on.
+    // Intact shards can be used, and reading goes on.
     let mut reading = undecoded.reading;
     assert_eq!((reading.row(0), reading.row(1)), (Some(&signed.shards[0][..]), None));
-    // A row that is written again must be checked again, whatever it was before.
+    // A row that is written again must be checked again, whatever its state before.
     reading.slot(0).fill(0x55);
     assert_eq!((reading.intact(), reading.is_intact(0), reading.row(0)), (1, false, None));
     reading.slot(0).copy_from_slice(&signed.shards[0]);
@@ -359,8 +359,8 @@ fn too_few_shards_and_shards_that_fail_their_check() {
     assert_eq!(decoded.row(2), signed.shards[2]);
 }
 
-/// The payload is what the tree of the originals says: a false recovery shard does no harm as long as there are others,
-/// and a false original none at all, since the tree makes it true.
+/// The tree of the originals defines the payload. A false recovery shard does no harm as long as there are others, and
+/// a false original none at all, since the tree makes it true.
 #[test]
 fn the_originals_define_the_payload() {
     let code = Code::new(4, 3).unwrap();
@@ -376,7 +376,7 @@ fn the_originals_define_the_payload() {
                     let decoded = signed.decode(&mut decoder, &subset);
                     let lost = (0..4).filter(|i| !subset.contains(i)).count();
                     let good = subset.iter().filter(|i| **i >= 4 && **i != altered as u32).count();
-                    // An original that was altered after encoding belongs to no recovery shard.
+                    // No recovery shard belongs to an original that was altered after encoding.
                     let serves = lost == 0 || (altered >= 4 && good >= lost);
                     match decoded {
                         Ok(rows) if serves => {
@@ -388,7 +388,7 @@ fn the_originals_define_the_payload() {
                             "{altered} altered, from {subset:?}"
                         ),
                     }
-                    // A strict decoder takes none of it.
+                    // A strict decoder accepts none of it.
                     let mut decoder = SetDecoder::for_payload_from_all(signed.group.shape());
                     let strict = signed
                         .load(&mut decoder, &subset)
@@ -400,7 +400,7 @@ fn the_originals_define_the_payload() {
     }
 }
 
-/// The most shards, whose numbers fill a byte: builds that check for overflow panicked.
+/// The most shards fill a byte with their numbers: builds that check for overflow panicked.
 #[test]
 fn codes_of_256_shards() {
     for (k, m) in [(256, 0), (255, 1), (1, 255)] {
@@ -413,7 +413,7 @@ fn codes_of_256_shards() {
     }
 }
 
-/// Section 10: of a recovery shards, one of which serves, those at ⌊t·a/16⌋ are tried.
+/// Section 10: if only one of a recovery shards serves, those at ⌊t·a/16⌋ are tried.
 #[test]
 fn which_recovery_shards_are_tried() {
     let honest = Signed::honest(Code::new(1, 20).unwrap(), HashKind::Blake3, &payload(64));
@@ -465,14 +465,14 @@ fn observers_hear_every_phase() {
     let expected =
         [(Phase::Check, 128), (Phase::Plan, 0), (Phase::Decode, 64), (Phase::Digest, 64), (Phase::Tree, 192)];
     assert_eq!(*heard.0.lock().unwrap(), expected);
-    // What is for the payload has a tree of the originals alone.
+    // A decoder for the payload has a tree of the originals alone.
     heard.0.lock().unwrap().clear();
     let mut decoder = SetDecoder::for_payload(signed.group.shape());
     signed.load(&mut decoder, &[1, 2]).decode(&PlanCache::new(Backend::best()), run).unwrap();
     assert_eq!(heard.0.lock().unwrap().last(), Some(&(Phase::Tree, 128)));
 }
 
-/// Threads that share the work are heard as one: all bytes that are hashed, once.
+/// The observer hears threads that share the work as one: all hashed bytes, once.
 #[test]
 fn observers_hear_the_bytes_of_all_threads() {
     #[derive(Default)]
@@ -493,8 +493,8 @@ fn observers_hear_the_bytes_of_all_threads() {
     assert_eq!(*hashed.0.lock().unwrap(), 100_032);
 }
 
-/// Section 6.1: the siblings in the shard's own tree, the root of the other one, and zeros. A set without recovery shards has
-/// zeros for their tree.
+/// Section 6.1: the siblings in the shard's own tree, the root of the other one, and zeros. A set without recovery
+/// shards has zeros for their tree.
 #[test]
 fn proofs_lead_from_shards_to_the_tree_and_nothing_else_does() {
     for (k, m) in [(3, 0), (1, 1), (3, 1), (5, 8)] {
@@ -519,7 +519,7 @@ fn proofs_lead_from_shards_to_the_tree_and_nothing_else_does() {
             assert_eq!(tree_of_shard(group, 0, i, body, &proof), Some(*root));
             assert!(shard_is_proved(group, root, 0, i, body, &proof));
             assert!(leaf_is_proved(group, root, 0, i, &leaf, &proof));
-            // Another body, tree, place or length; and bytes behind the path, or too few of them.
+            // Another body, tree, place or length fails; and so do bytes behind the path, or too few of them.
             let other: Vec<u8> = body.iter().map(|byte| byte ^ 1).collect();
             assert!(!shard_is_proved(group, root, 0, i, &other, &proof));
             assert!(!shard_is_proved(group, &[7; 32], 0, i, body, &proof));
@@ -538,7 +538,7 @@ fn proofs_lead_from_shards_to_the_tree_and_nothing_else_does() {
     }
 }
 
-/// Whoever encodes could bind what no reader compares.
+/// Otherwise an encoder could bind bytes that no reader compares.
 #[test]
 fn a_tree_of_recovery_shards_where_there_are_none() {
     let signed = Signed::honest(Code::new(3, 0).unwrap(), HashKind::Blake3, &payload(3 * 128));
@@ -551,7 +551,8 @@ fn a_tree_of_recovery_shards_where_there_are_none() {
     assert!(!shard_is_proved(&signed.group, &root, 0, 0, &signed.shards[0], &proof));
 }
 
-/// Rows for the originals and for as many recovery shards as can take their place, and a piece of 8 KiB of each recovery shard.
+/// Rows for the originals and for the recovery shards that can take their place, and a piece of 8 KiB of each recovery
+/// shard.
 #[test]
 fn memory_of_decoders_for_the_payload() {
     for (k, m, rows) in [(3, 2, 5), (2, 3, 4)] {
@@ -562,7 +563,7 @@ fn memory_of_decoders_for_the_payload() {
     }
 }
 
-/// 1, 2 and 4 threads, on every backend, with rows long enough to be split: the same bytes and roots.
+/// 1, 2 and 4 threads on every backend, with rows long enough to be split, give the same bytes and roots.
 #[test]
 fn threads_and_backends_do_not_change_a_byte() {
     let code = Code::new(10, 4).unwrap();

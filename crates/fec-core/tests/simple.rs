@@ -56,7 +56,7 @@ fn every_loss_of_a_small_set_is_restored() {
     }
 }
 
-/// Whatever is made of bytes and can be seen as bytes.
+/// Any type that is made of bytes and can be viewed as bytes.
 #[test]
 fn shards_of_other_types() {
     assert_eq!(encode(2, 1, &["ab", "cd"]), encode(2, 1, &[*b"ab", *b"cd"]));
@@ -114,7 +114,7 @@ fn every_error_of_decoding() {
     assert_eq!(result(2, 1, [None; 3]), Err(CodingError::TooFew { present: 0, needed: 2 }));
 }
 
-/// What these functions do not do, as their documentation says.
+/// The limit of these functions, as their documentation says.
 #[test]
 fn a_damaged_shard_goes_unnoticed() {
     let mut recovery = encode(2, 1, &["ab", "cd"]).unwrap();
@@ -127,7 +127,7 @@ fn a_damaged_shard_goes_unnoticed() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any code, any length, any choice of k shards: what the other implementation made.
+    /// Any code, any length, any choice of k shards: the result equals the other implementation's.
     #[test]
     fn any_k_shards_give_back_all(k in 1usize..=60, m in 0usize..=60, len in 1usize..300, seed: u64) {
         let originals = originals(k, len, seed);

@@ -1,6 +1,6 @@
-//! Every way through the library once, at sizes that an interpreter of the machine code can run: `scripts/miri.sh` runs this
-//! file under Miri, which sees reads outside of what is borrowed, unaligned ones, uninitialised bytes and races.
-//! Recovery shards are held against products by their definition.
+//! Every way through the library once, at sizes that an interpreter of the machine code can run. `scripts/miri.sh` runs
+//! this file under Miri, which sees reads outside of what is borrowed, unaligned ones, uninitialised bytes and races.
+//! Recovery shards are compared with products by their definition.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn inverse(a: u8) -> u8 {
     (1..=255).find(|&b| product(a, b) == 1).expect("only 0 has none")
 }
 
-/// Shard `y` of those that go through the points of `known` (Lagrange).
+/// Shard `y` of the polynomial through the points of `known` (Lagrange).
 fn shard(known: &[(u8, &[u8])], y: u8) -> Vec<u8> {
     let mut sum = vec![0; known[0].1.len()];
     for &(x, row) in known {
@@ -62,7 +62,7 @@ fn slowest_and_fastest() -> [Backend; 2] {
     [Backend::by_name("scalar").expect("it is always there"), Backend::best()]
 }
 
-/// Both engines, on every backend; rows of a line, of some, and of some and a rest of a tile.
+/// Both engines, on every backend; rows of a line, of several, and of several and a rest of a tile.
 #[test]
 fn rows_of_codes_equal_the_definition() {
     for (k, m, len) in [(1, 1, 64), (2, 2, 320), (4, 4, 128), (3, 5, 64)] {
@@ -76,7 +76,7 @@ fn rows_of_codes_equal_the_definition() {
             for backend in Backend::available() {
                 for engine in [Engine::Matrix, Engine::Fft] {
                     let code = Code::new(k, m).unwrap();
-                    // Not every set of known shards suits a transform.
+                    // Some sets of known shards suit no transform.
                     let Ok(plan) = Plan::with_engine(code, backend, known, wanted, engine) else { continue };
                     let mut out = ShardBuf::new(m, len);
                     plan.run(&rows, &mut out.iter_mut().collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn trees(hash: HashKind, shards: &[Vec<u8>], k: usize) -> ([Tree; 2], Digest) {
     (trees, hash.node(Tag::Set, &originals, &recovery))
 }
 
-/// Encoded by one and by two threads, proved, and decoded from what is left.
+/// A set is encoded by one and by two threads, proved, and decoded from the rest.
 #[test]
 fn sets_with_trees() {
     let (k, m) = (3, 2);
@@ -150,7 +150,7 @@ fn sets_with_trees() {
     }
 }
 
-/// A stream of which some packets are lost.
+/// A stream that loses some packets.
 #[test]
 fn packets_come_back() {
     let settings = StreamSettings {

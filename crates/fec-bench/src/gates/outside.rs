@@ -1,9 +1,8 @@
 //! Random sets whose shards another codec computed.
 //!
-//! The binary does not carry that codec, but what it made: for each of 10,000 seeds, the first two bytes of the
-//! BLAKE3 digest of all shards of the set that the seed stands for. The file was written by the test below, with
-//! `reed-solomon-erasure`; the test compares it with what that codec makes today. A wrong set goes unnoticed once in
-//! 65,536 times.
+//! The binary does not carry that codec, only its results: for each of 10,000 seeds, the first two bytes of the BLAKE3
+//! digest of all shards of the seed's set. The test below wrote the file with `reed-solomon-erasure`, and compares it
+//! with that codec's current results. A wrong set goes unnoticed once in 65,536 times.
 
 use crate::random::Mmix;
 use fec_core::block::{Code, Plan, ShardBuf};
@@ -14,7 +13,7 @@ pub(crate) const ALL: u64 = 10_000;
 /// Two bytes for each seed.
 static DIGESTS: &[u8; 2 * ALL as usize] = include_bytes!("outside.bin");
 
-/// A set by its seed: shape, length, the originals, and which shards are left.
+/// The set of a seed: shape, length, the originals, and which shards are left.
 struct SeededSet {
     k: usize,
     m: usize,
@@ -25,7 +24,7 @@ struct SeededSet {
 impl SeededSet {
     fn new(seed: u64) -> SeededSet {
         let mut random = Mmix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6f75_7473_6964_6521);
-        // Every size as likely as its double: mostly small sets, and some of each size up to the largest.
+        // Every size is as likely as its double: mostly small sets, and some of each size up to the largest.
         let k = 1 + random.below(2 << random.clone().below(7)).min(254);
         let most = (256 - k).min(2 << random.clone().below(8));
         let m = 1 + random.below(most);
@@ -47,7 +46,7 @@ fn mark<'a>(shards: impl Iterator<Item = &'a [u8]>) -> [u8; 2] {
     [a, b]
 }
 
-/// How many sets are the other codec's, both encoded and restored from the shards that are left.
+/// Number of sets that equal the other codec's, both encoded and restored from the remaining shards.
 pub(crate) fn right(backend: Backend) -> u64 {
     let marks = DIGESTS.as_chunks::<2>().0;
     (0..ALL).zip(marks).filter(|(seed, mark)| is_right(backend, &SeededSet::new(*seed), **mark)).count()
@@ -82,7 +81,7 @@ mod tests {
     use reed_solomon_erasure::galois_8::ReedSolomon;
     use std::collections::HashMap;
 
-    /// What the other codec makes of every seed. It is slow at making a coder, so those are kept.
+    /// The other codec's results for every seed. Making a coder is slow, so coders are kept.
     fn made_by_the_other_codec() -> Vec<u8> {
         let mut coders = HashMap::new();
         let mut marks = Vec::new();
@@ -99,7 +98,7 @@ mod tests {
         marks
     }
 
-    /// `FEC_WRITE_OUTSIDE=1` writes the file anew, which is only right when the seeds' sets change.
+    /// `FEC_WRITE_OUTSIDE=1` writes the file anew, which is only right after the seeds' sets have changed.
     #[test]
     fn the_file_is_what_reed_solomon_erasure_makes() {
         let made = made_by_the_other_codec();

@@ -16,8 +16,8 @@ fn product(a: u8, b: u8) -> u8 {
     wide as u8
 }
 
-/// How many are right. The line through the values f(0) = 0 and f(1) = b has at y the value y·b: one matrix with all
-/// 256 coefficients, over a row with all 256 bytes.
+/// Number of right products. The line through the values f(0) = 0 and f(1) = b has at y the value y·b: one matrix with
+/// all 256 coefficients, over a row with all 256 bytes.
 pub(crate) fn right(backend: Backend) -> u64 {
     let all: Vec<u8> = (0..=255).collect();
     let none = vec![0; 256];

@@ -1,17 +1,18 @@
-//! Sealing: the ciphers as others publish and compute them, and age files that others made, or that go there and back.
+//! Sealing: the ciphers against publications and another implementation, and age files that others made or that go
+//! there and back.
 
 use super::{age_files, ciphers};
 use fecfile::cipher::{Cipher, ENGINE};
 use fecfile::interrupt::interrupted;
 
-/// Name, right ones, all; until a signal comes.
+/// Name, right ones and total of each gate, until a signal comes.
 pub(super) fn right() -> Vec<(String, u64, u64)> {
     let mut gates = Vec::new();
     let mut add = |name: String, (right, of): (u64, u64)| gates.push((name, right, of));
     for cipher in Cipher::ALL {
         add(format!("published vectors of {}, {ENGINE}", cipher.name()), ciphers::published(cipher));
         add(format!("vectors of Wycheproof of {}, {ENGINE}", cipher.name()), ciphers::of_wycheproof(cipher));
-        // Compared with itself it would always be right.
+        // An engine compared with itself would always be right.
         if ENGINE != ciphers::OTHER {
             for (what, right) in [
                 ("lengths to 300 and around 64 KiB", ciphers::lengths as fn(Cipher) -> (u64, u64)),

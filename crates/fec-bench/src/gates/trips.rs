@@ -9,12 +9,12 @@ use fec_core::set::{EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
 
 pub(crate) const ALL: u64 = 1000;
 
-/// How many of them gave every shard back.
+/// Number of sets that gave every shard back.
 pub(crate) fn right(backend: Backend) -> u64 {
     (0..ALL).filter(|seed| trip(backend, *seed).is_some()).count() as u64
 }
 
-/// One trip; none if anything is not as it was.
+/// A single trip; `None` if anything differs.
 fn trip(backend: Backend, seed: u64) -> Option<()> {
     let mut random = Mmix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let k = 1 + random.below(1 << (1 + random.clone().below(7)));

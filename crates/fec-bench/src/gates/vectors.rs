@@ -1,4 +1,4 @@
-//! Published vectors: what hashes, sums and the format must give, as others published it.
+//! Published vectors of hashes, sums and the format.
 
 use fec_core::digest::{HashKind, Tag};
 use fecfile::names::hex;
@@ -30,7 +30,7 @@ const NODES: [(Tag, &str, &str); 5] = [
     (Tag::Group, "2304111eae4ad5e2", "d6b6f91501715a24"),
 ];
 
-/// Name, right ones, all.
+/// Name, right ones and total of each gate.
 pub(crate) fn right() -> Vec<(&'static str, u64, u64)> {
     let count = |right: &mut dyn Iterator<Item = bool>| right.filter(|right| *right).count() as u64;
     let sha256 =

@@ -1,4 +1,4 @@
-//! The sender's talk with one listener: questions that are asked again until they are answered, or for long enough.
+//! The sender's talk with one listener: questions are repeated until they are answered or their time is over.
 
 use super::error::LinkError;
 use super::message::{Message, Reason};
@@ -10,32 +10,32 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// After so long a question is asked again.
+/// Interval after which a question is repeated.
 const AGAIN: Duration = Duration::from_millis(250);
-/// When nobody listens yet, and that is to be waited for.
+/// Pause before the next attempt, if nobody listens yet and the sender is patient.
 const NOBODY_YET: Duration = Duration::from_millis(100);
 
-/// A socket for one listener: the system hands on nothing that others send.
+/// A socket for one listener: the system drops datagrams of others.
 pub(super) struct Conversation {
     socket: UdpSocket,
     receiver: PacketReceiver,
     chunk: Chunk,
     pub(super) peer: SocketAddr,
-    /// What messages are about.
+    /// The session of all messages.
     pub(super) session: u64,
-    /// Whether it is waited for that somebody listens.
+    /// Whether the sender waits for somebody to listen.
     is_patient: bool,
-    /// That of the quickest answer.
+    /// The round trip of the quickest answer.
     pub(super) round_trip: Option<Duration>,
 }
 
 impl Conversation {
-    /// A talk with whoever is at an address of one machine.
+    /// A talk with the listener at an address of one machine.
     pub(super) fn open(to: &Address, nonce: u64, is_patient: bool) -> Result<Conversation> {
         let peer = to.destination()?;
         check_one_machine(peer)?;
         let fail = |cause: io::Error| match cause.raw_os_error() {
-            // Of a broadcast address, which the system alone can tell from others.
+            // The address is a broadcast address, which only the system can tell from others.
             Some(libc::EACCES) => LinkError::NotOneMachine(peer),
             _ => LinkError::Network { address: peer, cause },
         };
@@ -45,7 +45,7 @@ impl Conversation {
         };
         let socket = UdpSocket::bind((any, 0)).map_err(fail)?;
         socket.connect(peer).map_err(fail)?;
-        // From here on no datagram is cut on its way.
+        // No datagram is cut on its way from here on.
         let receiver = socket.try_clone().and_then(PacketReceiver::new).map_err(fail)?;
         let chunk = Chunk::default();
         Ok(Conversation { socket, receiver, chunk, peer, session: nonce, is_patient, round_trip: None })
@@ -56,7 +56,7 @@ impl Conversation {
         self.socket.try_clone().map_err(|e| self.network(e))
     }
 
-    /// Most bytes of a datagram, as far as this machine knows.
+    /// Most bytes of a datagram, by this machine's knowledge.
     pub(super) fn most_bytes(&self) -> usize {
         most_bytes_through(&self.socket).map_or(MAX_DATAGRAM, |most| most.min(MAX_DATAGRAM))
     }
@@ -68,13 +68,13 @@ impl Conversation {
         }
     }
 
-    /// Sends a message; false if the system says that it is too long.
+    /// Sends a message; `false` if the system says that it is too long.
     pub(super) fn say(&self, message: &Message) -> Result<bool> {
         match self.socket.send(&message.bytes(self.session)) {
             Ok(_) => Ok(true),
             Err(e) => match e.raw_os_error() {
                 Some(libc::EMSGSIZE) => Ok(false),
-                // As if it were lost.
+                // This counts as a loss.
                 Some(libc::EAGAIN | libc::ENOBUFS) => Ok(true),
                 Some(libc::ECONNREFUSED) if self.is_patient => Ok(true),
                 _ => Err(self.network(e)),
@@ -82,12 +82,12 @@ impl Conversation {
         }
     }
 
-    /// Tells the listener that nothing more comes. That one of them arrives is a courtesy: it ends without as well.
+    /// Tells the listener that nothing more comes. The listener ends without them too: they are a courtesy.
     pub(super) fn bye(&self) {
         (0..3).for_each(|_| drop(self.say(&Message::Bye)));
     }
 
-    /// What comes within `limit`; nothing when nothing does.
+    /// The messages that come within `limit`, if any.
     pub(super) fn hear(&mut self, limit: Duration) -> Result<Vec<Message>> {
         let until = Instant::now() + limit;
         loop {
@@ -113,7 +113,7 @@ impl Conversation {
                     }
                     std::thread::sleep(NOBODY_YET.min(until.saturating_duration_since(Instant::now())));
                 }
-                // Said of datagrams that were too long, or of a way that was away for a moment.
+                // Errors of earlier datagrams that were too long, or of a route that was away for a moment.
                 Err(e) if is_passing(&e) => {}
                 Err(e) => return Err(self.network(e)),
             }
@@ -123,7 +123,7 @@ impl Conversation {
         }
     }
 
-    /// Asks until the answer comes, at most for `limit`, and no longer than anything at all is heard: not for `silence`.
+    /// Asks until the answer comes, at most for `limit`, and not beyond `silence` without any message.
     pub(super) fn ask<T>(
         &mut self,
         question: &Message,
@@ -167,7 +167,7 @@ impl Conversation {
         self.round_trip = Some(self.round_trip.map_or(time, |known| known.min(time)));
     }
 
-    /// Somebody is there, and is not waited for any more.
+    /// Notes that a listener answered, and is not waited for any more.
     pub(super) fn has_met(&mut self, session: u64) {
         self.session = session;
         self.is_patient = false;
@@ -184,13 +184,13 @@ impl Conversation {
     }
 }
 
-/// Whether an error is about earlier datagrams, and no reason not to go on.
+/// Whether an error belongs to earlier datagrams, and sending can go on.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [libc::EMSGSIZE, libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ENETDOWN, libc::EINTR];
     error.raw_os_error().is_some_and(|code| passing.contains(&code))
 }
 
-/// Refuses groups, the broadcast address, and what is no address to send to.
+/// Refuses groups, the broadcast address, and addresses that cannot be sent to.
 pub(super) fn check_one_machine(address: SocketAddr) -> Result<()> {
     let ip = address.ip().to_canonical();
     let is_broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);

@@ -1,16 +1,16 @@
-//! How long datagrams are on the way. The clocks of two machines have nothing to do with one another, so only differences
-//! count: the jitter of RFC 3550, and delays beyond the quickest datagram of the test.
+//! The delay of datagrams. The clocks of two machines are unrelated, so only differences count: the jitter of RFC 3550,
+//! and delays beyond the quickest datagram of the test.
 
-/// Most delays that are kept.
+/// Most delays kept.
 const MOST: usize = 1 << 16;
 
-/// Times on the way, each off by the same unknown number, in ns.
+/// Times on the way, in ns, each off by the same unknown number.
 #[derive(Debug)]
 pub(super) struct Transits {
     kept: Vec<i64>,
-    /// Of so many one is kept.
+    /// A single delay of this many is kept.
     step: u64,
-    /// How many there were.
+    /// Number of all delays.
     count: u64,
     most: i64,
 }
@@ -24,7 +24,7 @@ impl Transits {
         self.most = self.most.max(transit);
         if self.count.is_multiple_of(self.step) {
             if self.kept.len() == MOST {
-                // Every second one stays.
+                // Every second delay stays.
                 let mut at = 0;
                 self.kept.retain(|_| {
                     at += 1;
@@ -39,7 +39,7 @@ impl Transits {
         self.count += 1;
     }
 
-    /// The median, the 99th of 100 and the most, beyond `least`; none if there are none.
+    /// The median, the 99th percentile and the maximum beyond `least`; `None` without delays.
     pub(super) fn beyond(&self, least: i64) -> Option<[u64; 3]> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Why there is no test, or no result of one.
+//! Reasons why there is no test, or no result of it.
 
 use fec_core::window::SettingsError;
 use fecfile::Class;
@@ -6,20 +6,20 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Why there is no test, or no result of one.
+/// Reason why there is no test, or no result of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// An address, a socket, or what loses packets on purpose.
+    /// An error of an address, a socket, or the model that loses packets on purpose.
     #[error(transparent)]
     Library(#[from] fecfile::Error),
-    /// A group, a broadcast address, or none.
+    /// A group, a broadcast address, or no address.
     #[error("{0}: a test goes to one machine, never to a group or a broadcast address")]
     NotOneMachine(SocketAddr),
     /// Settings that no live stream can have.
     #[error("{0}")]
     Settings(#[from] SettingsError),
-    /// Packets that are too long for the way.
+    /// Packets longer than the route allows.
     #[error("packets of {payload} bytes do not fit: the largest datagram that does has {largest} bytes")]
     TooLong {
         /// Bytes of a payload.
@@ -29,71 +29,71 @@ pub enum LinkError {
         /// Most bytes of a payload.
         most: Option<u16>,
     },
-    /// The system does not do it.
+    /// An error of the system.
     #[error("{address}: {cause}")]
     Network {
-        /// Where to, or where.
+        /// The remote or the local address.
         address: SocketAddr,
-        /// What it says.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
-    /// The other machine says that nobody listens.
+    /// The other machine reports that no program listens there.
     #[error("{0}: nobody listens there")]
     NobodyListens(SocketAddr),
     /// Nobody answers.
     #[error("{address}: no answer within {:.1} s", .waited.as_secs_f64())]
     NoAnswer {
-        /// Where from.
+        /// The silent address.
         address: SocketAddr,
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
     /// Nobody came.
     #[error("{address}: nobody came within {:.1} s", .waited.as_secs_f64())]
     NobodyCame {
-        /// Where to.
+        /// The address that was listened on.
         address: SocketAddr,
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
-    /// The listener is there no more.
+    /// The listener has gone.
     #[error("{0}: the listener fell silent, and sending was stopped")]
     Silent(SocketAddr),
     /// The listener tests another link.
     #[error("{0}: it is busy with another test")]
     Busy(SocketAddr),
-    /// The listener does not take so large a window.
+    /// The listener refuses so large a window.
     #[error("{address}: it takes windows of at most {most} bytes")]
     Window {
-        /// Who says so.
+        /// The listener.
         address: SocketAddr,
-        /// The most.
+        /// Its limit, in bytes.
         most: u64,
     },
-    /// The listener does not take so long a test.
+    /// The listener refuses so long a test.
     #[error("{address}: it takes tests of at most {seconds} s")]
     Long {
-        /// Who says so.
+        /// The listener.
         address: SocketAddr,
-        /// The most.
+        /// Its limit, in seconds.
         seconds: u64,
     },
-    /// The listener is of another version.
+    /// The listener has another version.
     #[error("{address}: it speaks version {version} of the test")]
     Version {
-        /// Who says so.
+        /// The listener.
         address: SocketAddr,
         /// Its version.
         version: u64,
     },
-    /// It was to end before there was anything to tell.
+    /// A signal came before there was a result.
     #[error("interrupted before the test began")]
     Interrupted,
 }
 
 impl LinkError {
-    /// What it means for whoever asked; none if somebody asked for the end.
+    /// The class of the error, for the caller; `None` if a signal asked for the end.
     pub fn class(&self) -> Option<Class> {
         Some(match self {
             LinkError::Library(error) => error.class(),

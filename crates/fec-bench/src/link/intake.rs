@@ -1,5 +1,5 @@
-//! Datagrams as they come: read by whoever works on them, or by a thread of its own, so that the system's buffers are
-//! emptied while a decoder works.
+//! Datagrams as they come. The caller reads them, or a thread does, so that the system's buffers are emptied while a
+//! decoder works.
 
 use fecfile::live::chunk::Chunk;
 use fecfile::live::udp::PacketReceiver;
@@ -10,10 +10,11 @@ use std::time::Duration;
 
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long the thread takes to tell that none came, and to notice that nobody wants datagrams any more.
+/// Time in which the thread tells that no datagram came, and notices that nobody wants datagrams any more.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// Waits for datagrams, at most so long, and puts those that came in place of what was there; none if none came.
+/// Waits for datagrams, at most for the given time, and replaces the chunk's content by those that came. The chunk is
+/// empty if none came.
 pub(super) type Next<'a> = dyn FnMut(&mut Chunk, Duration) -> io::Result<()> + 'a;
 
 /// Calls `work` with datagrams that a thread of its own receives.
@@ -24,7 +25,7 @@ pub(super) fn beside<T>(
     let (filled, full) = sync_channel::<io::Result<Chunk>>(BUFFERS);
     let (empty, emptied) = sync_channel::<Chunk>(BUFFERS + 1);
     for _ in 0..BUFFERS {
-        // There is room for all of them.
+        // The channel holds all of them.
         let _ = empty.try_send(Chunk::default());
     }
     let is_over = AtomicBool::new(false);
@@ -56,7 +57,7 @@ pub(super) fn beside<T>(
         };
         let done = work(&mut next);
         is_over.store(true, Ordering::Relaxed);
-        // Both ends go, so that the thread waits for neither.
+        // Both ends are dropped, so that the thread waits for neither.
         drop((full, empty));
         done
     })

@@ -1,5 +1,5 @@
-//! What goes out of a test: numbered datagrams, impaired if asked, paced, many with one system call; and an ear for the
-//! listener, without which nothing is sent.
+//! The outgoing data of a test: numbered datagrams, impaired if asked, paced, many with one system call. The line also
+//! hears the listener, and sends nothing without it.
 
 use super::conversation::Conversation;
 use super::error::LinkError;
@@ -12,22 +12,22 @@ use fecfile::live::udp::PacketSender;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often the listener is listened to.
+/// Interval at which the line checks for messages of the listener.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longer pauses are spent listening.
 const LONG_PAUSE: Duration = Duration::from_millis(20);
-/// How often a slow sender shows that it is there.
+/// Interval at which a slow sender shows its presence.
 const SHOW: Duration = Duration::from_secs(1);
-/// How often the watcher is told.
+/// Interval of the watcher's reports.
 const TELL: Duration = Duration::from_secs(1);
 
-/// Why no more is sent.
+/// Reason why no more is sent.
 pub(super) enum Stop {
-    /// Somebody asked for the end.
+    /// A signal asked for the end.
     Interrupted,
     /// The listener ended the test.
     Ended(Box<Arrived>),
-    /// It cannot go on.
+    /// An error ended the test.
     Failed(LinkError),
 }
 
@@ -43,17 +43,17 @@ pub(super) struct Line<'a> {
     room: usize,
     began: Instant,
     last: Instant,
-    /// When something was heard last, when it was last looked for, when the sender last showed itself, and when the
-    /// watcher was last told.
+    /// Times of the last message heard, of the last check for messages, of the last sign of presence, and of the
+    /// watcher's last report.
     heard: Instant,
     looked: Instant,
     shown: Instant,
     told: Instant,
     numbered: u64,
     bytes: u64,
-    /// Nothing is sent once this is set, but for what belongs to the end of an interrupted test.
+    /// Once this is set, only data that belongs to the end of an interrupted test is sent.
     pub(super) stop: Option<Stop>,
-    /// When also the end of a test has to be over.
+    /// Time at which even the end of a test has to be over.
     over: Option<Instant>,
 }
 
@@ -88,12 +88,12 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Since the test began.
+    /// Time since the test began.
     pub(super) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Sends a datagram, and waits as long as the rate wants it.
+    /// Sends a datagram, and waits for as long as the rate demands.
     pub(super) fn put(&mut self, content: Content, body: &[u8]) {
         let now = Instant::now();
         match (&self.stop, self.over) {
@@ -132,12 +132,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// From now on only what belongs to the end is sent, for so long at most.
+    /// Sends only data that belongs to the end from now on, at most for `time`.
     pub(super) fn ends_within(&mut self, time: Duration) {
         self.over = Some(Instant::now() + time);
     }
 
-    /// Sends all that waits, and tells what was sent.
+    /// Sends all waiting data, and returns the totals.
     pub(super) fn finish(&mut self) -> Sent {
         if let Some(mut channel) = self.channel.take() {
             let (sender, mut sent) = (&mut self.sender, Ok(()));
@@ -172,7 +172,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Waits until then.
+    /// Waits until `until`.
     fn rest(&mut self, until: Instant) {
         loop {
             let now = Instant::now();
@@ -196,7 +196,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Hears what there is to hear, and waits for it, at most `limit`.
+    /// Takes in messages, and waits for them, at most for `limit`.
     fn look(&mut self, limit: Duration) {
         let heard = self.talk.hear(limit);
         let now = Instant::now();

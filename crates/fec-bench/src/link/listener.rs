@@ -1,5 +1,5 @@
-//! The side that waits for a test and tells what arrived. Anybody can send anything here: see the module above for what
-//! nobody can do with it.
+//! The side that waits for a test and tells what arrived. Anybody can send it anything: the parent module lists the
+//! harm that is ruled out.
 
 use super::conversation::check_one_machine;
 use super::delay::{Jitter, Transits};
@@ -23,32 +23,32 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a listener takes to notice that it is to stop.
+/// Time in which a listener notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(100);
-/// A listener whose look takes so long was stopped.
+/// Time of a look from which the listener must have been stopped.
 const STOPPED: Duration = Duration::from_secs(1);
-/// When all was sent and something is missing, so much silence is enough.
+/// Silence that ends the wait for missing packets after all was sent.
 const DRAIN: Duration = Duration::from_millis(300);
-/// And so much time in all.
+/// Most time of that wait.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
-/// How long a listener that has told the result is asked for it again.
+/// Time for which a listener that has told the result still answers for it.
 const LINGER: Duration = Duration::from_secs(2);
-/// And one that was interrupted.
+/// The same after an interruption.
 const SHORT_LINGER: Duration = Duration::from_millis(500);
-/// How much longer a test may take than it said, beside twice that: looking for the largest packet, and the end.
+/// Extra time of a test, beside twice its announced length: for the search of the largest packet, and the end.
 const SLACK: Duration = Duration::from_secs(60);
-/// The watcher is told so often.
+/// Interval of the watcher's reports.
 const TELL: Duration = Duration::from_secs(1);
 
-/// How a listener waits.
+/// The way a listener waits.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// For how long it waits for a test.
+    /// Time for which it waits for a test.
     pub wait: Duration,
 }
 
 impl Default for ListenOptions {
-    /// Ten minutes: somebody walks to the other machine.
+    /// Ten minutes: a person walks to the other machine.
     fn default() -> ListenOptions {
         ListenOptions { wait: Duration::from_secs(600) }
     }
@@ -64,7 +64,7 @@ impl Listener {
     /// Listens at an address of this machine, or on all of them.
     ///
     /// # Errors
-    /// Those of [`PacketReceiver::open`]; [`LinkError::NotOneMachine`] of a group.
+    /// Those of [`PacketReceiver::open`]; [`LinkError::NotOneMachine`] for a group.
     pub fn open(address: &Address) -> Result<Listener> {
         if let Some(local) = address.local()?.filter(|local| !local.ip().is_unspecified()) {
             check_one_machine(local)?;
@@ -75,12 +75,11 @@ impl Listener {
         Ok(Listener { receiver, address })
     }
 
-    /// Waits for a test, takes part in it, and tells what came of it; of one that was called off before it began, it waits
-    /// for the next. What came until then, if it was interrupted, or the
-    /// sender fell silent.
+    /// Waits for a test, takes part in it, and returns its result. After a test that was called off before it began, it
+    /// waits for the next. If it was interrupted, or the sender fell silent, the result covers the time until then.
     ///
     /// # Errors
-    /// [`LinkError::NobodyCame`], [`LinkError::Interrupted`]; what the system says of the socket.
+    /// [`LinkError::NobodyCame`], [`LinkError::Interrupted`]; errors of the socket.
     pub fn serve(
         &self,
         options: &ListenOptions,
@@ -91,7 +90,7 @@ impl Listener {
         let fail = |cause| LinkError::Network { address: self.address, cause };
         let began = Instant::now();
         loop {
-            // A new one for each test: what was sent to the last one opens nothing.
+            // Each test has a new door: cookies of the last one open nothing.
             let door = Door { secret: RandomState::new(), most_window: settings.max_window };
             let opening = self.opening(&door, began, options.wait)?;
             let peer = opening.arrival.from;
@@ -110,7 +109,7 @@ impl Listener {
         }
     }
 
-    /// Waits for somebody with a cookie, from `began` on for so long.
+    /// Waits for a sender with a cookie, from `began` on for at most `wait`.
     fn opening(&self, door: &Door, mut began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
@@ -127,7 +126,7 @@ impl Listener {
                 return Ok(opening);
             }
             if asked.elapsed() >= STOPPED {
-                // Whoever was stopped has not waited.
+                // A stopped process has not waited.
                 began = Instant::now();
             } else if left.is_zero() {
                 return Err(LinkError::NobodyCame { address: self.address, waited: wait });
@@ -136,7 +135,7 @@ impl Listener {
     }
 }
 
-/// Who comes in.
+/// Decides who may begin a test.
 struct Door {
     secret: RandomState,
     /// Most bytes of a window.
@@ -152,12 +151,12 @@ struct Opening {
 }
 
 impl Door {
-    /// What only somebody can know who receives what is sent to this address.
+    /// A number that only a receiver at this address can know.
     fn cookie(&self, from: SocketAddr, nonce: u64) -> u64 {
         self.secret.hash_one((from, nonce))
     }
 
-    /// Answers somebody who is not known, with fewer bytes than came, and keeps nothing; unless a test begins.
+    /// Answers an unknown sender, with fewer bytes than came, and keeps nothing; unless a test begins.
     fn greet(
         &self,
         receiver: &PacketReceiver,
@@ -165,7 +164,7 @@ impl Door {
         bytes: &[u8],
         is_busy: bool,
     ) -> Option<Opening> {
-        // That an answer does not go out is as if it were lost.
+        // An answer that does not go out counts as lost.
         let answer = |message: Message, about| {
             let _ = receiver.answer(arrival, &message.bytes(about));
         };
@@ -204,19 +203,19 @@ impl Door {
     }
 }
 
-/// A test that goes on.
+/// A test in progress.
 struct Session<'a> {
     receiver: &'a PacketReceiver,
     door: &'a Door,
     opening: Opening,
     began: Instant,
-    /// When something of the test came last.
+    /// Time of the last message of the test.
     heard: Instant,
-    /// All that came before this moment was taken.
+    /// All packets that came before this moment were taken.
     empty_at: Option<Instant>,
     tracker: Tracker,
     bytes: u64,
-    /// When the system received the first and the last datagram, in ns since 1970.
+    /// Times at which the system received the first and the last datagram, in ns since 1970.
     span: Option<(i64, i64)>,
     jitter: Jitter,
     before: Transits,
@@ -224,17 +223,17 @@ struct Session<'a> {
     drops: Drops,
     dropped_before: Option<u64>,
     on_cores_before: Duration,
-    /// What the sender told, and when it did first.
+    /// The sender's account, and the time of its first arrival.
     told: Option<Sent>,
     told_at: Instant,
-    /// When test data came last.
+    /// Time of the last test data.
     data_at: Instant,
-    /// What the sender was told, and when.
+    /// The result told to the sender, and the time of telling.
     result: Option<(Arrived, Instant)>,
     is_over: bool,
 }
 
-/// What comes out of the decoder.
+/// The output of the decoder.
 struct Recovered {
     decoder: Decoder,
     payloads: u64,
@@ -250,7 +249,7 @@ impl<'a> Session<'a> {
         opening: Opening,
         settings: &Settings,
     ) -> Session<'a> {
-        // As a receiver of streams does it that has no deadline.
+        // The limits of a stream receiver without a deadline.
         let limits = Limits { window_bytes: settings.max_window, prompt: true, ..Limits::default() };
         let recovery = (opening.wish.window_bytes > 0).then(|| Recovered {
             decoder: Decoder::new(limits, settings.backend),
@@ -284,7 +283,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Until the sender has its result, is silent for too long, or the test takes longer than any does.
+    /// Runs until the sender has its result, is silent for too long, or the test is longer than any may be.
     fn run(&mut self, next: &mut Next<'_>, watcher: &mut dyn LinkWatcher) -> io::Result<()> {
         let most = 2 * Duration::from_millis(self.opening.wish.milliseconds) + SLACK;
         let (mut chunk, mut alive, mut tell) = (Chunk::default(), self.began, self.began + TELL);
@@ -302,7 +301,7 @@ impl<'a> Session<'a> {
             if is_stopped && self.result.is_none() {
                 let arrived = Arrived { interrupted: 1, ..self.arrived() };
                 self.result = Some((arrived, now));
-                // The sender did not ask for it, and one of them should come.
+                // The sender did not ask for it, and one copy should arrive.
                 (0..3).for_each(|_| self.say(&Message::Result(arrived)));
             }
             let linger = if is_stopped { SHORT_LINGER } else { LINGER };
@@ -321,19 +320,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether nothing waits that came before then, and that is past. (What a listener has missed that was stopped
-    /// waits in its socket.)
+    /// Whether `then` is past, and no packet from before waits. (Packets that a stopped listener has missed wait in its
+    /// socket.)
     fn was_quiet_until(&self, then: Instant) -> bool {
         self.empty_at.is_some_and(|at| at >= then)
     }
 
-    /// Whether the sender found before it sent anything that it cannot.
+    /// Whether the sender found before it sent anything that it cannot run the test.
     fn is_called_off(&self) -> bool {
         self.is_over && self.told.is_none() && self.result.is_none() && self.tracker.sent() == 0
     }
 
     fn say(&self, message: &Message) {
-        // That it does not go out is as if it were lost.
+        // A message that does not go out counts as lost.
         let _ = self.receiver.answer(&self.opening.arrival, &message.bytes(self.opening.session));
     }
 
@@ -384,7 +383,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells the sender what arrived, once it has sent all, and nothing more is to be expected.
+    /// Tells the sender the result, once it has sent all, and nothing more is to be expected.
     fn tell_result(&mut self) {
         let (None, Some(sent)) = (self.result, self.told) else { return };
         let now = Instant::now();
@@ -418,7 +417,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What arrived until now.
+    /// The result until now.
     fn arrived(&mut self) -> Arrived {
         if let Some((arrived, _)) = self.result {
             return arrived;
@@ -467,7 +466,7 @@ impl<'a> Session<'a> {
 }
 
 impl Recovered {
-    /// Takes what is ready.
+    /// Takes the decoder's events.
     fn drain(&mut self) {
         let mut now = None;
         while let Some(event) = self.decoder.next() {
@@ -484,7 +483,7 @@ impl Recovered {
     }
 }
 
-/// ns by the clock with which the system tells when it received something.
+/// Now, in ns since 1970, by the clock of the system's receive times.
 fn since_1970() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64)
 }

@@ -1,5 +1,5 @@
-//! What the two sides of a test say to one another, as bytes. Parsing is total and strict: anything that this build would
-//! not have written is no message.
+//! The messages between the two sides of a test, as bytes. Parsing is total and strict: bytes that this build would not
+//! have written are no message.
 
 use super::terms::nanoseconds;
 use std::time::Duration;
@@ -10,10 +10,10 @@ const VERSION: u8 = 1;
 const HEADER: usize = 16;
 /// Bytes in front of test data.
 pub(super) const DATA_HEADER: usize = 32;
-/// Bytes of what a sender asks: longer than every answer, so that nobody gets more bytes from a listener than it was sent.
+/// Bytes of a sender's request: longer than every answer, so that a listener never sends more bytes than it got.
 pub(super) const REQUEST: usize = 512;
 
-/// What is in a datagram of test data.
+/// The content of a datagram of test data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// A payload.
@@ -28,7 +28,7 @@ pub(super) struct Data<'a> {
     pub(super) session: u64,
     pub(super) content: Content,
     pub(super) number: u64,
-    /// When it was sent, in ns by the sender's clock.
+    /// Time of sending, in ns by the sender's clock.
     pub(super) sent_at: u64,
     pub(super) body: &'a [u8],
 }
@@ -50,10 +50,10 @@ impl<'a> Data<'a> {
         Some(Data { session, content, number, sent_at, body })
     }
 
-    /// Writes it in place of what `out` holds, with room for a body of so many bytes.
+    /// Writes it to `out`, whose old content is dropped, with room for a body of `room` bytes.
     ///
     /// # Panics
-    /// If the body is longer than 65,535 bytes: no datagram is.
+    /// If the body is longer than 65,535 bytes, which fits no datagram.
     pub(super) fn write(&self, room: usize, out: &mut Vec<u8>) {
         let len = u16::try_from(self.body.len()).expect("a body fits a datagram");
         out.clear();
@@ -65,34 +65,34 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Something that one side says.
+/// A message of one side.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
     /// Is anybody there?
     Hello,
-    /// Yes: whoever sends this number back is where it says.
+    /// Yes: the sender of this number is where it claims to be.
     Cookie(u64),
     /// The named test should begin.
     Open(Wish),
-    /// It may.
+    /// The test may begin.
     Opened,
-    /// It may not.
+    /// The test may not begin.
     Refused(Reason),
-    /// A datagram of so many bytes.
+    /// A datagram of the given length.
     Probe(u64),
-    /// It came.
+    /// A datagram of the given length arrived.
     Probed(u64),
-    /// The listener is there, and this has arrived.
+    /// The listener is there; so much has arrived.
     Alive(SoFar),
     /// All was sent.
     Finish(Sent),
-    /// This arrived.
+    /// The result.
     Result(Arrived),
-    /// That was all.
+    /// The end.
     Bye,
 }
 
-/// The test that a sender would like.
+/// The test that a sender proposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// The number of its Hello.
@@ -102,27 +102,27 @@ pub(super) struct Wish {
     pub(super) window_bytes: u64,
 }
 
-/// Why a listener does not take a test.
+/// Reason why a listener refuses a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// Another test is going on.
     Busy,
-    /// The window takes more than so many bytes.
+    /// The window takes more than this many bytes.
     Window(u64),
-    /// The test takes longer than so many seconds.
+    /// The test takes longer than this many seconds.
     Long(u64),
-    /// It speaks another version, this one.
+    /// The listener speaks this other version.
     Version(u64),
 }
 
-/// What has arrived until now.
+/// The packets that have arrived until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoFar {
     /// ns since the test began.
     pub nanoseconds: u64,
-    /// Packets that arrived, copies not counted.
+    /// Packets that arrived, without copies.
     pub received: u64,
-    /// Packets of which is known that they were sent: up to the last that arrived.
+    /// Packets known to have been sent: up to the last that arrived.
     pub sent: u64,
     /// Bytes of the datagrams that arrived.
     pub bytes: u64,
@@ -151,23 +151,23 @@ macro_rules! words {
 }
 
 words! {
-    /// What the sender knows of a test. Times are in ns.
+    /// The sender's account of a test. Times are in ns.
     Sent {
-        /// Datagrams that have a number.
+        /// Numbered datagrams.
         sent,
-        /// Of them, those that were lost on purpose.
+        /// Numbered datagrams that were lost on purpose.
         impaired,
-        /// Of them, those that the system did not take.
+        /// Numbered datagrams that the system did not take.
         unsent,
         /// Bytes of all numbered datagrams.
         bytes,
-        /// From the first to the last.
+        /// Time from the first to the last.
         time,
         /// Time on cores.
         on_cores,
-        /// Payloads that they protect or are.
+        /// Number of payloads in them or protected by them.
         payloads,
-        /// Bytes of each.
+        /// Bytes of each payload.
         payload,
         /// Packets of the window; 0 without recovery.
         window,
@@ -175,66 +175,66 @@ words! {
         repair,
         /// … for source packets.
         source,
-        /// Bytes of the largest datagram that came whole; 0 if it was not found out.
+        /// Bytes of the largest datagram that came whole; 0 if unknown.
         largest,
-        /// Of the quickest answer.
+        /// The round trip of the quickest answer.
         round_trip,
-        /// 1 if it was ended early.
+        /// 1 if the test ended early.
         interrupted,
     }
 }
 
 words! {
-    /// What the listener knows of a test. Times are in ns.
+    /// The listener's account of a test. Times are in ns.
     Arrived {
-        /// Datagrams, copies not counted.
+        /// Datagrams, without copies.
         received,
-        /// Copies of those that had come before.
+        /// Copies of datagrams that had come before.
         doubled,
         /// Datagrams that came behind one with a higher number.
         reordered,
-        /// The most that one came behind.
+        /// The largest distance between such a datagram and the highest number before it.
         reordered_by,
         /// Runs of lost datagrams.
         bursts,
-        /// Datagrams of the longest.
+        /// Datagrams of the longest run.
         longest_burst,
-        /// Bytes of those received.
+        /// Bytes of the received datagrams.
         bytes,
-        /// From the first to the last.
+        /// Time from the first to the last.
         time,
         /// Time on cores.
         on_cores,
-        /// How often the system dropped what was not read in time; all ones if it does not tell.
+        /// Number of drops by the system, of data that was not read in time; all ones if it does not tell.
         dropped,
         /// Payloads that came as they were sent.
         payloads_before,
-        /// Payloads with those that were rebuilt.
+        /// Payloads, including rebuilt ones.
         payloads_after,
-        /// Payloads that came out with other bytes than went in.
+        /// Payloads that came out with other bytes than were sent.
         wrong,
         /// Interarrival jitter, RFC 3550.
         jitter,
-        /// Delay of datagrams beyond the quickest: median, 99th of 100, most.
+        /// Delay of datagrams beyond the quickest: median, 99th percentile, maximum.
         delay_median,
         delay_high,
         delay_most,
-        /// The same of payloads in order; all ones without recovery.
+        /// The same for payloads in order; all ones without recovery.
         after_median,
         after_high,
         after_most,
-        /// Datagrams of which is known here that they were sent: up to the highest number.
+        /// Datagrams that the listener knows to have been sent: up to the highest number.
         highest,
-        /// 1 if it was ended early here.
+        /// 1 if the test ended early here.
         interrupted,
     }
 }
 
-/// Stands for a number that is not known.
+/// Stands for an unknown number.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
 impl Message {
-    /// The message, and the test or number that it is about.
+    /// The message, and its session or nonce.
     pub(super) fn parse(bytes: &[u8]) -> Option<(u64, Message)> {
         let (kind, [0, 0]) = kind_of(bytes)? else { return None };
         let (header, body) = bytes.split_first_chunk::<HEADER>()?;
@@ -277,7 +277,7 @@ impl Message {
         Some((word(header, 8), message))
     }
 
-    /// Its bytes, about this test or number.
+    /// Its bytes, for this session or nonce.
     pub(super) fn bytes(&self, session: u64) -> Vec<u8> {
         let (kind, words) = match self {
             Message::Hello => (HELLO, vec![]),
@@ -314,7 +314,7 @@ impl Message {
     }
 }
 
-/// What a datagram says that begins a talk in another version than this: its version, and its number.
+/// The version and the nonce of a datagram that begins a talk in another version.
 pub(super) fn other_version(bytes: &[u8]) -> Option<(u8, u64)> {
     let (header, _) = bytes.split_first_chunk::<HEADER>()?;
     let is_one = header.starts_with(&MAGIC) && header[4] != VERSION && header[5] == HELLO;
@@ -374,7 +374,7 @@ fn write_header(kind: u8, len: u16, session: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&session.to_le_bytes());
 }
 
-/// The eight bytes at a place that is there.
+/// The eight bytes at `at`, as a number; 0 if they are missing.
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }

@@ -1,5 +1,5 @@
-//! A test of the link between two machines, as iperf does it, with the packet code of live streams on top: what arrives,
-//! what is lost, and what recovery makes of it.
+//! A test of the link between two machines, as iperf does it, with the packet code of live streams on top: arrivals,
+//! losses, and the effect of recovery.
 //!
 //! ```text
 //! sender                                                                     listener
@@ -13,19 +13,20 @@
 //! report                                                                     report
 //! ```
 //!
-//! All of it goes over one pair of UDP ports, so that what lets streams through lets the test through. Every datagram has
-//! a number of its own, whatever is in it, and the time at which it was sent. So losses, bursts, order and delays are those
-//! of the link, and apart from the code. The code's packets are those of a live stream, and up to 50 bytes longer by that.
+//! All of it goes over one pair of UDP ports, so a route that lets streams through lets the test through. Every
+//! datagram has a number of its own, whatever its content, and its sending time. Losses, bursts, order and delays are
+//! therefore those of the link, apart from the code. The code's packets are those of a live stream, and thus up to 50
+//! bytes longer.
 //!
 //! # What nobody can do with it
 //!
-//! - Make a listener send somewhere: to an address that has not sent the cookie back, it answers with fewer bytes than
-//!   came from there, and remembers nothing. To one that has, it sends a few short messages a second.
+//! - Make a listener send somewhere: until an address has sent the cookie back, the listener answers it with fewer
+//!   bytes than it got, and remembers nothing. An address that has sent it gets a few short messages a second.
 //! - Make a sender flood somebody: it sends only to an address that answered, never to a group or a broadcast address,
-//!   and stops when nothing is heard from there for [`SILENCE`].
+//!   and stops when nothing was heard from there for [`SILENCE`].
 //! - Keep either of them busy for ever: a test has an end ([`LONGEST`]), and so has every wait.
 //!
-//! Whoever can read the packets on the way can forge others: figures are not proofs.
+//! A person who can read the packets on the way can forge others: figures are not proofs.
 //!
 //! # Datagrams
 //!
@@ -42,9 +43,9 @@
 //! | 24 | 8 | of test data: when it was sent, in ns |
 //! | 32 | | of test data: a packet of the stream, or without recovery a payload; then zeros |
 //!
-//! All test data are as long as a repair packet, so that the kernel takes them in the order in which they were numbered.
-//! A payload has 8 bytes with its number, 8 with the time at which it was made, in ns, and bytes that are the same in all
-//! of them and look random.
+//! All test data is as long as a repair packet, so that the kernel takes it in the order of the numbers. A payload has
+//! 8 bytes with its number, 8 with its time of creation, in ns, and bytes that are the same in all payloads and look
+//! random.
 
 mod conversation;
 mod delay;
@@ -71,7 +72,7 @@ pub use watcher::LinkWatcher;
 use fecfile::live::address::Address;
 use std::path::Path;
 
-/// Reads `HOST`, `HOST:PORT`, `IPV6`, `[IPV6]:PORT`, with `udp://` in front or not; `:PORT` and nothing at all are for
+/// Reads `HOST`, `HOST:PORT`, `IPV6`, `[IPV6]:PORT`, with `udp://` in front or not; `:PORT` and the empty text are for
 /// listeners.
 ///
 /// # Errors

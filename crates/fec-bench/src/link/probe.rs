@@ -1,24 +1,25 @@
-//! The largest datagram that fits the way: datagrams that nothing on it may cut, of several sizes at a time, and the
-//! listener says which came.
+//! The largest datagram that fits the route. Datagrams of several sizes are sent at a time, without leave to be cut,
+//! and the listener says which came.
 
 use super::conversation::Conversation;
 use super::message::{Message, REQUEST};
 use super::terms::Result;
 use std::time::{Duration, Instant};
 
-/// Sizes of the usual ways, without headers of UDP and IP: jumbo frames, Ethernet, PPPoE, tunnels, the least of IPv6.
+/// Sizes that usual links allow, without headers of UDP and IP: jumbo frames, Ethernet, PPPoE, tunnels, the least of
+/// IPv6.
 const USUAL: [usize; 10] = [8972, 8952, 1472, 1464, 1452, 1444, 1424, 1392, 1372, 1232];
-/// Where no usual size tells, so many sizes between two are tried at a time.
+/// Number of sizes that are tried at a time between two, if no usual size tells.
 const BETWEEN: usize = 8;
-/// How often a datagram that is not answered is sent.
+/// Number of times that an unanswered datagram is sent.
 const TRIES: u32 = 4;
-/// How long all of it takes at most.
+/// Most time of the search.
 const LIMIT: Duration = Duration::from_secs(6);
 
 /// Bytes of the largest datagram that came whole.
 pub(super) fn largest(talk: &mut Conversation) -> Result<usize> {
     let until = Instant::now() + LIMIT;
-    // A request has come whole already; what this machine does not send does not come.
+    // A request has come whole already; larger datagrams than this machine sends cannot come.
     let (mut passes, mut fails) = (REQUEST, talk.most_bytes().max(REQUEST) + 1);
     let mut is_first = true;
     while passes + 1 < fails && Instant::now() < until && !fecfile::interrupt::interrupted() {
@@ -30,7 +31,7 @@ pub(super) fn largest(talk: &mut Conversation) -> Result<usize> {
     Ok(passes)
 }
 
-/// Sizes to try above `passes` and below `fails`, in order; never none where there is one.
+/// Sizes to try above `passes` and below `fails`, in order; at least one if there is any.
 fn candidates(passes: usize, fails: usize, is_first: bool) -> Vec<usize> {
     let mut sizes: Vec<usize> = match is_first {
         true => USUAL.into_iter().chain([fails - 1]).collect(),
@@ -45,14 +46,14 @@ fn candidates(passes: usize, fails: usize, is_first: bool) -> Vec<usize> {
     sizes
 }
 
-/// What is known once `came` is the largest of `sizes` that came.
+/// The new bounds, if `came` is the largest of `sizes` that came.
 fn narrowed(sizes: &[usize], came: Option<usize>, passes: usize, fails: usize) -> (usize, usize) {
     let passes = came.unwrap_or(passes);
     let fails = sizes.iter().copied().find(|size| *size > passes).unwrap_or(fails);
     (passes, fails)
 }
 
-/// Sends datagrams of these sizes; the largest that came.
+/// Sends datagrams of these sizes, and returns the largest that came.
 fn try_sizes(talk: &mut Conversation, sizes: &[usize], until: Instant) -> Result<Option<usize>> {
     let pause = talk.round_trip.unwrap_or_default() * 4;
     let pause = pause.clamp(Duration::from_millis(60), Duration::from_millis(500));
@@ -61,7 +62,7 @@ fn try_sizes(talk: &mut Conversation, sizes: &[usize], until: Instant) -> Result
     for _ in 0..TRIES {
         let mut sent = Vec::new();
         for size in left {
-            // What does not leave this machine is not tried again.
+            // A size that does not leave this machine is not tried again.
             if talk.say(&Message::Probe(size as u64))? {
                 sent.push(size);
             }
@@ -93,7 +94,7 @@ fn try_sizes(talk: &mut Conversation, sizes: &[usize], until: Instant) -> Result
 mod tests {
     use super::*;
 
-    /// Whatever fits is found, in a few rounds.
+    /// The search finds any limit in a few rounds.
     #[test]
     fn the_search_ends_at_the_size_that_fits() {
         for most in [512, 513, 1472, 1500, 9000, 65_507] {

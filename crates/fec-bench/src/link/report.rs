@@ -1,4 +1,4 @@
-//! What a test told, from what both sides know: one struct for JSON, and its text.
+//! The result of a test, from the accounts of both sides: one struct for JSON, and its text.
 
 use super::message::{Arrived, Sent, UNKNOWN};
 use crate::grid::table_text;
@@ -9,17 +9,17 @@ use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// Which side tells.
+/// The side that reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The one that sent.
+    /// The side that sent.
     Sender,
-    /// The one that listened.
+    /// The side that listened.
     Listener,
 }
 
-/// Everything that a test told. What is not known is none.
+/// The result of a test. Unknown values are `None`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkReport {
     /// The version of these fields; it changes when one changes its meaning.
@@ -28,23 +28,23 @@ pub struct LinkReport {
     pub command: &'static str,
     /// `link`.
     pub preset: &'static str,
-    /// What came of it, in one sentence.
+    /// The result in a sentence.
     pub headline: String,
-    /// Which side tells.
+    /// The side that reports.
     pub role: Role,
     /// The other side.
     pub peer: String,
-    /// Whether both sides told all; otherwise the sender fell silent.
+    /// Whether both sides reported all; otherwise the sender fell silent.
     pub complete: bool,
-    /// Whether one of them ended the test early.
+    /// Whether either side ended the test early.
     pub interrupted: bool,
-    /// How long was sent.
+    /// Seconds of sending.
     pub seconds: f64,
-    /// The rate that was asked for.
+    /// The requested rate, in Mb/s.
     pub mbps_limit: Option<f64>,
     /// Bytes of a payload.
     pub packet: Option<u64>,
-    /// Repair packets for source packets; none without recovery.
+    /// Repair packets for source packets; `None` without recovery.
     pub rate: Option<String>,
     /// The window, in packets.
     pub window: Option<u64>,
@@ -54,57 +54,57 @@ pub struct LinkReport {
     pub largest_packet: Option<u64>,
     /// The time of the quickest answer.
     pub round_trip_ms: Option<f64>,
-    /// Datagrams that were to be sent.
+    /// Datagrams to be sent.
     pub sent: u64,
-    /// Of them, those that were lost on purpose.
+    /// Datagrams that were lost on purpose.
     pub lost_on_purpose: Option<u64>,
-    /// Of them, those that the sender's system did not take.
+    /// Datagrams that the sender's system did not take.
     pub unsent: Option<u64>,
-    /// Datagrams that arrived, copies not counted.
+    /// Datagrams that arrived, without copies.
     pub received: u64,
-    /// Datagrams that did not.
+    /// Datagrams that did not arrive.
     pub lost: u64,
-    /// Their share of those sent, from 0 to 1.
+    /// Their share of the datagrams to be sent, from 0 to 1.
     pub loss: Option<f64>,
     /// Runs of lost datagrams.
     pub lost_bursts: u64,
-    /// Datagrams of the longest.
+    /// Datagrams of the longest run.
     pub longest_burst: u64,
-    /// How often the listener's system dropped what arrived, because it was not read in time: a datagram, or many at a time.
+    /// Number of times that the listener's system dropped a datagram, or several at once, that was not read in time.
     pub listener_drops: Option<u64>,
-    /// Datagrams that came behind one that was sent later.
+    /// Datagrams that came behind a later one.
     pub reordered: u64,
-    /// By how many datagrams at most.
+    /// The most datagrams that such a datagram came behind.
     pub reordered_by: u64,
     /// Copies of datagrams.
     pub doubled: u64,
-    /// Million bits a second that were sent: datagrams, without headers of UDP and IP.
+    /// Sending rate in Mb/s: datagrams, without headers of UDP and IP.
     pub sent_mbps: Option<f64>,
-    /// The same of those that arrived.
+    /// Arrival rate in Mb/s, counted the same way.
     pub received_mbps: Option<f64>,
-    /// Datagrams that were sent in a second.
+    /// Datagrams sent per second.
     pub sent_per_second: Option<f64>,
-    /// Datagrams that arrived in a second.
+    /// Datagrams that arrived per second.
     pub received_per_second: Option<f64>,
     /// Payloads that were sent.
     pub payloads: Option<u64>,
-    /// Those that did not arrive.
+    /// Payloads that did not arrive.
     pub payloads_lost_before: Option<u64>,
-    /// Those that did not come out after recovery.
+    /// Payloads that did not come out after recovery.
     pub payloads_lost_after: Option<u64>,
-    /// Payloads that came out with other bytes than went in.
+    /// Payloads that came out with other bytes than were sent.
     pub payloads_wrong: u64,
-    /// Million bits of payload a second that arrived.
+    /// Payload that arrived, in Mb/s.
     pub goodput_before_mbps: Option<f64>,
     /// The same after recovery.
     pub goodput_after_mbps: Option<f64>,
     /// Interarrival jitter (RFC 3550).
     pub jitter_ms: Option<f64>,
-    /// Of datagrams, when the listener's system received them.
+    /// Delays of datagrams, until the listener's system received them.
     pub delay_before_ms: Option<Delays>,
-    /// Of payloads, when they came out in order.
+    /// Delays of payloads, until they came out in order.
     pub delay_after_ms: Option<Delays>,
-    /// Time on cores for each datagram that was sent.
+    /// Time on cores for each datagram sent.
     pub sender_cpu_us: Option<f64>,
     /// Time on cores for each datagram that arrived.
     pub listener_cpu_us: Option<f64>,
@@ -113,16 +113,16 @@ pub struct LinkReport {
 /// Delays beyond that of the quickest datagram, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Delays {
-    /// In the middle.
+    /// The median.
     pub median: f64,
-    /// One of a hundred has more.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
 }
 
 impl LinkReport {
-    /// What is known; nothing from the sender if it fell silent.
+    /// The report of the known values. `sent` is `None` if the sender fell silent.
     pub(super) fn new(
         role: Role,
         peer: SocketAddr,
@@ -134,7 +134,7 @@ impl LinkReport {
         let lost = count - arrived.received;
         let has_recovery = sent.is_some_and(|sent| sent.window > 0);
         let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
-        // Bits in a microsecond are million bits in a second.
+        // Bits per microsecond are Mb/s.
         let mbps = |bytes: u64, nanoseconds: u64| share(bytes as f64 * 8e3, nanoseconds);
         let per_second = |count: u64, nanoseconds: u64| share(count as f64 * 1e9, nanoseconds);
         let payload_mbps =
@@ -148,7 +148,7 @@ impl LinkReport {
             command: "bench",
             preset: "link",
             role,
-            // An IPv4 address as it is, also where the socket is for both.
+            // An IPv4 address is shown as such, also if the socket is for both.
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string(),
             complete: sent.is_some(),
             interrupted: arrived.interrupted == 1 || sent.is_some_and(|sent| sent.interrupted == 1),
@@ -210,7 +210,7 @@ impl LinkReport {
         out
     }
 
-    /// What came of it, in one sentence.
+    /// The result in a sentence.
     fn sentence(&self) -> String {
         let goodput = self.goodput_after_mbps.or(self.goodput_before_mbps).or(self.received_mbps);
         let lost = self.loss.map_or("nothing was sent".to_owned(), |loss| match self.lost {
@@ -437,7 +437,7 @@ mod tests {
             narrow.starts_with("the link brings 12.8 Mb/s; 5.00 %") && narrow.contains("1000"),
             "{narrow}"
         );
-        // Nothing that anybody may say makes a report panic.
+        // No account of either side makes a report panic.
         let wild = Sent::default();
         let nonsense = Arrived { received: u64::MAX, payloads_before: u64::MAX, time: 0, ..arrived };
         for sent in [None, Some(&wild)] {

@@ -19,41 +19,41 @@ use fecfile::live::udp::Interface;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for if nothing else is said.
+/// Time to wait for an answer, unless the caller says otherwise.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long the result is waited for, of a listener that is heard but has not looked at all of it.
+/// Time to wait for the result of a listener that still answers but has not worked through all of it.
 const RESULT: Duration = Duration::from_secs(60);
-/// How long the end of a test that was interrupted takes at most.
+/// Most time for the end of an interrupted test.
 const SHORT_END: Duration = Duration::from_secs(1);
 
-/// What is sent in a test.
+/// The data and duration of a test.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
-    /// For how long, within [`SECONDS`](super::SECONDS).
+    /// Duration of sending, within [`SECONDS`](super::SECONDS).
     pub time: Duration,
-    /// Most million bits a second, headers of UDP and IP not counted; none: as fast as it goes.
+    /// Most Mb/s, headers of UDP and IP not counted; `None` for as fast as possible.
     pub mbps: Option<f64>,
-    /// Bytes of a payload; none: as a stream over this way has, as far as its packets fit.
+    /// Bytes of a payload; `None` for those of a stream over this route, as far as its packets fit.
     pub payload: Option<u16>,
-    /// Repair packets, as a stream has them; none: payloads alone.
+    /// Repair packets, as a stream has them; `None` for payloads alone.
     pub recovery: Option<Recovery>,
-    /// What happens to datagrams on purpose.
+    /// The impairment of datagrams on purpose.
     pub impairment: Option<Impairment>,
-    /// For how long it is waited that somebody listens and answers; none: for an answer only, and not long.
+    /// Time to wait for somebody to listen and answer; `None` for a short wait for an answer only.
     pub wait: Option<Duration>,
 }
 
 /// The repair packets of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// How many.
+    /// Their number.
     pub ratio: Ratio,
-    /// Payloads that each covers at most.
+    /// Most payloads that each covers.
     pub window: u32,
 }
 
 impl Default for LinkOptions {
-    /// Ten seconds, as fast as it goes, with the recovery that streams have.
+    /// Ten seconds, as fast as possible, with the recovery that streams have.
     fn default() -> LinkOptions {
         let SendOptions { window, ratio, .. } = SendOptions::default();
         LinkOptions {
@@ -70,7 +70,7 @@ impl Default for LinkOptions {
 /// Tests the link to a listener.
 ///
 /// # Errors
-/// [`LinkError`]; a test that was interrupted has a report.
+/// [`LinkError`]; an interrupted test has a report.
 pub fn run(
     to: &Address,
     options: &LinkOptions,
@@ -80,10 +80,10 @@ pub fn run(
     let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
     let usual = options.payload.unwrap_or_else(|| {
         let way = Way { address: to.clone(), interface: Interface::default() };
-        // Why there is no way is told by what comes next.
+        // A missing route is reported by the next step.
         payload_for(&[way], false).unwrap_or(MIN_PAYLOAD)
     });
-    // What cannot be is refused before anybody is asked.
+    // Impossible settings are refused before the listener is asked.
     if usual < MIN_PAYLOAD {
         return Err(SettingsError::Payload(usual).into());
     }
@@ -102,7 +102,7 @@ pub fn run(
     let encoder = options.recovery.map(|recovery| stream(recovery, payload, settings));
     let encoder = encoder.map(|stream| Encoder::new(&stream, settings.backend)).transpose()?;
     let interval = options.mbps.map(|mbps| Duration::from_secs_f64(f64::from(payload) * 8e-6 / mbps));
-    // As the sender of a stream does whose input is slow.
+    // The sender of a stream with slow input does the same.
     let flushes = interval.is_some_and(|interval| interval >= SendOptions::default().flush);
     let round_trip = talk.round_trip;
     let busy = on_cores();
@@ -126,7 +126,7 @@ pub fn run(
     Ok(LinkReport::new(Role::Sender, peer, Some(&sent), &arrived, options.mbps))
 }
 
-/// The result, as the listener tells it.
+/// The result, from the listener.
 fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)> {
     let Line { mut talk, stop, .. } = line;
     let peer = talk.peer;
@@ -150,7 +150,7 @@ fn result(line: Line<'_>, sent: &Sent) -> Result<(std::net::SocketAddr, Arrived)
     Ok((peer, arrived))
 }
 
-/// Finds a listener that takes the test.
+/// Finds a listener that accepts the test.
 fn meet(to: &Address, options: &LinkOptions, window_bytes: u64) -> Result<Conversation> {
     let nonce = RandomState::new().hash_one(std::process::id());
     let mut talk = Conversation::open(to, nonce, options.wait.is_some())?;
@@ -195,7 +195,7 @@ fn stream(recovery: Recovery, payload: u16, settings: &Settings) -> StreamSettin
     }
 }
 
-/// Sends payloads for so long, and what protects them; how many payloads.
+/// Sends payloads for `time`, and their repair packets. Returns the number of payloads.
 fn send(
     line: &mut Line<'_>,
     mut encoder: Option<Encoder>,

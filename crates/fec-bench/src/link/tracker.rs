@@ -1,5 +1,5 @@
-//! What became of numbered datagrams: which arrived, which are lost, and in which order and how often they came. One bit
-//! for each of the last four million; what is older is settled.
+//! The fates of numbered datagrams: which arrived, which are lost, and in which order and how often they came. Each of
+//! the last four million has a bit; older ones are settled.
 
 /// Datagrams that may still come out of order.
 const WINDOW: u64 = 1 << 22;
@@ -8,15 +8,15 @@ const WORDS: usize = (WINDOW / 64) as usize;
 /// Counts of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Arrived, copies not counted.
+    /// Arrivals, without copies.
     pub(super) received: u64,
-    /// Copies; also what is too old to tell.
+    /// Copies, and arrivals too old to tell.
     pub(super) doubled: u64,
-    /// Came behind one with a higher number.
+    /// Arrivals behind a higher number.
     pub(super) reordered: u64,
-    /// The most that one came behind, in numbers.
+    /// The largest distance of such an arrival, in numbers.
     pub(super) reordered_by: u64,
-    /// Runs of lost ones, in the order of numbers.
+    /// Runs of lost datagrams, in the order of numbers.
     pub(super) bursts: u64,
     /// The longest run.
     pub(super) longest_burst: u64,
@@ -24,11 +24,11 @@ pub(super) struct Counts {
 
 /// Takes the numbers in the order in which they come.
 pub(super) struct Tracker {
-    /// Whether number n arrived is the bit n % WINDOW, from `base` on.
+    /// Bit n % WINDOW says whether number n arrived, from `base` on.
     bits: Vec<u64>,
     /// The first number that is not settled: a multiple of 64.
     base: u64,
-    /// Behind the highest number.
+    /// The highest number plus one.
     next: u64,
     counts: Counts,
     runs: Runs,
@@ -39,9 +39,9 @@ impl Tracker {
         Tracker { bits: vec![0; WORDS], base: 0, next: 0, counts: Counts::default(), runs: Runs::default() }
     }
 
-    /// A datagram came; whether for the first time.
+    /// Notes a datagram. Returns whether it came for the first time.
     pub(super) fn take(&mut self, number: u64) -> bool {
-        // No sender gets there.
+        // No sender reaches these numbers.
         if number >= u64::MAX - WINDOW {
             return false;
         }
@@ -65,17 +65,17 @@ impl Tracker {
         true
     }
 
-    /// Datagrams that arrived, copies not counted.
+    /// Datagrams that arrived, without copies.
     pub(super) fn received(&self) -> u64 {
         self.counts.received
     }
 
-    /// Datagrams of which is known that they were sent: up to the highest number.
+    /// Datagrams known to have been sent: up to the highest number.
     pub(super) fn sent(&self) -> u64 {
         self.next
     }
 
-    /// What became of the first `sent`, or of those that are known of.
+    /// The counts over the first `sent` datagrams, or over the known ones.
     pub(super) fn finish(&mut self, sent: Option<u64>) -> Counts {
         let end = self.next.max(self.base);
         let mut runs = self.runs;
@@ -90,7 +90,7 @@ impl Tracker {
         Counts { bursts: runs.bursts, longest_burst: runs.longest, ..self.counts }
     }
 
-    /// Nothing below `base` is waited for any more.
+    /// Stops waiting for numbers below `base`.
     fn settle(&mut self, base: u64) {
         let words = ((base - self.base) / 64).min(WORDS as u64);
         for i in 0..words {
@@ -111,7 +111,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// The next `len` datagrams, the lowest bit first: 1 has arrived.
+    /// The next `len` datagrams, the lowest bit first: 1 means that it arrived.
     fn word(&mut self, mut word: u64, mut len: u32) {
         while len > 0 {
             let lost = word.trailing_zeros().min(len);
@@ -170,7 +170,7 @@ mod tests {
         let all = 3 * WINDOW + 17;
         let whole = counts(0..all, Some(all));
         assert_eq!(whole, Counts { received: all, ..Counts::default() });
-        // Every 1000th is lost, and one run over the edges of words and of the window.
+        // Every 1000th is lost, and a run across the edges of words and of the window.
         let run = WINDOW - 100..WINDOW + 100;
         let is_lost = |n: &u64| n % 1000 == 7 || run.contains(n);
         let some = counts((0..all).filter(|n| !is_lost(n)), Some(all));

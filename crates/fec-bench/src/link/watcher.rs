@@ -1,17 +1,17 @@
-//! Whoever shows what happens meanwhile.
+//! The interface of a caller that shows the progress of a test.
 
 use super::message::SoFar;
 use std::net::SocketAddr;
 
-/// Told what happens meanwhile.
+/// Receives the progress of a test.
 pub trait LinkWatcher {
     /// A listener waits at this address.
     fn listening(&mut self, _at: SocketAddr) {}
 
-    /// The test begins: there is somebody at this address.
+    /// The test begins, with the other side at this address.
     fn begun(&mut self, _other: SocketAddr) {}
 
-    /// About once a second, what has arrived.
+    /// The arrivals so far, about once a second.
     fn so_far(&mut self, _so_far: &SoFar) {}
 }
 

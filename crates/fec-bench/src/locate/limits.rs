@@ -1,5 +1,5 @@
-//! What this machine can do at best, one thread, for each kind of work: measured in some hundredths of a second,
-//! after the command is done.
+//! The best that this machine can do for each kind of work on one thread, measured in some hundredths of a second after
+//! the command is done.
 
 use fec_core::block::{Plan, ShardBuf};
 use fecfile::stages::{Stage, Work};
@@ -9,32 +9,32 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How long each kind of work is measured.
+/// Time of measuring each kind of work.
 const TIME: Duration = Duration::from_millis(25);
 
-/// Bytes in a second; none where nothing is known.
+/// Bytes per second; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MachineLimits {
-    /// The kernel on rows that stay in the second cache: bytes of rows that come out.
+    /// The kernel on rows that stay in the second cache: bytes of output rows.
     pub code_cached: Option<f64>,
-    /// The kernel on rows in memory: bytes of rows that come out.
+    /// The kernel on rows in memory: bytes of output rows.
     pub code_memory: Option<f64>,
     /// The hash.
     pub hash: Option<f64>,
-    /// Reading what is in the page cache.
+    /// Reading from the page cache.
     pub read: Option<f64>,
     /// Writing new files to the page cache.
     pub write: Option<f64>,
 }
 
 impl MachineLimits {
-    /// Measures them.
+    /// Measures the limits.
     pub fn measure(work: Option<Work>) -> MachineLimits {
         let mut limits = MachineLimits::default();
         if let Some(work) = work {
             limits.code_cached = code(&work, 4 << 10);
             limits.code_memory = code(&work, (12 << 20) / work.code.n() / 64 * 64);
-            // As many shards at a time as have a lane each.
+            // As many shards at a time as there are lanes.
             let bytes = vec![1u8; 256 << 10];
             let rows: Vec<&[u8]> = bytes.chunks(bytes.len() / 16).collect();
             limits.hash = rate(bytes.len(), || {
@@ -42,7 +42,7 @@ impl MachineLimits {
             });
         }
         if let Ok(file) = memfd_create("fec-limits", MemfdFlags::CLOEXEC).map(File::from) {
-            // More than the caches of a core, and into pages that were not there before, as outputs are.
+            // More than the caches of a core, and into new pages, as outputs are.
             let mut buffer = vec![1u8; 8 << 20];
             limits.write = rate(buffer.len(), || {
                 black_box(file.set_len(0).and_then(|()| file.write_all_at(&buffer, 0)).is_ok());
@@ -75,13 +75,13 @@ fn code(work: &Work, row_len: usize) -> Option<f64> {
     let mut rows = ShardBuf::new(work.code.n(), row_len.max(64));
     rows.iter_mut().for_each(|row| row.fill(1));
     let k = work.code.k();
-    // As the codec's phases count them: rows that come out.
+    // The codec's phases count output rows too.
     let bytes = rows.row_len() * work.code.m();
     let (src, mut dst) = rows.split_rows(|i| i >= k);
     rate(bytes, || plan.run(&src, &mut dst))
 }
 
-/// Bytes in a second of the best call.
+/// Bytes per second of the best call.
 fn rate(bytes: usize, mut work: impl FnMut()) -> Option<f64> {
     work();
     let began = Instant::now();

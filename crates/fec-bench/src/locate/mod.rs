@@ -1,7 +1,7 @@
-//! Where the time of a command goes: a table of stages, and one line that names what holds the work back.
+//! The time of a command: a table of stages, and a line that names the resource that holds the work back.
 //!
-//! Stages are timed by [`fecfile::stages`]; here they are added up over threads, and compared with what one core can
-//! do.
+//! [`fecfile::stages`] times the stages; this module adds them up over threads, and compares them with the limits of
+//! one core.
 
 mod limits;
 mod verdict;
@@ -16,24 +16,25 @@ use serde::Serialize;
 use std::time::Duration;
 use verdict::{StageSums, off_core, rate, verdict};
 
-/// Where the time went.
+/// The distribution of a command's time.
 #[derive(Debug, Serialize)]
 pub struct WhereTime {
     event: &'static str,
-    /// How long the command took.
+    /// Seconds that the command took.
     pub seconds: f64,
-    /// The threads that it started, one after the other or at the same time.
+    /// Number of threads that it started, one after the other or at the same time.
     pub threads: usize,
     /// Its stages.
     pub table: FigureTable,
     /// Share of all threads' time that stages account for, working or waiting: 1 unless time was lost.
     pub accounted: f64,
-    /// What holds it back.
+    /// The resource that holds the work back.
     pub verdict: String,
 }
 
-/// Ends the account of stages that [`fecfile::stages::start`] began, and tells where the time went: a table and a
-/// verdict in lines of at most `width` columns, or one line of JSON. Takes a tenth of a second, to see what this machine can do.
+/// Ends the account of stages that [`fecfile::stages::start`] began, and returns where the time went: a table and a
+/// verdict in lines of at most `width` columns, or a line of JSON. It takes a tenth of a second, in which it measures
+/// this machine's limits.
 pub fn report(json: bool, width: Option<usize>) -> String {
     let (threads, work) = stages::stop();
     let told = WhereTime::new(&threads, &MachineLimits::measure(work), work);
@@ -44,7 +45,7 @@ pub fn report(json: bool, width: Option<usize>) -> String {
 }
 
 impl WhereTime {
-    /// What the stages of these threads took, against what this machine can do.
+    /// The time of these threads' stages, against this machine's limits.
     pub fn new(threads: &[Thread], limits: &MachineLimits, work: Option<Work>) -> WhereTime {
         let sums = StageSums::new(threads);
         let mut table =
@@ -83,18 +84,18 @@ impl WhereTime {
     }
 }
 
-/// What was done by how many, and what the figures of each stage are.
+/// The time, the number of threads, and the meaning of each stage's figures.
 fn title(sums: &StageSums) -> String {
     let waiting = sums.of(Stage::Wait).wall.as_secs_f64();
     let threads = (sums.all - waiting) / sums.wall.max(1e-9);
     format!("where the time goes: {:.3} s, {threads:.1} threads at work on the average; {MEANING}", sums.wall)
 }
 
-/// What stands in the columns of stages.
+/// The meaning of the columns of stages.
 pub(crate) const MEANING: &str = "seconds are of all threads, shares without the time in which they wait for each other; \
      MB/s are of one thread, and the best what this machine can do";
 
-/// The figures of each stage; their labels are explained by [`MEANING`].
+/// The figures of each stage; [`MEANING`] explains their labels.
 pub(crate) fn columns() -> [FigureColumn; 7] {
     [
         figure("share", "share %", 1),
@@ -118,7 +119,7 @@ mod tests {
     /// Milliseconds on the wall and on the core, and megabytes, of a stage.
     type Timed = (Stage, u64, u64, u64);
 
-    /// What one thread with these stages is told.
+    /// The account of a single thread with these stages.
     fn told(stages: &[Timed]) -> WhereTime {
         let mut thread = Thread { wall: Duration::ZERO, queued: None, stages: Default::default() };
         for &(stage, wall, core, megabytes) in stages {

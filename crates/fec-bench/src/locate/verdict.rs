@@ -1,4 +1,4 @@
-//! Which resource holds work back: what stages took of the time, against what this machine can do at best.
+//! The resource that holds work back: the stages' shares of the time, against the best that this machine can do.
 
 use super::limits::MachineLimits;
 use crate::words::per_cent;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Sums over threads, by stage.
 pub(crate) struct StageSums {
     pub(crate) stages: [Spent; 8],
-    /// Seconds of each stage in which something else had the core.
+    /// Seconds of each stage in which another task had the core.
     queued: [f64; 8],
     pub(crate) threads: usize,
     /// Seconds of the command.
@@ -24,7 +24,7 @@ impl StageSums {
         for thread in threads {
             let share = queued_share(thread);
             for stage in STAGES.into_iter().filter(|stage| *stage != Stage::Wait) {
-                // Computing needs nothing but a core.
+                // Computing needs only a core.
                 let share = if COMPUTING.contains(&stage) { 1.0 } else { share };
                 queued[stage as usize] += off_core(thread.stages[stage as usize]) * share;
             }
@@ -48,7 +48,7 @@ impl StageSums {
         self.stages[stage as usize]
     }
 
-    /// The same if every thread had had a core whenever it could run.
+    /// The same sums if every thread had had a core whenever it could run.
     fn undisturbed(&self) -> StageSums {
         let mut stages = self.stages;
         for (spent, queued) in stages.iter_mut().zip(&self.queued) {
@@ -57,20 +57,20 @@ impl StageSums {
         StageSums { stages, queued: [0.0; 8], all: self.all - self.queued.iter().sum::<f64>(), ..*self }
     }
 
-    /// Share of the time that threads did not spend waiting for each other.
+    /// A stage's share of the time that threads did not spend waiting for each other.
     pub(crate) fn share(&self, stage: Stage) -> f64 {
         let busy = self.all - self.of(Stage::Wait).wall.as_secs_f64();
         self.of(stage).wall.as_secs_f64() / busy.max(1e-9)
     }
 }
 
-/// A stage that takes less time has no rate: it would be one of caches and clocks.
+/// Shortest time of a stage that has a rate: a shorter one would measure caches and clocks.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Work that takes less time as a whole has no verdict.
+/// Shortest work that has a verdict, in seconds.
 const SHORT: f64 = 0.01;
 
-/// Bytes in a second.
+/// Bytes per second.
 pub(crate) fn rate(spent: Spent) -> Option<f64> {
     (spent.bytes > 0 && spent.wall >= SHORTEST).then(|| spent.bytes as f64 / spent.wall.as_secs_f64())
 }
@@ -80,23 +80,23 @@ pub(crate) fn off_core(spent: Spent) -> f64 {
     spent.wall.saturating_sub(spent.core).as_secs_f64()
 }
 
-/// The share of a thread's time off a core, waiting for other threads left out, in which it could have run.
+/// The share of a thread's time off a core in which it could have run, without waits for other threads.
 fn queued_share(thread: &Thread) -> f64 {
     let others = STAGES.into_iter().filter(|stage| *stage != Stage::Wait);
     let off: f64 = others.map(|stage| off_core(thread.stages[stage as usize])).sum();
     thread.queued.map_or(0.0, |queued| (queued.as_secs_f64() / off.max(1e-9)).min(1.0))
 }
 
-/// A stage that reaches this share of its limit is held back by it.
+/// Share of its limit from which a stage is held back by it.
 const NEAR: f64 = 0.6;
 
-/// The stages that need nothing but a core and memory.
+/// The stages that need only a core and memory.
 const COMPUTING: [Stage; 3] = [Stage::Code, Stage::Hash, Stage::Tree];
 
 /// A share of the time that is worth naming.
 const MUCH: f64 = 0.4;
 
-/// Which resource holds the work back; unknown where no measurement says so.
+/// The resource that holds the work back; unknown if no measurement tells.
 pub(crate) fn verdict(sums: &StageSums, limits: &MachineLimits, work: Option<Work>) -> String {
     let ranked = STAGES.iter().filter(|stage| **stage != Stage::Wait);
     let Some(top) = ranked.max_by(|a, b| sums.share(**a).total_cmp(&sums.share(**b))).copied() else {
@@ -132,7 +132,8 @@ pub(crate) fn verdict(sums: &StageSums, limits: &MachineLimits, work: Option<Wor
     }
 }
 
-/// What holds back a stage that takes this share of the time at `rate` bytes in a second, by what one core can do.
+/// The resource that holds back a stage with this share of the time and this rate in bytes per second, by the limits of
+/// one core.
 fn against_limits(
     top: Stage,
     share: f64,

@@ -1,10 +1,10 @@
-//! A model of caches: what a processor with these caches would miss, if it did nothing but the codec's accesses.
+//! A model of caches: the misses of a processor with these caches that does only the codec's accesses.
 //!
 //! Two levels of set-associative caches with lines of 64 bytes that forget the line used longest ago. The accesses are
 //! the codec's own, in its order ([`Plan::trace`], [`Encoder::push_traced`](fec_core::window::Encoder::push_traced)).
 //! The truth lies between two figures: without any prefetching, and with an ideal prefetcher that always brings the
-//! next line in time. It is a model: it says nothing of what a miss costs, and predicts no speed.
-//! `scripts/check-model.sh` compares it with another simulator.
+//! next line in time. The model says nothing of the cost of a miss, and predicts no speed. `scripts/check-model.sh`
+//! compares it with another simulator.
 
 use crate::error::{Error, Result};
 use crate::machine::Caches;
@@ -16,21 +16,21 @@ use std::fmt;
 /// Bytes of a line.
 const LINE: u64 = 64;
 
-/// Bytes of the packets that misses are told for.
+/// Bytes of the packets for which misses are told.
 const PACKET: f64 = 1400.0;
 
 /// The largest cache, and the most ways.
 const MOST_BYTES: u64 = 1 << 30;
 const MOST_WAYS: u64 = 1024;
 
-/// One cache.
+/// The shape of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CacheShape {
     bytes: u64,
     ways: u64,
 }
 
-/// The caches that are modelled.
+/// The caches to be modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheHierarchy {
     name: String,
@@ -75,7 +75,7 @@ impl CacheHierarchy {
         Ok(CacheHierarchy { name: name.to_owned(), l1: l1?, l2: l2? })
     }
 
-    /// The caches of one core of this machine; of a small core, where the system does not tell.
+    /// The caches of one core of this machine, or of a small core if the system does not tell.
     pub fn host() -> CacheHierarchy {
         let host = Caches::host();
         // Sizes that are no multiple of the ways would leave a set unfinished.
@@ -85,8 +85,8 @@ impl CacheHierarchy {
         CacheHierarchy { name: name.to_owned(), l1, l2 }
     }
 
-    /// The backend whose loops stand for the processor: of a core with vectors of 16 bytes one that has such vectors,
-    /// if there is one, otherwise `chosen`.
+    /// The backend whose loops stand for the processor. A core with vectors of 16 bytes gets a backend with such
+    /// vectors, if there is one; other cores get `chosen`.
     pub(crate) fn backend(&self, chosen: Backend) -> Backend {
         let small = KNOWN.iter().any(|(name, ..)| *name == self.name);
         let vectors = Backend::available().find(|backend| backend.vector_len() == 16);
@@ -108,14 +108,14 @@ impl fmt::Display for CacheHierarchy {
     }
 }
 
-/// One cache at work: for each set, its lines, the one used last in front.
+/// A cache at work: the lines of each set, the most recently used one in front.
 struct Cache {
     ways: usize,
     sets: u64,
     lines: Vec<u64>,
 }
 
-/// No line: the address space ends before.
+/// No line: the address space ends before it.
 const EMPTY: u64 = u64::MAX;
 
 impl Cache {
@@ -124,7 +124,7 @@ impl Cache {
         Cache { ways: shape.ways as usize, sets, lines: vec![EMPTY; (sets * shape.ways) as usize] }
     }
 
-    /// Uses a line; whether it was there.
+    /// Uses a line. Returns whether it was there.
     fn hit(&mut self, line: u64) -> bool {
         let set = (line % self.sets) as usize;
         let lines = &mut self.lines[set * self.ways..][..self.ways];
@@ -136,13 +136,13 @@ impl Cache {
     }
 }
 
-/// Both levels, and what they missed.
+/// Both levels, and their misses.
 struct Simulator {
     l1: Cache,
     l2: Cache,
     next_line: bool,
     missed: [u64; 2],
-    /// Lines that came from memory: misses of L2, and what the prefetcher brought.
+    /// Lines that came from memory: misses of L2, and the prefetcher's lines.
     fetched: u64,
 }
 
@@ -180,18 +180,18 @@ impl Simulator {
 /// Both caches with and without the prefetcher, at the same accesses.
 pub(crate) struct Pair {
     simulators: [Simulator; 2],
-    /// Bytes of one load or store.
+    /// Bytes of a load or store.
     width: usize,
     references: u64,
 }
 
-/// What both saw.
+/// The observations of both simulators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheUse {
     /// Loads and stores.
     pub(crate) references: u64,
     pub(crate) misses: Misses,
-    /// Lines read from memory, without the prefetcher and with what it brought.
+    /// Lines read from memory, without the prefetcher and with it.
     pub(crate) fetched: [u64; 2],
 }
 
@@ -219,7 +219,7 @@ impl Pair {
         self.simulators.iter_mut().for_each(|simulator| simulator.access(access));
     }
 
-    /// What was seen since it was last asked.
+    /// The observations since the last call.
     pub(crate) fn take(&mut self) -> CacheUse {
         let [(l1, l2), (l1_prefetched, l2_prefetched)] =
             self.simulators.each_mut().map(|simulator| std::mem::take(&mut simulator.missed).into());
@@ -231,7 +231,7 @@ impl Pair {
     }
 }
 
-/// Modelled misses of one call.
+/// Modelled misses of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Misses {
     pub(crate) l1: u64,
@@ -241,7 +241,7 @@ pub(crate) struct Misses {
     pub(crate) l2_prefetched: u64,
 }
 
-/// What one call misses when the same call came before it: `trace` tells its accesses.
+/// The misses of a call that follows the same call. `trace` tells its accesses.
 pub(crate) fn misses(caches: &CacheHierarchy, trace: impl Fn(&mut dyn FnMut(Access))) -> Misses {
     let mut pair = Pair::new(caches, LINE as usize);
     trace(&mut |access| pair.access(access));

@@ -1,4 +1,4 @@
-//! The model against what can be said with pen and paper, and against another simulator's published figures.
+//! The model against results of pen and paper, and against another simulator's published figures.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn reads(lines: impl Iterator<Item = usize> + Clone) -> impl Fn(&mut dyn FnMut(A
 #[test]
 fn what_fits_misses_nothing_and_one_line_more_misses_everything() {
     let caches = tiny();
-    // A cyclic walk over one line more than the ways of a set is the worst there is for LRU.
+    // LRU's worst case is a cyclic walk over one line more than the ways of a set.
     let all = misses(&caches, reads(0..64));
     assert_eq!((all.l1, all.l2), (0, 0));
     let one_set = |count: usize| reads((0..count).map(|i| i * 16));

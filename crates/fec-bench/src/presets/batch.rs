@@ -1,4 +1,4 @@
-//! Many sets of short shards: one by one, in one batch, and with a plan made anew for each.
+//! Many sets of short shards: singly, in one batch, and with a new plan for each.
 
 use crate::error::Result;
 use crate::lab::{Lab, megabits};
@@ -7,7 +7,7 @@ use crate::table::{FigureTable, Findings, figure, key};
 use fec_core::block::{Code, Plan, Rows, ShardBuf};
 use fec_core::digest::HashKind;
 
-/// How many sets, and how long their shards are.
+/// The number of sets, and the length of their shards.
 const CASES: [(usize, usize); 7] =
     [(2, 64), (2, 256), (64, 64), (64, 128), (64, 256), (64, 1024), (16, 4096)];
 
@@ -62,7 +62,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
 /// A name, the known shards and the wanted ones.
 type LossPattern = (String, Vec<u8>, Vec<u8>);
 
-/// Encoding, and restoring as many originals as a random loss takes.
+/// Encoding, and restoring the originals that a random loss takes.
 fn patterns(code: Code) -> Vec<LossPattern> {
     let (k, n) = (code.k(), code.n());
     let indices = |range: std::ops::Range<usize>| -> Vec<u8> { range.map(|i| i as u8).collect() };
@@ -92,7 +92,7 @@ impl Sets {
         (filled(known, len), aligned(wanted, len))
     }
 
-    /// Sets of the same shape, for another way.
+    /// Sets of the same shape, for another way of the work.
     fn twin(&mut self) -> Sets {
         Sets { all: self.all.iter().map(|_| Sets::one(self.shape)).collect(), shape: self.shape }
     }
@@ -111,7 +111,7 @@ impl Sets {
         }
     }
 
-    /// Set by set, and the digests of each one's destinations, as commands do.
+    /// Runs set by set, with the digests of each set's destinations, as commands do.
     pub(crate) fn each_and_hash(&mut self, plan: &Plan) {
         for (src, dst) in &mut self.all {
             let src: Vec<&[u8]> = src.iter().collect();
@@ -120,7 +120,8 @@ impl Sets {
         }
     }
 
-    /// All sets in one batch, and reads a word of each line of their destinations then: digests of so short rows would take longer than they.
+    /// Runs all sets in one batch, then reads a word of each line of their destinations: digests of such short rows
+    /// would take longer than the coding.
     pub(crate) fn batched_and_read(&mut self, plan: &Plan) {
         self.batched(plan);
         let rows = self.all.iter().flat_map(|(_, dst)| dst.iter());

@@ -1,4 +1,4 @@
-//! Real files through the library: a file in a temporary folder is encoded, verified and decoded, and the stages of
+//! Real files through the library. A file in a temporary folder is encoded, verified and decoded, and the stages of
 //! each operation are timed.
 
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What is done with files.
+/// An operation on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileOperation {
     EncodeShards,
@@ -81,8 +81,8 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     Ok(Findings::new(vec![times, stages], notes))
 }
 
-/// Runs an operation until its time is up, once at least: later operations read what earlier ones wrote. Returns the
-/// times, the first of which is no figure if there is another, and the stages of the last run.
+/// Runs an operation until its time is up, at least once: later operations read its output. Returns the times, the
+/// first of which is no figure if there is another, and the stages of the last run.
 fn repeat(lab: &Lab, share: Duration, operation: impl Fn() -> Result<()>) -> Result<(Slices, Vec<Thread>)> {
     let began = Instant::now();
     let mut slices = Slices::new(1, true);
@@ -121,7 +121,7 @@ fn tables(payload: u64, code: Code) -> [FigureTable; 2] {
     [times, stages]
 }
 
-/// Adds the stages of one operation.
+/// Adds the stages of an operation.
 fn add_stages(stages: &mut FigureTable, name: &str, told: &FigureTable) {
     for row in &told.rows {
         stages.rows.push(row.clone());
@@ -130,7 +130,7 @@ fn add_stages(stages: &mut FigureTable, name: &str, told: &FigureTable) {
     }
 }
 
-/// A folder with a payload, and with what operations make of it.
+/// A folder with a payload and the outputs of operations.
 struct Files {
     folder: PathBuf,
     code: Code,
@@ -153,7 +153,7 @@ impl Files {
         file.sync_all()
     }
 
-    /// Removes so many of the shard files.
+    /// Removes `count` of the shard files.
     fn lose(&self, count: usize) -> io::Result<()> {
         let mut files: Vec<_> =
             fs::read_dir(self.at("shards"))?.flatten().map(|entry| entry.path()).collect();

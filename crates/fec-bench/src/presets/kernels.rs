@@ -1,4 +1,4 @@
-//! Every backend of this processor on hot shapes, with working sets of each cache and of memory.
+//! Every backend of this processor on hot shapes, with working sets for each cache and for memory.
 
 use super::walks;
 use crate::counters;
@@ -9,10 +9,10 @@ use crate::table::{ESTIMATED_CYCLES, FigureTable, Findings, estimated_cycles, fi
 use fec_core::block::{Code, Engine, Plan};
 use fec_core::gf256::kernel::Backend;
 
-/// Codes that people use, and the founding workload.
+/// Codes in use, and the founding workload.
 const SHAPES: [(usize, usize); 5] = [(33, 67), (86, 14), (50, 50), (100, 100), (10, 4)];
 
-/// One plan to be measured.
+/// A plan to be measured.
 struct KernelCase {
     operation: String,
     plan: Plan,
@@ -38,7 +38,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
     );
     let plans = backends.iter().map(|backend| cases(*backend).len()).sum::<usize>();
     lab.plan(plans * levels.len() + backends.len() * walks::figures(lab));
-    // First, because they are few and short.
+    // The walks come first, because they are few and short.
     let walks = walks::table(lab, &backends);
     for backend in backends {
         for KernelCase { operation, plan } in cases(backend) {
@@ -69,7 +69,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
     Findings::new(vec![table, walks], Vec::new())
 }
 
-/// A product added to a product, and both engines of each shape.
+/// A product added to a product, and both engines for each shape.
 fn cases(backend: Backend) -> Vec<KernelCase> {
     let code = Code::new(2, 1).expect("three shards");
     let plan =

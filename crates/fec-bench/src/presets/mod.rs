@@ -1,4 +1,4 @@
-//! What can be measured: one file for each preset.
+//! The presets, one file for each.
 
 mod batch;
 mod files;

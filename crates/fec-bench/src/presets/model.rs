@@ -1,5 +1,5 @@
-//! The cache model alone, for one encode plan or a live stream, and a fixed number of rounds of it that somebody
-//! else may count: `scripts/check-model.sh` runs it under cachegrind, and `perf stat` serves as well.
+//! The cache model alone, for an encode plan or a live stream, and a fixed number of its rounds that another program
+//! may count: `scripts/check-model.sh` runs it under cachegrind, and `perf stat` serves as well.
 
 use super::window;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use fec_core::window::Profile;
 const WINDOW: u32 = 6000;
 const BLOCK: u16 = 240;
 
-/// Rounds that the model takes the mean of.
+/// Rounds over which the model takes the mean.
 const ROUNDS: u64 = 4;
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
@@ -62,7 +62,7 @@ fn stream(lab: &Lab, profile: Profile) -> Result<Findings> {
         l1_prefetched: sum(|misses| misses.l1_prefetched),
         l2_prefetched: sum(|misses| misses.l2_prefetched),
     };
-    // The same packets.
+    // The rounds have the same packets.
     let mut work = new()?;
     for _ in 0..lab.options.rounds.unwrap_or(1) {
         work.packets(block);
@@ -82,7 +82,7 @@ fn stream(lab: &Lab, profile: Profile) -> Result<Findings> {
     Ok(outcome(lab, "a block of a stream", columns, cells, &misses, block * window::PAYLOAD as u64))
 }
 
-/// A table of one row: what was coded, and what that misses.
+/// A table of a single row: the coded data, and its misses.
 fn outcome(
     lab: &Lab,
     of: &str,

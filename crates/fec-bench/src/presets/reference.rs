@@ -1,8 +1,8 @@
-//! The reference workload: one set in memory, phase by phase, through the product's own path.
+//! The reference workload: a set in memory, phase by phase, through the product's own path.
 //!
-//! A set is encoded, hashed and put under a root; then k of its shards, a third of them originals, are checked and
-//! decoded, everything else is computed again, and the root is compared. The codec tells its phases to an
-//! observer, and the observer has the clocks.
+//! A set is encoded, hashed and put under a root. Then k of its shards, a third of them originals, are checked and
+//! decoded, all other shards are computed again, and the root is compared. The codec tells its phases to an observer,
+//! and the observer has the clocks.
 
 use crate::counters::{self, Counts};
 use crate::error::{Error, Result};
@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 /// Rounds before the first that counts.
 const WARM_UP: usize = 3;
 
-/// Adds up the time of each phase in one round, by the clock on the wall alone: the thread's own is a call of the
-/// system each time, so only whole rounds read it. The codec reports phases from one thread.
+/// Adds up the time of each phase in one round, by the clock on the wall alone: the thread's own clock is a system
+/// call, so only whole rounds read it. The codec reports phases from one thread.
 #[derive(Default)]
 struct PhaseClock {
     state: Mutex<PhaseTimes>,
@@ -47,12 +47,12 @@ impl PhaseClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The times since the last call, and how often a phase ended.
+    /// The times since the last call, and the number of ends of phases.
     fn take(&self) -> PhaseTimes {
         std::mem::take(&mut *self.state())
     }
 
-    /// Seconds that one phase's report takes: its begin and its end.
+    /// Seconds that the report of a phase takes: its begin and its end.
     fn cost() -> f64 {
         const REPORTS: u32 = 2000;
         let clock = PhaseClock::default();
@@ -89,7 +89,7 @@ struct Rounds {
     spread: bool,
     /// Reports of phases in one round.
     reports: u32,
-    /// Seconds of making the plan, which only the first round does.
+    /// Seconds of making the plan, in the first round alone.
     setup: f64,
     counts: Counts,
 }
@@ -114,7 +114,7 @@ impl Rounds {
     }
 }
 
-/// What is done again and again: a round of encoding or decoding.
+/// A round of encoding or decoding, to be repeated.
 type Round<'a> = dyn FnMut(&dyn Observer) -> Result<Slice> + 'a;
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
@@ -145,7 +145,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     Ok(Findings::new(vec![encode, decode, strict], notes))
 }
 
-/// What is encoded, and what is decoded.
+/// The descriptions of encoding and of both decodings.
 fn titles(group: &GroupGeometry, encoder: &SetEncoder) -> [String; 3] {
     let code = group.shape().code;
     let operations = encoder.plan().operations();
@@ -165,7 +165,7 @@ fn titles(group: &GroupGeometry, encoder: &SetEncoder) -> [String; 3] {
     [encode, decode.clone(), format!("{decode}, and all recovery shards computed and compared")]
 }
 
-/// Measures encoding; leaves the set encoded.
+/// Measures encoding, and leaves the set encoded.
 fn encode_rows(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -178,7 +178,7 @@ fn encode_rows(
     let began = Instant::now();
     std::hint::black_box(SetEncoder::new(set.group.shape().code, set.hash(), lab.settings.backend));
     let setup = began.elapsed().as_secs_f64();
-    // Filled even where there is no time left for the figure: decoding needs it.
+    // The set is encoded even without time for the figure: decoding needs it.
     set.encode(encoder, lent, &PhaseClock::default());
     let rounds = measure(lab, &name, threads > 1, &mut |clock| Ok(set.encode(encoder, lent, clock)))?;
     if let Some(rounds) = rounds {
@@ -187,7 +187,7 @@ fn encode_rows(
     Ok(())
 }
 
-/// How a set is decoded.
+/// The way a set is decoded.
 #[derive(Clone, Copy)]
 enum Decoding {
     /// The originals are proved.
@@ -196,7 +196,7 @@ enum Decoding {
     Strict,
 }
 
-/// Measures decoding; returns what observing it costs.
+/// Measures decoding. Returns the cost of observing it.
 fn decode_rows(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -240,7 +240,7 @@ fn columns() -> Vec<FigureColumn> {
     columns.into_iter().chain(counters::columns()).collect()
 }
 
-/// One, all, and the powers of two in between; or what was asked for.
+/// A single thread, all, and the powers of two in between; or the requested number.
 fn thread_counts(lab: &Lab) -> Vec<usize> {
     let all = lab.settings.threads;
     if lab.options.only_these_threads {
@@ -253,7 +253,7 @@ fn thread_counts(lab: &Lab) -> Vec<usize> {
 
 fn geometry(lab: &Lab, code: Code, hash: HashKind) -> Result<GroupGeometry> {
     let payload = lab.options.set_size.unwrap_or(4 << 20);
-    // One set, however short.
+    // A single set, however short.
     let set_size = payload.max(SHORT_SHARD * code.k() as u64);
     let geometry =
         GroupGeometry::whole(Form::Shards, hash, code, set_size, payload).map_err(Error::Geometry)?;
@@ -264,7 +264,7 @@ fn geometry(lab: &Lab, code: Code, hash: HashKind) -> Result<GroupGeometry> {
     Ok(geometry)
 }
 
-/// Rounds until the time is up.
+/// Runs rounds until the time is up.
 fn measure(lab: &mut Lab, name: &str, spread: bool, round: &mut Round) -> Result<Option<Rounds>> {
     let Some(share) = lab.share(name) else { return Ok(None) };
     let clock = PhaseClock::default();
@@ -286,10 +286,10 @@ fn measure(lab: &mut Lab, name: &str, spread: bool, round: &mut Round) -> Result
     Ok(Some(rounds))
 }
 
-/// The rows of one hash and thread count: phases in the order of the work, what is left, the whole, the set-up.
+/// The rows of a hash and thread count: phases in the order of the work, the rest, the whole, the set-up.
 fn fill_table(lab: &mut Lab, table: &mut FigureTable, set: &ReferenceSet, threads: usize, rounds: &Rounds) {
     let (hash, payload) = (set.hash(), set.group.payload_len());
-    // In the order of the enum but for the second digest and tree.
+    // The order of the enum, except for the second digest and tree.
     const ORDER: [(Phase, &str); 6] = [
         (Phase::Check, "check"),
         (Phase::Encode, "encode"),
@@ -323,7 +323,7 @@ fn fill_table(lab: &mut Lab, table: &mut FigureTable, set: &ReferenceSet, thread
     ]);
 }
 
-/// What the observer's clocks cost, of a round of `total` seconds.
+/// The cost of the observer's clocks, in a round of `total` seconds.
 fn observing(rounds: &Rounds, total: f64) -> String {
     let cost = PhaseClock::cost();
     let share = cost * f64::from(rounds.reports) / total;
@@ -335,15 +335,15 @@ fn observing(rounds: &Rounds, total: f64) -> String {
     )
 }
 
-/// The k shards that decoding starts from: a third of them originals, as when a random third of the reference
-/// shape survives, the rest recovery shards, as far as there are enough.
+/// The k shards that decoding starts from. A third of them are originals, as when a random third of the reference shape
+/// survives; the rest are recovery shards, if there are enough.
 fn kept_shards(code: Code) -> Vec<u32> {
     let originals = (code.k() / 3).max(code.k().saturating_sub(code.m()));
     let recovery = code.k() - originals;
     (0..originals).chain(code.k()..code.k() + recovery).map(|i| i as u32).collect()
 }
 
-/// One set in memory.
+/// A set in memory.
 struct ReferenceSet {
     group: GroupGeometry,
     originals: ShardBuf,
@@ -384,7 +384,7 @@ impl ReferenceSet {
         }
     }
 
-    /// Checks and decodes; the time is without that of bringing the shards in.
+    /// Checks and decodes. The time does not include bringing the shards in.
     fn decode<'a>(
         &'a self,
         decoder: &'a mut SetDecoder,
@@ -417,7 +417,7 @@ impl ReferenceSet {
         Ok((total, decoded))
     }
 
-    /// Every original came out as it went in; recovery shards are not kept.
+    /// Compares every original with its source; recovery shards are not kept.
     fn compare(&self, decoded: &Decoded<'_>) -> Result<()> {
         let k = self.group.shape().code.k() as u32;
         match (0..k).find(|i| decoded.row(*i) != self.shard(*i)) {
@@ -431,12 +431,12 @@ impl ReferenceSet {
 mod tests {
     use super::*;
 
-    /// Of a round of the reference workload, in which every one of 33 shards is checked by itself.
+    /// A round of the reference workload, in which each of 33 shards is checked by itself.
     #[test]
     fn observing_costs_next_to_nothing() {
         let reports = 33 + 6;
         let cost = (0..9).map(|_| PhaseClock::cost()).fold(f64::MAX, f64::min);
-        // A round takes 1.5 ms or more on machines where clocks are fast; the bar is one per cent.
+        // A round takes 1.5 ms or more on machines with fast clocks; the bar is one per cent.
         assert!(cost * f64::from(reports) < 0.01 * 4e-3, "{} µs a report", cost * 1e6);
     }
 }

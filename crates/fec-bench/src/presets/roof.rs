@@ -1,4 +1,4 @@
-//! What the machine can do at best: memory by cache level, hashes, reading and writing files in the page cache.
+//! The best that the machine can do: memory by cache level, hashes, reading and writing files in the page cache.
 
 use crate::error::Result;
 use crate::lab::Lab;
@@ -14,10 +14,10 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes of one write to a file.
+/// Bytes of a write to a file.
 const WRITE: usize = 1 << 20;
 
-/// Bytes of the file: in the page cache, and more than the caches of a core.
+/// Bytes of the file, which stays in the page cache and exceeds the caches of a core.
 const FILE: usize = 16 << 20;
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
@@ -50,7 +50,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         for (level, len) in [("L2", 128 << 10), ("memory", memory_level.bytes)] {
             let mut bytes = vec![0; len];
             Mmix(1).fill(&mut bytes);
-            // Shards side by side, as the codec hashes them.
+            // Shards are hashed side by side, as the codec does.
             let shard_len = (len / 16).min(128 << 10);
             let shards: Vec<&[u8]> = bytes.chunks_exact(shard_len).collect();
             let len = shards.len() * shard_len;
@@ -67,7 +67,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     Ok(Findings::new(vec![table], notes))
 }
 
-/// Measures one row; `bytes` of each call.
+/// Measures a row; `bytes` are those of each call.
 fn row(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -89,7 +89,7 @@ fn row(
     ]);
 }
 
-/// Read, write and copy on a working set, each thread with a part of it.
+/// Read, write and copy on a working set, of which each thread has a part.
 fn memory(lab: &mut Lab, table: &mut FigureTable, level: Level, threads: usize) {
     let part = level.bytes / threads / 128 * 128;
     let mut parts: Vec<Vec<u8>> = (0..threads).map(|_| vec![1; part]).collect();
@@ -129,7 +129,7 @@ fn sum(bytes: &[u8]) -> u64 {
     sums.iter().fold(0, |all, sum| all.wrapping_add(*sum))
 }
 
-/// A copy by the kernel: one row times one, so large that its stores go past the caches.
+/// A copy by the kernel: a row times 1, so large that its stores go past the caches.
 fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: Level) {
     let len = (level.bytes / 2).max(5 << 20) / 64 * 64;
     let code = Code::new(1, 1).expect("two shards");
@@ -141,7 +141,7 @@ fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: Level) {
     });
 }
 
-/// Writing a file again that is in the page cache, reading it, writing it anew, and bringing it to the disk.
+/// Writing a file that is in the page cache again, reading it, writing it anew, and bringing it to the disk.
 fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     let options = lab.options;
     let folder = options.folder.as_path();
@@ -162,7 +162,7 @@ fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     let path: &Path = guard.path();
     let mut synced = Ok(());
     row(lab, table, "file write, anew", "page cache", 1, FILE, || {
-        // Its pages go, and the file stays.
+        // The file stays, without its pages.
         synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.set_len(0));
         write(&file);
     });

@@ -1,5 +1,5 @@
-//! Live streams through lossy lines: encoding and decoding, what was rebuilt and what was not, beside an ideal code
-//! on the same line; and what the transport does without any code.
+//! Live streams through lossy lines: encoding and decoding, rebuilt packets and lost ones, beside an ideal code on the
+//! same line; and the transport without any code.
 
 use super::window::{PAYLOAD, SOURCES};
 use crate::error::{Error, Result};
@@ -14,19 +14,19 @@ use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSe
 use fecfile::live::loss::{Loss, LossModel};
 use std::time::Duration;
 
-/// Profiles with their block; the first one's windows are those of the ideal code.
+/// Profiles with their block; the ideal code has the windows of the first one.
 const PROFILES: [(Profile, u16); 3] =
     [(Profile::Bounded, 240), (Profile::ClassicBlocks, 240), (Profile::Blocks, 240)];
 
 const WINDOW: u32 = 6000;
 
-/// Loss models where none is asked for.
+/// Loss models, unless others are requested.
 const MODELS: [&str; 3] = ["random:0.1", "ge:0.05,50", "burst:300"];
 
 /// The seed of loss models: every run loses the same packets.
 const SEED: u64 = 1;
 
-/// How long the transport is measured at most, for each way.
+/// Most time of measuring each way of the transport.
 const TRANSPORT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
@@ -34,7 +34,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         [] => MODELS.iter().map(|text| text.parse().expect("a loss model")).collect(),
         asked => asked.to_vec(),
     };
-    // Whole windows, as many as memory allows: their packets are kept.
+    // Whole windows, as many as memory allows, since their packets are kept.
     let window_bytes = u64::from(WINDOW) * (PAYLOAD as u64 + 100) * (SOURCES as u64 + 1) / SOURCES as u64;
     let windows =
         (lab.settings.max_memory / 2 / window_bytes).clamp(2, if lab.options.quick { 3 } else { 5 });
@@ -42,7 +42,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     let judged = count - u64::from(WINDOW);
     let mut table = table(count);
     lab.plan(PROFILES.len() * (1 + models.len()) + 2);
-    // Before the work: a file that is no trace is refused at once.
+    // The lines start before the work: a file that is no trace is refused at once.
     models.iter().try_for_each(|loss| start(loss).map(drop))?;
     let settings = PROFILES.map(|(profile, block)| settings(lab, profile, block));
     let lines = models.iter().map(|loss| Ok((loss, lost_by_ideal_code(loss, &settings[0], count, judged)?)));
@@ -85,14 +85,14 @@ fn start(loss: &Loss) -> Result<LossModel> {
     loss.start(SEED).map_err(|cause| Error::Loss { loss: loss.clone(), cause: cause.into() })
 }
 
-/// Packets below `judged` that an ideal code loses for good.
+/// Number of packets below `judged` that an ideal code loses for good.
 fn lost_by_ideal_code(loss: &Loss, settings: &StreamSettings, count: u64, judged: u64) -> Result<usize> {
     let mut line = start(loss)?;
     let outcome = simulate::stream(Generator::Ideal, settings, count, || line.next_is_lost())?;
     Ok(outcome.lost.iter().filter(|seq| **seq < judged).count())
 }
 
-/// Encodes `count` payloads, and decodes what comes through each line, told with the losses of an ideal code.
+/// Encodes `count` payloads, and decodes the packets that come through each line, beside the losses of an ideal code.
 fn profile_rows(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -158,10 +158,10 @@ fn push(encoder: &mut Encoder, payloads: &ShardBuf, count: u64, emit: &mut dyn F
     }
 }
 
-/// All packets of a stream, in the order in which they were sent.
+/// All packets of a stream, in the order of sending.
 struct SentStream {
     bytes: Vec<u8>,
-    /// Where each packet ends.
+    /// End of each packet in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -189,14 +189,14 @@ impl SentStream {
     }
 }
 
-/// What became of the packets that were lost on the way.
+/// The fates of the packets that were lost on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Losses {
     rebuilt: usize,
     lost: usize,
 }
 
-/// Receives packets; tells of those with numbers below `judged`.
+/// Receives packets, and counts those with numbers below `judged`.
 fn decode(limits: Limits, backend: Backend, arrived: &[&[u8]], judged: u64) -> Losses {
     let mut decoder = Decoder::new(limits, backend);
     let mut losses = Losses::default();
@@ -254,8 +254,8 @@ fn transport(lab: &mut Lab, notes: &mut Vec<String>) -> FigureTable {
 mod tests {
     use super::*;
 
-    /// Transmissions 10 and 11 are packets 9 and 10, behind a repair packet: lost and rebuilt. Of a burst that no
-    /// window can repair all are counted.
+    /// Transmissions 10 and 11 are packets 9 and 10, behind a repair packet: lost and rebuilt. All packets of a burst
+    /// that no window can repair are counted.
     #[test]
     fn losses_are_counted_where_they_are_judged() {
         let ratio = Ratio::new(1, SOURCES as u16).expect("neither is 0");

@@ -1,8 +1,8 @@
-//! Whether the settings that were chosen for this processor are good ones: each neighbour of them, and each other
-//! entry of the table of processors, against them in turn, on the same rows.
+//! A test of the settings for this processor: each of their neighbours, and each other entry of the table of
+//! processors, runs against them in turn, on the same rows.
 //!
-//! The same settings serve rows that were just read, which the caches hold, and those of mapped files, which come from memory. So both are
-//! cases, and settings are judged over all of them.
+//! The same settings serve rows that were just read, which the caches hold, and rows of mapped files, which come from
+//! memory. Both are cases, and settings are judged over all of them.
 
 use super::batch::Sets;
 use crate::lab::{Lab, megabits};
@@ -13,18 +13,18 @@ use fec_core::block::{Code, Plan};
 use fec_core::gf256::kernel::Tuning;
 use std::cell::RefCell;
 
-/// How many sets are encoded.
+/// The number of encoded sets.
 #[derive(Clone, Copy)]
 enum Amount {
-    /// One, whose rows the caches hold if they are large enough.
+    /// A single set, whose rows the caches hold if they are large enough.
     One,
-    /// As many as the caches do not hold, one by one: each one's rows come from memory.
+    /// As many sets as exceed the caches, one by one: the rows of each come from memory.
     BeyondCaches,
-    /// So many in one batch.
+    /// This many in one batch.
     Batch(usize),
 }
 
-/// What is encoded: originals, recovery shards, bytes of a shard, and how many sets. All but the last are sets of 4 MiB.
+/// A case: originals, recovery shards, bytes of a shard, and number of sets. All but the last are sets of 4 MiB.
 type Case = (usize, usize, usize, Amount);
 
 const CASES: [Case; 5] = [
@@ -35,20 +35,20 @@ const CASES: [Case; 5] = [
     (33, 67, 256, Amount::Batch(64)),
 ];
 
-/// Bytes of rows beyond the caches: so many times the last cache, and from how many on to how many at most.
+/// Bytes of rows beyond the caches: a multiple of the last cache, the least bytes and the most.
 const BEYOND: (u64, u64, u64) = (2, 16 << 20, 128 << 20);
 
-/// The chosen settings may be slower than the best ones by this.
+/// Factor by which the chosen settings may be slower than the best ones.
 const ALLOWED: f64 = 1.05;
 
-/// Other settings are worth having from this on.
+/// Factor from which other settings are worth having.
 const WORTH: f64 = 1.01;
 
 pub(crate) fn run(lab: &mut Lab) -> Findings {
     let chosen = lab.settings.backend.tuning();
     let rivals = rivals(chosen);
     let mut table = table(chosen);
-    // The best of each case is measured once more, and so is what goes best together.
+    // The best settings of each case, and the best combination, are measured once more.
     lab.plan(CASES.len() * (rivals.len() + 2));
     let mut notes = Vec::new();
     let mut ratios = vec![Vec::new(); rivals.len()];
@@ -72,8 +72,8 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
     Findings { better: better.map(|(tuning, _)| tuning), ..Findings::new(vec![table], notes) }
 }
 
-/// Of each setting the value that was fastest over all cases, if it was by more than [`WORTH`]: all of them together; or an entry
-/// of the table, if it was faster than each of these.
+/// The best combination. It takes the value of each setting that was fastest over all cases, if by more than [`WORTH`].
+/// An entry of the table is taken instead if it was faster than each of these.
 fn together(chosen: Tuning, rivals: &[(String, Tuning)], ratios: &[Vec<f64>]) -> Option<Tuning> {
     let all = rivals.iter().zip(ratios).filter(|(_, ratios)| ratios.len() == CASES.len());
     let scores = all.map(|((name, tuning), ratios)| (mean(ratios), name.split_once('='), name, *tuning));
@@ -85,7 +85,7 @@ fn together(chosen: Tuning, rivals: &[(String, Tuning)], ratios: &[Vec<f64>]) ->
     }
     let (mut tuning, mut done) = (chosen, Vec::new());
     for (_, setting, change, _) in &worth {
-        // The first of each setting is its fastest.
+        // The first value of each setting is its fastest.
         if let Some((field, _)) = setting
             && !done.contains(field)
         {
@@ -101,15 +101,15 @@ fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
-/// What came of settings in all cases.
+/// The result of settings in all cases.
 struct Overall {
     /// Whether the chosen settings are good enough beside these.
     verdict: Verdict,
-    /// Whether these are shown to be faster over all cases, and in none slower by more than [`ALLOWED`].
+    /// Whether these are shown to be faster over all cases, and slower by more than [`ALLOWED`] in none.
     is_better: bool,
 }
 
-/// Settings against the chosen ones, once more in each case. None if there was no time for it.
+/// Runs settings against the chosen ones, once more in each case. `None` if there was no time for it.
 fn over_all_cases(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -157,7 +157,7 @@ fn table(chosen: Tuning) -> FigureTable {
     )
 }
 
-/// A case, with what follows from it.
+/// A case, with derived values.
 struct Shape {
     name: String,
     code: Code,
@@ -194,7 +194,7 @@ impl Shape {
     }
 }
 
-/// The chosen settings against all others, and against the best of these once more. Returns what there is to say of it.
+/// Runs the chosen settings against all others, and against the best of these once more. Returns the note about it.
 fn tournament(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -231,7 +231,7 @@ fn tournament(
     )
 }
 
-/// Settings to try, each with what tells it from the chosen ones: neighbours, then entries that differ in a value.
+/// Settings to try, each with its difference from the chosen ones: neighbours, then entries that differ in a value.
 fn rivals(chosen: Tuning) -> Vec<(String, Tuning)> {
     let values = |tuning: Tuning| tuning.settings().collect::<Vec<_>>();
     let mut rivals: Vec<(String, Tuning)> = chosen.neighbours().collect();
@@ -244,13 +244,13 @@ fn rivals(chosen: Tuning) -> Vec<(String, Tuning)> {
     rivals
 }
 
-/// What came of chosen settings against others.
+/// The result of the chosen settings against others.
 struct Duel {
     chosen: Summary,
     rival: Summary,
-    /// The median with the chosen settings over the one with the others.
+    /// The median with the chosen settings over the median with the others.
     ratio: f64,
-    /// How far the ratio may be off.
+    /// Possible error of the ratio.
     noise: f64,
 }
 
@@ -295,9 +295,9 @@ impl Duel {
     }
 }
 
-/// Encodes with the chosen settings and with others, in turn. Both work on the same rows: where rows lie in memory
-/// makes more of a difference than most settings. The digests of recovery shards are a part of the work: stores past the caches look better without
-/// anybody who reads what was stored, and worse with somebody who does nothing else than read.
+/// Encodes with the chosen settings and with others, in turn. Both work on the same rows: their place in memory matters
+/// more than most settings. The work includes the digests of recovery shards: stores past the caches look better if
+/// nobody reads the rows, and worse if somebody only reads.
 fn duel(
     lab: &mut Lab,
     shape: &Shape,
@@ -352,7 +352,7 @@ mod tests {
                 .map(Vec::from);
         let found = together(chosen, &changes, &ratios).unwrap();
         assert_eq!(found, chosen.changed("tile=98304,prefetch=0").unwrap());
-        // What was not measured in all cases does not count, nor does what gains too little.
+        // Settings that were not measured in all cases, or gain too little, do not count.
         assert_eq!(together(chosen, &changes[2..3], &[vec![1.5]]), None);
         assert_eq!(together(chosen, &changes[3..], &[vec![1.01, 1.0, 1.0, 1.0, 1.0]]), None);
         let entry = rivals(&["zen3"]);

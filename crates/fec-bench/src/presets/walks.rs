@@ -1,4 +1,4 @@
-//! The loops of the stream code: how a sum goes along packets, in each cache and in memory.
+//! The loops of the stream code: the walks of a sum along packets, in each cache and in memory.
 
 use crate::counters;
 use crate::lab::{Lab, megabits};
@@ -9,17 +9,17 @@ use fec_core::block::ShardBuf;
 use fec_core::gf256::kernel::{Backend, Walk};
 use std::cell::Cell;
 
-/// Bytes of a packet, and of the row that it lies in: one that begins on a cache line.
+/// Bytes of a packet, and of its row, which begins on a cache line.
 const PACKET: usize = 1400;
 const ROW: usize = PACKET.next_multiple_of(64);
 
-/// Most packets of one sum: about as many as a row of the sliding-window code has.
+/// Most packets of a sum: about as many as in a row of the sliding-window code.
 const TERMS: usize = 48;
 
-/// Most packets of one call: a slice has room for several.
+/// Most packets of a call, which has several sums.
 const CALL: usize = 4 * TERMS;
 
-/// How many figures [`table`] plans for each backend.
+/// Number of figures that [`table`] plans for each backend.
 pub(crate) fn figures(lab: &Lab) -> usize {
     2 * levels(lab.settings.max_memory).len()
 }
@@ -56,7 +56,7 @@ pub(crate) fn table(lab: &mut Lab, backends: &[Backend]) -> FigureTable {
     table
 }
 
-/// Every walk of one operation on a set of packets.
+/// Every walk of an operation on a set of packets.
 fn rows(
     lab: &mut Lab,
     table: &mut FigureTable,
@@ -94,18 +94,18 @@ fn rows(
     }
 }
 
-/// One call on a set of packets.
+/// A call on a set of packets.
 type PacketWork = fn(&Packets, Backend, Walk, &mut [u8]);
 
-/// Packets, of which each call takes the next ones in an order that no processor guesses: a row of the code takes
-/// its packets from all over the window.
+/// Packets that calls take in an order that no processor guesses: a row of the code takes its packets from all over the
+/// window.
 struct Packets {
     rows: ShardBuf,
     /// The order of packets.
     order: Vec<usize>,
-    /// Places in `order` that one call takes, moved on by `at`.
+    /// Positions in `order` that a call takes, moved on by `at`.
     taken: std::ops::Range<usize>,
-    /// Shared by all walks, so that none finds in a cache what the one before it read.
+    /// All walks share this, so that none finds the packets of the one before it in a cache.
     at: Cell<usize>,
 }
 
@@ -124,12 +124,12 @@ impl Packets {
         places.map(|place| &self.rows.row(self.order[place])[..PACKET])
     }
 
-    /// Packets added one by one.
+    /// Adds packets singly.
     fn add(&self, backend: Backend, walk: Walk, out: &mut [u8]) {
         self.next().for_each(|packet| backend.add(walk, out, packet));
     }
 
-    /// The same packets, gathered in registers some at a time.
+    /// Adds the same packets, gathered in registers some at a time.
     fn sum(&self, backend: Backend, walk: Walk, out: &mut [u8]) {
         let mut packets = self.next();
         let mut terms: Vec<&[u8]> = Vec::with_capacity(TERMS);

@@ -1,4 +1,4 @@
-//! The sliding-window packet code over windows and blocks: what a repair packet adds up, and what that costs.
+//! The sliding-window packet code over windows and blocks: the additions of a repair packet, and their cost.
 
 use crate::counters;
 use crate::error::Result;
@@ -22,7 +22,7 @@ const CASES: [(Profile, u32, u16); 8] = [
     (Profile::Bounded, 6000, 240),
 ];
 
-/// Bytes of a payload, and source packets for one repair packet.
+/// Bytes of a payload, and source packets for a repair packet.
 pub(crate) const PAYLOAD: usize = 1350;
 pub(crate) const SOURCES: usize = 6;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         let name = format!("{} {window}, blocks of {block}", profile.name());
         let Some(measured) = lab.measure(&name, false, || work.run()) else { continue };
         let (bytes, seconds) = ((SOURCES * PAYLOAD) as u64, measured.time.median);
-        // A row covers the window, or a block where blocks are on their own.
+        // A row covers the window, or a block if blocks are independent.
         let covered = if profile == Profile::ClassicBlocks { block } else { window as usize };
         let cells = [
             ("profile", profile.name().into()),
@@ -74,7 +74,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     Ok(Findings::new(vec![table, model], notes))
 }
 
-/// What the model of caches says of the same streams, and of blocks of 240 with one addition at a time.
+/// The cache model's figures for the same streams, and for blocks of 240 with one addition at a time.
 fn model(lab: &Lab, notes: &mut Vec<String>) -> Result<FigureTable> {
     let backend = lab.options.model.backend(lab.settings.backend);
     let mut table = FigureTable::new(
@@ -121,7 +121,7 @@ fn model_columns() -> [FigureColumn; 21] {
     ]
 }
 
-/// What the model says of one stream.
+/// The cache model's figures for a stream.
 fn model_row(
     lab: &Lab,
     table: &mut FigureTable,
@@ -132,7 +132,7 @@ fn model_row(
     let mut work = FullWindow::new(lab, backend, profile, window, block)?;
     let block = work.encoder.parameters().block;
     let mut caches = Pair::new(&lab.options.model, backend.vector_len());
-    // A block to warm the caches; then some whole ones, in which everything happens that does now and then.
+    // A block warms the caches; some whole blocks follow, so that rare events happen too.
     work.traced(u64::from(block), one_at_a_time, &mut caches);
     work.before = (work.encoder.repaired(), work.encoder.added());
     let packets = u64::from(block) * 960u64.div_ceil(block.into()).max(2);
@@ -171,16 +171,16 @@ fn model_row(
     Ok(())
 }
 
-/// How many additions the rule of a profile gives a row over so many packets, on the average (format
-/// specification, sections 14.2 and 14.3).
+/// Average additions that a profile's rule gives a row over `covered` packets (format specification, sections 14.2 and
+/// 14.3).
 fn budgeted(profile: Profile, covered: usize) -> f64 {
     match profile {
-        // One sum of each of sixteen lanes, and a tap for each stratum, two in the first two.
+        // A sum of each of sixteen lanes, and a tap for each stratum, with two in the first two.
         Profile::Bounded => {
             let strata = (covered / 2).min(20);
             (16 + strata + strata.min(2)) as f64
         }
-        // Half of six sums of each of eight lanes, one where that is none; and pairs of taps.
+        // Half of six sums of each of eight lanes, one if that is none; and pairs of taps.
         _ => 8.0 * (3.0 + 1.0 / 64.0) + 2.0 * covered.div_ceil(16) as f64,
     }
 }
@@ -188,9 +188,9 @@ fn budgeted(profile: Profile, covered: usize) -> f64 {
 /// An encoder whose window is full, at work.
 pub(crate) struct FullWindow {
     pub(crate) encoder: Encoder,
-    /// Payloads that come from a cache, as they do from a socket.
+    /// Payloads, which come from a cache as they do from a socket.
     payloads: ShardBuf,
-    /// Rows, and what they had added up, when the window was full.
+    /// Number of rows, and of their additions, when the window was full.
     before: (u64, u64),
 }
 
@@ -223,7 +223,7 @@ impl FullWindow {
         Ok(work)
     }
 
-    /// Sends as many source packets as are followed by a repair packet.
+    /// Sends as many source packets as precede a repair packet.
     pub(crate) fn run(&mut self) {
         for payload in self.payloads.iter() {
             let pushed = self.encoder.push(&payload[..PAYLOAD], &mut |packet| {
@@ -233,7 +233,7 @@ impl FullWindow {
         }
     }
 
-    /// Sends so many source packets, and tells the caches what that touches. Returns what each stage saw.
+    /// Sends `packets` source packets, and tells the caches their accesses. Returns the use of caches by each stage.
     pub(crate) fn traced(&mut self, packets: u64, one_at_a_time: bool, caches: &mut Pair) -> [CacheUse; 3] {
         let mut stages = [CacheUse::default(); 3];
         let visit = &mut |access: Access, stage: Stage| {
@@ -249,7 +249,7 @@ impl FullWindow {
         stages
     }
 
-    /// Sends so many source packets.
+    /// Sends `packets` source packets.
     pub(crate) fn packets(&mut self, packets: u64) {
         for _ in 0..packets / SOURCES as u64 {
             self.run();

@@ -7,24 +7,23 @@ use crate::gf256::kernel::{AlignedBytes, LINE};
 /// # Guarantees
 ///
 /// - Every row begins at an address divisible by 64.
-/// - Rows stand an odd number of 64-byte lines apart, and more than one line: the distance is never a power
-///   of two or a multiple of 4096, so that rows do not compete for the same places of a cache.
+/// - Rows stand an odd number of 64-byte lines apart, and more than one line. The distance is never a power of two or a
+///   multiple of 4096, so rows do not compete for the same places of a cache.
 /// - Rows never move, whatever length is set.
 ///
-/// Bytes are zero at first, and afterwards whatever was written last; nothing is cleared on reuse.
+/// Bytes are zero at first, and later keep the last bytes written. Reuse clears nothing.
 #[derive(Debug)]
 pub struct ShardBuf {
     bytes: AlignedBytes,
     rows: usize,
     row_len: usize,
-    /// Bytes from one row to the next, and a bound of `row_len`.
+    /// Bytes from one row to the next, at least `row_len`.
     stride: usize,
     max_row_len: usize,
 }
 
 impl ShardBuf {
-    /// `rows` rows of `row_len` bytes, all zero. Takes `rows` times at most `row_len` + 128 bytes (192 at
-    /// least).
+    /// `rows` rows of `row_len` bytes, all zero. It takes `rows` times at most `row_len` + 128 bytes (192 at least).
     ///
     /// # Panics
     ///
@@ -47,8 +46,8 @@ impl ShardBuf {
         self.row_len
     }
 
-    /// Sets the length of all rows, in bytes, without moving or clearing any: what a row held before is still
-    /// there, up to the new length.
+    /// Sets the length of all rows, in bytes. No row moves or is cleared: its old bytes are still there, up to the new
+    /// length.
     ///
     /// # Panics
     ///

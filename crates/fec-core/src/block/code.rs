@@ -1,6 +1,6 @@
 //! The parameters of a code.
 
-/// Most shards in a set: the field has that many points.
+/// Most shards in a set: the number of points of the field.
 const MAX_SHARDS: usize = 256;
 
 /// The parameters of a code: k originals and m recovery shards.
@@ -44,7 +44,7 @@ impl Code {
     }
 }
 
-/// Why two numbers are no code.
+/// Reason why two numbers are no code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeError {

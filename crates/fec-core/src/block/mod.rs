@@ -31,9 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here checks that shards belong together, or that a shard is intact: that is the business of
-//! digests and trees. This module starts no threads either; see [`Plan::run`] for how a caller divides the
-//! work.
+//! Nothing here checks that shards belong together or are intact: digests and trees do. This module starts no threads
+//! either; see [`Plan::run`] for how a caller divides the work.
 
 mod buf;
 mod code;

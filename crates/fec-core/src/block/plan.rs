@@ -23,10 +23,9 @@ pub struct Plan {
 
 /// The two ways to compute the same bytes.
 ///
-/// A matrix serves any known shards and costs k multiplications for each wanted one. A transform needs known
-/// shards that are a shift of the first k: the points i ^ s for all i below k and one s, in any order. All
-/// originals are that; so are, at k = 33, the shards 64..=96. It costs a few multiplications for each shard,
-/// known or wanted.
+/// A matrix serves any known shards and costs k multiplications for each wanted one. A transform needs known shards
+/// that are a shift of the first k: the points i ^ s for all i below k and a single s, in any order. All originals are
+/// such a shift; so are, at k = 33, the shards 64..=96. It costs a few multiplications for each shard, known or wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
@@ -46,7 +45,7 @@ impl Engine {
     }
 }
 
-/// What an engine needs to know beside its tables.
+/// The data of an engine beside its tables.
 #[derive(Debug)]
 enum Method {
     Matrix,
@@ -54,12 +53,11 @@ enum Method {
 }
 
 impl Plan {
-    /// The plan from the shards `known` to the shards `wanted`, both given by their indices in the set, with the
-    /// engine that needs fewer operations, weighted by what they cost on the backend.
+    /// The plan from the shards `known` to the shards `wanted`, both given by their indices in the set. The engine is
+    /// the one that needs fewer operations, weighted by their cost on the backend.
     ///
-    /// `known` holds exactly k distinct indices, any mix of originals and recovery shards; `wanted` any
-    /// indices, any number of them, also known ones, which are then copied. Their order is that of the rows
-    /// in [`run`](Self::run).
+    /// `known` holds exactly k distinct indices, any mix of originals and recovery shards. `wanted` holds any number of
+    /// any indices; known ones among them are copied. Their order is that of the rows in [`run`](Self::run).
     ///
     /// # Errors
     ///
@@ -156,8 +154,8 @@ impl Plan {
         }
     }
 
-    /// Field operations for each column of bytes. A matrix has k multiplications and k additions for each wanted
-    /// shard: those by 0 and 1 count like any other, since its kernels make no exception for them.
+    /// Field operations for each column of bytes. A matrix has k multiplications and k additions for each wanted shard.
+    /// Factors 0 and 1 count too, since the kernels make no exception for them.
     pub fn operations(&self) -> Operations {
         match &self.method {
             Method::Matrix => Operations::of_matrix(self.known.len(), self.wanted.len()),
@@ -177,13 +175,12 @@ impl Plan {
     /// read. All rows have one length, a multiple of 64 bytes, 0 included; they may begin at any address, but
     /// destinations that begin at one divisible by 64 are stored fastest.
     ///
-    /// Each column of bytes depends on that column alone. So a set can be computed in pieces, at the same
-    /// time or not: cut all rows at the same multiples of 64 bytes, and run each piece.
+    /// Each column of bytes depends on that column alone. A set can therefore be computed in pieces, at the same time
+    /// or not: cut all rows at the same multiples of 64 bytes, and run each piece.
     ///
-    /// Costs the [`operations`](Self::operations) for each column of bytes, no lock and no allocation: a
-    /// transform works in a few kilobytes that each thread keeps from its first call on. Outputs that are large
-    /// together may be stored past the caches (see [`Tuning`](kernel::Tuning)), and are ordered before whatever
-    /// the caller does next.
+    /// The cost is [`operations`](Self::operations) for each column of bytes, without lock or allocation: a transform
+    /// works in a few kilobytes that each thread keeps from its first call on. Outputs that are large together may be
+    /// stored past the caches (see [`Tuning`](kernel::Tuning)), and are ordered before whatever the caller does next.
     ///
     /// # Panics
     ///
@@ -194,10 +191,9 @@ impl Plan {
 
     /// Computes the wanted shards of many sets, each a pair of `src` and `dst` as in [`run`](Self::run).
     ///
-    /// The result is the same as that of a `run` for each set; lengths may differ from set to set. Several
-    /// sets with short rows go through each part of the tables while it is in the nearest cache. That saves
-    /// something only where the whole tables are larger than the second cache: what pays is to share the
-    /// plan.
+    /// The result is the same as that of a `run` for each set; lengths may differ from set to set. Several sets with
+    /// short rows go through each part of the tables while it is in the nearest cache. This gains speed only where the
+    /// whole tables are larger than the second cache: the gain elsewhere comes from sharing the plan.
     ///
     /// # Panics
     ///
@@ -214,8 +210,8 @@ impl Plan {
 
     /// Computes the wanted shards of one set whose rows have any length.
     ///
-    /// As [`run`](Self::run), but for that: whole lines of 64 bytes are computed where they are, and what is behind them, of each row,
-    /// in a line of its own, which takes a small allocation.
+    /// Whole lines of 64 bytes are computed in place, as [`run`](Self::run) does. The rest of each row is computed in a
+    /// line of its own, which takes a small allocation.
     ///
     /// ```
     /// use fec_core::block::{Code, Plan};
@@ -230,7 +226,7 @@ impl Plan {
     ///
     /// # Panics
     ///
-    /// When the number of rows is not as said, or they have not one length.
+    /// When the number of rows is not as said, or their lengths differ.
     pub fn run_uneven(&self, src: &[&[u8]], dst: &mut [&mut [u8]]) {
         assert_eq!(src.len(), self.known.len(), "number of source rows");
         assert_eq!(dst.len(), self.wanted.len(), "number of destination rows");
@@ -254,12 +250,12 @@ impl Plan {
         }
     }
 
-    /// Tells `visit` what [`run`](Self::run) with these rows touches in memory, in its order: for models of caches.
+    /// Tells `visit` which memory [`run`](Self::run) with these rows touches, in its order: for models of caches.
     /// Nothing is computed.
     ///
     /// Sources, destinations, tables, the blocks of a transform and some lines of the stack are told; registers and
-    /// prefetches are not. The order is that of the backend's loops, the addresses are real. As many bytes as the
-    /// destinations have are allocated, but not touched.
+    /// prefetches are not. The order is that of the backend's loops, the addresses are real. The call allocates as many
+    /// bytes as the destinations have, without touching them.
     ///
     /// # Panics
     ///
@@ -275,7 +271,7 @@ impl Plan {
         }
     }
 
-    /// Takes the lengths of source and destination rows.
+    /// `src` and `dst` are the lengths of source and destination rows.
     fn assert_rows(
         &self,
         src: impl ExactSizeIterator<Item = usize>,
@@ -307,7 +303,7 @@ fn check(code: Code, known: &[u8], wanted: &[u8]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Why indices make no plan.
+/// Reason why indices make no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

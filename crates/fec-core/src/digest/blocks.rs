@@ -1,8 +1,8 @@
 //! The tree of one BLAKE3 hash, block by block.
 //!
-//! A block of 1024 times a power of two bytes that begins at a multiple of its length is a subtree of the tree of
-//! whatever message it stands in, unless it is all of it (BLAKE3 specification, section 2.1). So the chaining values of a
-//! file's blocks tell which of them changed, and give the hash of the file too.
+//! A block has 1024 times a power of two bytes and begins at a multiple of its length. It is a subtree of the tree of
+//! any message that it is part of, but not the whole of (BLAKE3 specification, section 2.1). The chaining values of a
+//! file's blocks therefore tell which blocks changed, and also give the hash of the file.
 //!
 //! ```
 //! use fec_core::digest::{HashKind, blocks};
@@ -27,7 +27,8 @@ use blake3::hazmat::HasherExt;
 /// The least bytes of a block: a chunk of the tree.
 pub const LEAST_BLOCK: usize = CHUNK;
 
-/// The chaining values of the blocks of `bytes`, which begin at byte `offset` of their message, and are not all of it.
+/// The chaining values of the blocks of `bytes`, which begin at byte `offset` of their message and are only a part of
+/// it.
 ///
 /// # Panics
 /// If `block` is not 1024 times a power of two, if `bytes` are not one block for each of `out`, or if `offset` is no
@@ -45,8 +46,8 @@ fn values_by(engine: &HashEngine, bytes: &[u8], block: usize, offset: u64, out: 
     }
 }
 
-/// The chaining value of what follows the blocks of a message: the last bytes, at most as many as a block has, which begin
-/// at byte `offset`, and are not all of the message.
+/// The chaining value of the bytes behind a message's last whole block: at most a block, from byte `offset` on, and
+/// only a part of the message.
 ///
 /// # Panics
 /// If `bytes` are empty, more than the subtree at `offset` can have, or `offset` is no multiple of 1024.
@@ -55,8 +56,8 @@ pub fn tail_value(bytes: &[u8], offset: u64) -> Digest {
     Hasher::new().set_input_offset(offset).update(bytes).finalize_non_root()
 }
 
-/// The chaining value over successive subtrees of a message, each as large as the first, but for the last, which may be
-/// smaller. Their number is a power of two unless the message ends with them; they are not all of it.
+/// The chaining value over successive subtrees of a message. All are as large as the first, except the last, which may
+/// be smaller. Their number is a power of two unless the message ends with them; together they are only a part of it.
 ///
 /// # Panics
 /// If there are none.
@@ -65,7 +66,7 @@ pub fn subtree(values: &[Digest]) -> Digest {
     ENGINE.merge(values.to_vec(), values.len(), false)[0]
 }
 
-/// The hash of a message from such subtrees, which are all of it.
+/// The hash of a message whose subtrees, as in [`subtree`], are all given.
 ///
 /// # Panics
 /// If there are fewer than two.
@@ -99,7 +100,7 @@ mod tests {
                     }
                     let (whole, tail) = bytes[..len].split_at(len / block * block);
                     let mut found = vec![[0; 32]; len / block];
-                    // In two goes, the second of which begins inside.
+                    // Two calls, the second of which begins inside.
                     let (first, second) = found.split_at_mut(len / block / 2);
                     let middle = first.len() * block;
                     values_by(engine, &whole[..middle], block, 0, first);
@@ -108,7 +109,7 @@ mod tests {
                         found.push(tail_value(tail, whole.len() as u64));
                     }
                     assert_eq!(root(&found), *blake3::hash(&bytes[..len]).as_bytes(), "{len} by {block}");
-                    // The same by way of larger subtrees.
+                    // The same by larger subtrees.
                     let units: Vec<Digest> = found.chunks(4).map(subtree).collect();
                     if units.len() > 1 {
                         assert_eq!(root(&units), *blake3::hash(&bytes[..len]).as_bytes(), "{len} by {block}");

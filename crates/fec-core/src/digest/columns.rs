@@ -1,9 +1,9 @@
 //! BLAKE3 of many rows of one length at a time, in pieces of columns.
 //!
-//! The leaves of a row's tree are its chunks of 1024 bytes, and left subtrees are always perfect (BLAKE3
-//! specification, section 2.1). So a piece of 2^i chunks that begins at a multiple of its length is a subtree,
-//! whatever is around it; the last piece may be shorter. Pieces can be hashed in any order and on any thread
-//! while they are in the cache, and 32 bytes for each piece and row are all that is kept.
+//! The leaves of a row's tree are its chunks of 1024 bytes, and left subtrees are always perfect (BLAKE3 specification,
+//! section 2.1). A piece of 2^i chunks that begins at a multiple of its length is therefore a subtree, whatever
+//! surrounds it; the last piece may be shorter. Pieces can be hashed in any order and on any thread while they are in
+//! the cache, and 32 bytes for each piece and row are all that is kept.
 
 use super::engine::{CHUNK, HashEngine};
 use super::hash::Digest;
@@ -23,7 +23,7 @@ pub(crate) struct Columns {
     values: Vec<Digest>,
 }
 
-/// One piece of the columns, to be hashed.
+/// A piece of the columns, to be hashed.
 #[derive(Debug)]
 pub(crate) struct Piece<'a> {
     engine: &'static HashEngine,
@@ -45,7 +45,7 @@ impl Columns {
         Columns { engine, rows, len, piece_len, values }
     }
 
-    /// All pieces, from the first.
+    /// All pieces in order.
     pub(crate) fn pieces(&mut self) -> impl Iterator<Item = Piece<'_>> {
         let (engine, is_whole) = (self.engine, self.len <= self.piece_len);
         let chunks = (self.piece_len / CHUNK) as u64;
@@ -71,7 +71,7 @@ impl Columns {
 }
 
 impl Piece<'_> {
-    /// Hashes the bytes of the piece, of each row in order.
+    /// Hashes the bytes of this piece of each row, in order.
     pub(crate) fn hash(self, rows: &[&[u8]]) {
         assert_eq!(rows.len(), self.out.len(), "one piece of each row");
         if !rows.is_empty() {
@@ -94,7 +94,7 @@ mod tests {
         let mut columns = Columns::with_engine(engine, rows.len(), len, piece_len);
         let mut pieces: Vec<Piece> = columns.pieces().collect();
         assert_eq!(pieces.len(), len.div_ceil(piece_len));
-        // In any order: here the last first.
+        // The order is free: here the last piece comes first.
         for (nth, piece) in pieces.drain(..).enumerate().rev() {
             let (start, end) = (nth * piece_len, len.min((nth + 1) * piece_len));
             piece.hash(&rows.iter().map(|row| &row[start..end]).collect::<Vec<_>>());

@@ -1,15 +1,15 @@
-//! Digests of several messages of one length, that come in pieces.
+//! Digests of several messages of one length that come in pieces.
 
 use super::columns::Columns;
 use super::hash::{Digest, HashKind};
 use super::sha256;
 
-/// Hashes several messages of one length side by side, for those who have them in pieces: of each message its first
-/// [`PIECE_LEN`](Digests::PIECE_LEN) bytes, then the next, and so on.
+/// Hashes several messages of one length side by side, in pieces. The caller hands over the first
+/// [`PIECE_LEN`](Digests::PIECE_LEN) bytes of each message, then the next, and so on.
 #[derive(Debug)]
 pub struct Digests {
     len: usize,
-    /// Bytes of each message that were hashed.
+    /// Bytes hashed of each message.
     done: usize,
     hashing: Hashing,
 }
@@ -41,8 +41,8 @@ impl Digests {
     /// Hashes the next piece of all messages, in their order.
     ///
     /// # Panics
-    /// If there are more or fewer pieces than messages, if one is longer or shorter than it should be, or if the messages
-    /// have no more of them.
+    /// If there are more or fewer pieces than messages, if a piece has the wrong length, or if all pieces were hashed
+    /// already.
     pub fn update(&mut self, pieces: &[&[u8]]) {
         let len = Digests::PIECE_LEN.min(self.len - self.done);
         assert!(len > 0, "a message has no more pieces");
@@ -67,8 +67,9 @@ impl Digests {
 }
 
 impl HashKind {
-    /// The plain hash of each of several messages of one length: the same as [`digest`](HashKind::digest) of each,
-    /// and faster where the length is a multiple of 64: a message in each lane of a vector fills it whatever the length.
+    /// The plain hash of each of several messages of one length, the same as [`digest`](HashKind::digest) of each. It
+    /// is faster where the length is a multiple of 64: with a message in each lane, the vectors are full whatever the
+    /// length.
     ///
     /// # Panics
     /// If the messages differ in length.
@@ -79,7 +80,7 @@ impl HashKind {
             return messages.iter().map(|message| self.digest(message)).collect();
         }
         if let HashKind::Sha256 = self {
-            // Messages that are there do not get faster in pieces, only trees do.
+            // Only trees gain by pieces; whole messages do not.
             let mut rows = sha256::Rows::new(messages.len());
             rows.hash(messages);
             return rows.finish(len);

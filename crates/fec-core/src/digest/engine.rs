@@ -1,4 +1,4 @@
-//! What computes the chaining values of BLAKE3's trees: the interface between columns and the two ways to hash them.
+//! Interface between columns and the two ways to hash them: an engine computes the chaining values of BLAKE3's trees.
 
 use super::hash::Digest;
 
@@ -8,7 +8,7 @@ pub(super) const CHUNK: usize = 1024;
 /// Two chaining values.
 pub(super) type Parent = [u8; 64];
 
-/// What computes chaining values: `lanes.rs` or `subtrees.rs`.
+/// An engine that computes chaining values: `lanes.rs` or `subtrees.rs`.
 #[derive(Debug)]
 pub(super) struct HashEngine {
     /// The values of the subtrees over pieces of one length, a multiple of 64, one piece of each row. The pieces
@@ -23,8 +23,8 @@ pub(super) struct HashEngine {
 }
 
 impl HashEngine {
-    /// From `count` values of successive subtrees for each row, row after row, to one value for each row: the
-    /// digests, if `is_whole` says that the subtrees are all of the rows.
+    /// Merges `count` values of successive subtrees for each row, row after row, into one value for each row. The
+    /// values are digests if `is_whole` says that the subtrees are all of the rows.
     pub(super) fn merge(&self, mut values: Vec<Digest>, mut count: usize, is_whole: bool) -> Vec<Digest> {
         while count > 1 {
             let mut pairs = Vec::with_capacity(values.len() / 2);

@@ -1,4 +1,4 @@
-//! The hash functions of an encoding, and what they make of nodes and leaves.
+//! The hash functions of an encoding, and how they make nodes and leaves.
 
 use super::sha256;
 
@@ -118,7 +118,7 @@ enum State {
 }
 
 impl PlainHasher {
-    /// Of no bytes yet.
+    /// A hasher without bytes.
     pub fn new(hash: HashKind) -> PlainHasher {
         use sha2::Digest as _;
         PlainHasher(match hash {
@@ -127,7 +127,7 @@ impl PlainHasher {
         })
     }
 
-    /// Adds bytes behind those before.
+    /// Appends bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         use sha2::Digest as _;
         match &mut self.0 {
@@ -138,7 +138,7 @@ impl PlainHasher {
         }
     }
 
-    /// The hash: what [`HashKind::digest`] gives of all bytes at once.
+    /// The hash, the same as [`HashKind::digest`] of all bytes at once.
     pub fn finish(self) -> Digest {
         use sha2::Digest as _;
         match self.0 {
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// The check values of the specification, section 3, made by an implementation that is not this one.
+    /// The check values of the specification, section 3, made by another implementation.
     #[test]
     fn published_check_values() {
         let rows = [

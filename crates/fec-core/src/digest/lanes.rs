@@ -1,10 +1,10 @@
 //! BLAKE3 with one row in each lane of a vector.
 //!
-//! `blake3::hash` fills its lanes with successive chunks of one message, and leaves some of them empty at the
-//! message's end. With a row in each, lanes are full whatever the length. The interface that allows this,
-//! `blake3::platform`, is public but not documented, and may change in any version. So only this file uses it, and
-//! only with the feature `blake3-lanes`, which is off by default: `subtrees.rs` takes its place. `Cargo.toml` names the
-//! one version of `blake3` that this was written for; the tests below say what to do when it moves.
+//! `blake3::hash` fills its lanes with successive chunks of one message, and leaves some of them empty at the message's
+//! end. A row in each lane fills all lanes whatever the length. The interface that allows this, `blake3::platform`, is
+//! public but not documented, and may change in any version. Only this file uses it, and only with the feature
+//! `blake3-lanes`, which is off by default; `subtrees.rs` takes its place. `Cargo.toml` names the one version of
+//! `blake3` that this file was written for; the tests below say what to do when that version changes.
 
 use super::engine::{CHUNK, HashEngine, Parent};
 use super::{hash::Digest, sha256};
@@ -25,11 +25,11 @@ const ROOT: u8 = 8;
 /// Most inputs that are handed over at a time: as many as the widest vectors have lanes.
 const WIDEST: usize = 16;
 
-/// Lanes of the vectors that inputs are loaded into without a byte of what is behind them. Of 2 to 7 that remain, `blake3`'s code for AVX2
-/// and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
+/// Lanes of the vectors that load inputs without a byte behind them. For a rest of 2 to 7 inputs, `blake3`'s code for
+/// AVX2 and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
 const WHOLE: usize = 8;
 
-/// So many chunks of one row use lanes about as well as sixteen rows do.
+/// This many chunks of one row use lanes about as well as sixteen rows do.
 const MANY_CHUNKS: usize = 8;
 
 fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
@@ -40,7 +40,7 @@ fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
         return hashing.across(pieces, 1, out);
     }
     let mut values = vec![[0; 32]; pieces.len() * count];
-    // Rows that fill all lanes, and the rest: that along the rows, if this fills more lanes.
+    // Rows that fill all lanes go across; the rest goes along the rows, if this fills more lanes.
     let lanes = hashing.platform.simd_degree();
     let rest = pieces.len() % lanes;
     let is_along = pieces[0].len() / CHUNK >= rest.min(MANY_CHUNKS);
@@ -65,7 +65,8 @@ fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
     hash_each(&Platform::detect(), parents, 0, (PARENT, 0, end), out);
 }
 
-/// Hashes inputs that stand anywhere, all with one counter; `flags` are those of every block, of the first and of the last.
+/// Hashes inputs anywhere in memory, all with one counter; `flags` are those of every block, of the first and of the
+/// last.
 fn hash_each<const LEN: usize>(
     platform: &Platform,
     inputs: &[&[u8; LEN]],
@@ -84,7 +85,7 @@ fn hash_each<const LEN: usize>(
     let (inputs, last) = inputs.split_at(inputs.len() - rest);
     let (out, out_last) = out.split_at_mut(inputs.len());
     hash(inputs, out);
-    // All lanes are in use: it takes no longer than some of them would.
+    // All lanes are used: it takes no longer than a few would.
     let (mut lanes, mut values) = ([last[0]; WHOLE], [[0; 32]; WHOLE]);
     lanes[..rest].copy_from_slice(last);
     hash(&lanes, &mut values);
@@ -116,7 +117,7 @@ impl Chunks {
         let (chunks, rest) = piece.as_chunks::<CHUNK>();
         let inputs: Vec<&[u8; CHUNK]> = chunks.iter().collect();
         let (out, last) = out.split_at_mut(chunks.len());
-        // What is loaded behind a chunk is the next one.
+        // A load behind a chunk stays within the next one.
         let (flags, out_bytes) = (0, out.as_flattened_mut());
         let yes = IncrementCounter::Yes;
         self.platform.hash_many(&inputs, &IV, self.first, yes, flags, CHUNK_START, self.end, out_bytes);
@@ -127,7 +128,7 @@ impl Chunks {
 
     /// The values of chunk `nth` of up to [`WIDEST`] pieces.
     fn one_of_each(&self, pieces: &[&[u8]], nth: usize, out: &mut [Digest]) {
-        /// The length is a constant of the function that hashes.
+        /// The hashing function takes the length as a constant.
         macro_rules! by_blocks {
             ($blocks:expr, $($n:literal)*) => {
                 match $blocks {
@@ -174,7 +175,7 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
         assert!(manifest.lines().any(|line| line == pin), "no line `{pin}` in Cargo.toml: {WHAT_TO_DO}");
     }
 
-    /// All that this processor has, whichever it would choose.
+    /// All platforms of this processor, not only its choice.
     fn platforms() -> Vec<Platform> {
         #[cfg(target_arch = "x86_64")]
         let others = [Platform::avx2(), Platform::sse41(), Platform::sse2()];
@@ -183,7 +184,7 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
         [Platform::detect(), Platform::portable()].into_iter().chain(others.into_iter().flatten()).collect()
     }
 
-    /// Every length of a chunk in every number of lanes, and every number of chunks along a row, wherever they stand.
+    /// Covers every length of a chunk in every number of lanes, and every number of chunks along a row, at any address.
     #[test]
     fn every_platform_hashes_as_the_documented_interface_does() {
         let bytes: Vec<u8> = (0..WIDEST * 7 + 20 * CHUNK).map(|i| (i * 31 + i / 251) as u8).collect();
@@ -213,7 +214,7 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
         }
     }
 
-    /// Rows, and a page behind each that nobody may read: whoever loads a byte too many ends this process.
+    /// Each row ends at an unreadable page: a load of one byte too many ends this process.
     #[test]
     fn nothing_is_loaded_from_behind_a_row() {
         let rows: Vec<Guarded> = (0..WIDEST as u8 + 7).map(|row| Guarded::new(&[row; 3 * CHUNK])).collect();

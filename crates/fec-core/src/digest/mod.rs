@@ -1,8 +1,8 @@
 //! Digests of shards and the node function of the trees (format specification, section 3).
 //!
-//! A node costs one compression: BLAKE3 in keyed mode, or one SHA-256 block from an initial value
-//! that no message can reach. Nodes, digests and the levels of the trees cannot be taken for one
-//! another, because each level has a tag of its own.
+//! A node costs one compression: BLAKE3 in keyed mode, or one SHA-256 block from an initial value that no message can
+//! reach. Each level has a tag of its own, so nodes, digests and the levels of the trees cannot be taken for one
+//! another.
 //!
 //! Many shards of one length are hashed together by [`HashKind::digests`], and the codec hashes them in pieces
 //! while they are in the cache: BLAKE3 in any order (`columns.rs`), SHA-256 from the first to the last (`sha256/`).

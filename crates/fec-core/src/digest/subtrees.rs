@@ -1,6 +1,6 @@
 //! BLAKE3 of one row after the other, by the documented interface for parts of its tree.
 //!
-//! It takes the place of `lanes.rs` where that is not built, and is tested beside it.
+//! This file takes the place of `lanes.rs` where that is not built, and is tested beside it.
 
 use super::engine::{CHUNK, HashEngine, Parent};
 use super::hash::Digest;

@@ -11,17 +11,17 @@ pub const SIGNATURE: u32 = 1;
 /// The most bytes of data.
 pub const MAX_DATA: u64 = 1 << 20;
 
-/// An annex's header: what stands between the two copies of it is its data.
+/// An annex's header. The data stands between its two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnexHeader {
-    /// What the data is.
+    /// The type of the data.
     pub kind: u32,
     /// Bytes of data.
     pub data_len: u64,
 }
 
 impl AnnexHeader {
-    /// Reads a header, whose checksum cannot be told without the data. `None` if it is none.
+    /// Reads a header; `None` if the bytes are none. The checksum needs the data too, so it is not compared here.
     pub fn read(bytes: &[u8; HEADER_LEN]) -> Option<AnnexHeader> {
         let header = AnnexHeader { kind: u32_at(bytes, 12), data_len: u64_at(bytes, 16) };
         let is_one = bytes.starts_with(&MAGIC) && is_zero(&bytes[24..]) && header.data_len <= MAX_DATA;

@@ -68,14 +68,14 @@ pub struct RecordHeader {
     pub group: GroupId,
 }
 
-/// What tells the groups of containers apart.
+/// The identity of a group of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupId {
     /// Pg.
     pub geometry: GroupGeometry,
     /// GR.
     pub root: Digest,
-    /// H, what it follows: M for the first group, else the root of the group before.
+    /// H, the hash that the group follows: M for the first group, else the root of the group before.
     pub before: Digest,
 }
 
@@ -113,15 +113,15 @@ impl GroupId {
     }
 }
 
-/// How many bytes of a record stand before its body, told from the first 128 of them whatever the
-/// numbers in them are; with that many bytes [`RecordHeader::parse`] can be called.
+/// Bytes of a record before its body, computed from its first 128 bytes, whatever they hold. [`RecordHeader::parse`]
+/// takes that many bytes.
 pub fn record_head_len(header: &[u8; HEADER_LEN]) -> usize {
     let (k, m) = (u16::from_le_bytes(array_at(header, 36)), u16::from_le_bytes(array_at(header, 38)));
     HEADER_LEN + padded_proof_len(k.into(), m.into(), u32_at(header, 44).into())
 }
 
 impl RecordHeader {
-    /// Parses header and proof: `head` is exactly what [`record_head_len`] says.
+    /// Parses header and proof: `head` has exactly the bytes that [`record_head_len`] says.
     ///
     /// # Errors
     /// The first check of section 9 that fails, before those of the body.
@@ -191,15 +191,15 @@ pub struct MetaFrame {
 }
 
 impl MetaFrame {
-    /// Bytes of the frame, told from the first 128 of them whatever they say; with that many bytes
-    /// [`MetaFrame::parse`] can be called.
+    /// Bytes of the frame, computed from its first 128 bytes, whatever they hold. [`MetaFrame::parse`] takes that many
+    /// bytes.
     pub fn frame_len(header: &[u8; HEADER_LEN]) -> usize {
         let meta_len = u32_at(header, 16) as usize;
         let is_possible = (1..=MAX_META).contains(&meta_len);
         HEADER_LEN + if is_possible { meta_len.next_multiple_of(64) } else { 0 }
     }
 
-    /// Parses a frame: `frame` is exactly what [`frame_len`](MetaFrame::frame_len) says.
+    /// Parses a frame: `frame` has exactly the bytes that [`frame_len`](MetaFrame::frame_len) says.
     ///
     /// # Errors
     /// The first check of section 9 that fails.
@@ -207,7 +207,8 @@ impl MetaFrame {
         MetaFrame::open(frame).map_err(|(error, _, _)| error)
     }
 
-    /// The same; with how many bytes of meta were hashed, and with M, if what is wrong is the meta alone, and not the frame.
+    /// As [`parse`](MetaFrame::parse). The error also tells how many bytes of meta were hashed, and M if the frame is
+    /// right and only its meta is wrong.
     pub(super) fn open(frame: &[u8]) -> Result<MetaFrame, (FormatError, usize, Option<Digest>)> {
         let (hash, bytes) = MetaFrame::unwrap(frame).map_err(|error| (error, 0, None))?;
         let meta_hash = array_at(frame, 64);
@@ -239,15 +240,15 @@ impl MetaFrame {
         Ok((hash, meta))
     }
 
-    /// Bytes of the frame around so many bytes of meta.
+    /// Bytes of the frame around `meta_len` bytes of meta.
     pub fn len_for(meta_len: usize) -> u64 {
         (HEADER_LEN + meta_len.next_multiple_of(64)) as u64
     }
 
-    /// The bytes of the frame around meta bytes, which are not empty.
+    /// The bytes of the frame around meta bytes.
     ///
     /// # Panics
-    /// If they are, or longer than [`MAX_META`].
+    /// If the meta is empty or longer than [`MAX_META`].
     pub fn to_bytes(shape: &params::Shape, meta: &[u8]) -> Vec<u8> {
         assert!((1..=MAX_META).contains(&meta.len()));
         let mut frame = vec![0; HEADER_LEN + meta.len().next_multiple_of(64)];
@@ -262,7 +263,7 @@ impl MetaFrame {
     }
 }
 
-/// One copy of the index header.
+/// A copy of the index header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexHeader {
     /// P.
@@ -368,7 +369,7 @@ impl Index {
         Index { header, trees, meta: Meta::parse(meta).expect("the writer's own meta") }
     }
 
-    /// Header, body, header, body, header. `meta` are the meta bytes that it was made with.
+    /// Header, body, header, body, header. `meta` are the meta bytes that the index was made with.
     pub fn to_bytes(&self, meta: &[u8]) -> Vec<u8> {
         let mut body = self.trees.concat();
         body.extend_from_slice(meta);

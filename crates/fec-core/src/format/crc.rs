@@ -1,7 +1,7 @@
 //! CRC32C: polynomial 0x1EDC6F41 (Castagnoli), reflected, all ones before and inverted after.
 //!
-//! On x86-64 by a kernel that is fast on packets; elsewhere, and on processors without its instructions, by the crate
-//! `crc32c`, which uses what ARM has.
+//! x86-64 has a kernel that is fast on packets. Other processors, and those without its instructions, use the crate
+//! `crc32c`, which knows ARM's instructions.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -27,7 +27,7 @@ mod tests {
     /// The polynomial without x^32, reflected.
     const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-    /// One more byte, bit by bit.
+    /// Continues `sum` by a byte, bit by bit.
     fn by_bits(sum: u32, byte: u8) -> u32 {
         (0..8).fold(sum ^ u32::from(byte), |sum, _| (sum >> 1) ^ ((sum & 1) * POLYNOMIAL))
     }
@@ -45,7 +45,7 @@ mod tests {
         }
     }
 
-    /// Whole and in parts.
+    /// Compares the whole and parts.
     fn check(bytes: &[u8], start: usize, sum: u32) {
         let cut = (bytes.len() * 7919 + start) % (bytes.len() + 1);
         let (first, second) = bytes.split_at(cut);
@@ -57,7 +57,7 @@ mod tests {
         }
     }
 
-    /// From starts of every alignment, with lengths that the kernel cuts more than once.
+    /// Starts have every alignment, and the kernel cuts some of the lengths more than once.
     #[test]
     fn any_length_from_any_start_in_any_parts() {
         let mut state = 1u64;

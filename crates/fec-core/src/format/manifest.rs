@@ -21,7 +21,7 @@ const FRONT: usize = 64;
 /// The form of the segments.
 const SHARD_FILES: u8 = 1;
 
-/// The segments of a payload, each an encoding of its own, and where their shards were sent.
+/// The segments of a payload, each an encoding of its own, and the stores that got their shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// The hash of its root, and of all segments.
@@ -32,23 +32,23 @@ pub struct Manifest {
     pub segment_len: u64,
     /// The segments, in the order of the payload; at least one.
     pub segments: Vec<Encoding>,
-    /// What is known of the payload: its name.
+    /// Facts about the payload: its name.
     pub meta: Meta,
-    /// Where the shards were sent: hints, which a repair may overtake.
+    /// The stores that got the shards. They are hints, since a repair may change them.
     pub targets: Vec<ManifestTarget>,
 }
 
-/// A place that shards were sent to.
+/// A store that shards were sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestTarget {
     /// Its URL, or its path.
     pub url: String,
-    /// What fails together with it.
+    /// The failure domain: targets of one domain fail together.
     pub domain: String,
 }
 
 impl ManifestTarget {
-    /// Whether a manifest may say this: 1 to [`MAX_TEXT`] bytes each, without control characters.
+    /// Whether a manifest may name this target: 1 to [`MAX_TEXT`] bytes each, without control characters.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.url) && is_plain(&self.domain)
     }
@@ -64,12 +64,12 @@ impl Manifest {
         self.segments.iter().map(|segment| segment.geometry.payload_len()).sum()
     }
 
-    /// Where a segment begins in the payload.
+    /// Start of a segment in the payload, in bytes.
     pub fn segment_start(&self, segment: usize) -> u64 {
         segment as u64 * self.segment_len
     }
 
-    /// The most segments that a manifest with this meta and these targets has room for.
+    /// The most segments that fit a manifest with this meta and these targets.
     pub fn most_segments(meta: &Meta, targets: &[ManifestTarget]) -> u64 {
         let texts: usize = targets.iter().map(|target| 4 + target.url.len() + target.domain.len()).sum();
         let rest = FRONT + meta.to_bytes().len() + texts;
@@ -112,7 +112,7 @@ impl Manifest {
     /// Takes the bytes of the manifest whose root is `root`.
     ///
     /// # Errors
-    /// [`FormatError::Damaged`] when they are others; the first rule of section 18 that they break.
+    /// [`FormatError::Damaged`] when the bytes have another root; the first rule of section 18 that they break.
     pub fn open(root: &Digest, bytes: &[u8]) -> Result<Manifest, FormatError> {
         let hash = bytes.get(33).and_then(|number| HashKind::from_number(*number));
         if bytes.len() > MAX_MANIFEST || hash.is_none_or(|hash| hash.digest(bytes) != *root) {
@@ -121,7 +121,7 @@ impl Manifest {
         Manifest::parse(bytes)
     }
 
-    /// Takes bytes apart, whatever their root. Total: any bytes give a manifest or an error.
+    /// Parses bytes, whatever their root. Total: any bytes give a manifest or an error.
     ///
     /// # Errors
     /// The first rule of section 18 that they break.
@@ -169,7 +169,7 @@ impl Manifest {
                 if header.index != 0 || shape.hash != hash || shape.code != code {
                     return Err(invalid("a segment has another index, hash or code"));
                 }
-                // Only a payload of no bytes has a segment of none.
+                // A segment of no bytes belongs to a payload of no bytes only.
                 if len > segment_len || (len < segment_len && !is_last) || (len == 0 && headers.len() > 1) {
                     return Err(invalid("the length of a segment"));
                 }
@@ -255,7 +255,7 @@ mod tests {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << (at % 8);
                 assert!(Manifest::open(&root, &changed).is_err(), "byte {at}");
-                // Whoever makes a root of it as well breaks a rule, or changed what the root is free to say.
+                // With a new checksum, the bytes break a rule or change a field that may vary.
                 let sum = checksum(&changed);
                 changed[8..12].copy_from_slice(&sum.to_le_bytes());
                 if let Ok(other) = Manifest::parse(&changed) {

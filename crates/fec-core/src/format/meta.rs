@@ -16,7 +16,7 @@ const TYPE_SEAL: u8 = 9;
 /// Bytes that bind the annexes of one type.
 const BOUND_ANNEX_LEN: usize = 44;
 
-/// What is known of a payload besides its bytes.
+/// Facts about a payload besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Meta {
     /// The file's name: raw bytes, one path component.
@@ -29,7 +29,7 @@ pub struct Meta {
     pub annexes: Vec<BoundAnnexes>,
     /// What opens a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
     pub seal: Option<Vec<u8>>,
-    /// Entries of other odd types, which mean nothing to this version: type and value, by ascending type.
+    /// Entries of other odd types: type and value, by ascending type. They mean nothing to this version.
     pub others: Vec<(u8, Vec<u8>)>,
 }
 
@@ -94,7 +94,7 @@ impl Meta {
     /// Parses a copy of the meta whose plain hash is known to be `meta_hash`.
     ///
     /// # Errors
-    /// [`FormatError::Damaged`] when it is not; those of [`Meta::parse`].
+    /// [`FormatError::Damaged`] when the hash is another; those of [`Meta::parse`].
     pub fn open(hash: HashKind, meta_hash: &Digest, bytes: &[u8]) -> Result<Meta, FormatError> {
         if hash.digest(bytes) != *meta_hash {
             return Err(FormatError::Damaged("the hash of the meta"));

@@ -2,15 +2,14 @@
 //!
 //! - [`shard_file`]: one shard index of every set in a file of its own, with headers and proofs at both ends.
 //! - [`container`]: all shards as records, one after the other, then an index; [`scan`] finds them in any bytes.
-//! - [`sidecar`]: what protects files that stay where they are.
+//! - [`sidecar`]: the file that protects files that stay where they are.
 //! - [`manifest`]: the segments of a payload whose shards stand in stores.
 //! - [`packet`]: the packets of live streams.
-//! - [`annex`]: what others may add behind either, and the root does not bind.
-//! - [`meta`]: the payload's name and the like, as the root binds them.
+//! - [`annex`]: bytes that others may add behind either, and that the root does not bind.
+//! - [`meta`]: the payload's name and similar facts, which the root binds.
 //!
-//! Parsers are strict: what breaks any rule is a [`FormatError`], whose
-//! [`class`](FormatError::class) says whether the object is damaged, invalid, or beyond what this build
-//! accepts.
+//! Parsers are strict: an object that breaks any rule gives a [`FormatError`], whose [`class`](FormatError::class) says
+//! whether it is damaged, invalid, or beyond the limits of this build.
 //!
 //! ```
 //! use fec_core::block::Code;
@@ -48,7 +47,7 @@ pub mod sidecar;
 
 use crate::error::FormatError;
 
-/// CRC32C of bytes that start with a 12-byte prefix of magic and checksum which it leaves out.
+/// CRC32C of bytes behind their 12-byte prefix, which is magic and checksum.
 fn checksum(bytes: &[u8]) -> u32 {
     checksum_of(&[&bytes[12..]])
 }
@@ -58,7 +57,7 @@ pub fn checksum_of(parts: &[&[u8]]) -> u32 {
     crc::crc32c(parts)
 }
 
-/// Where every header has the version.
+/// Offset of the version in every header.
 const VERSION_AT: usize = 32;
 
 /// The first two checks of every header, which are the same in all versions: the magic, and the version at offset 32.
@@ -87,7 +86,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// The `N` bytes from `at`.
 ///
 /// # Panics
-/// If they are not there: callers check lengths first.
+/// If the bytes are too few: callers check lengths first.
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("the slice has N bytes")
 }

@@ -1,8 +1,8 @@
 //! Packets of a live stream (format specification, section 13): source, repair and mark.
 //!
-//! Every packet carries all parameters of its stream, so that a receiver may join anywhere. The payload of a
-//! source packet stands inside its *symbol*: the bytes that repair packets protect, with a checksum of
-//! their own, so that a packet that was rebuilt wrongly is never taken for data.
+//! Every packet carries all parameters of its stream, so that a receiver may join anywhere. The payload of a source
+//! packet stands inside its *symbol*: the bytes that repair packets protect. The symbol has a checksum of its own, so a
+//! wrongly rebuilt packet is never taken for data.
 
 use super::crc::crc32c;
 use super::{array_at, is_zero, u32_at, u64_at};
@@ -24,17 +24,17 @@ pub const MARK: usize = HEADER + 4;
 pub const MAX_WINDOW: u32 = 65_536;
 /// Fewest bytes that a stream may name as its largest payload.
 pub const MIN_PAYLOAD: u16 = 16;
-/// Sequence numbers and row numbers are below this.
+/// Bound of sequence numbers and row numbers, which are below it.
 pub const MAX_SEQ: u64 = 1 << 63;
 
 pub(super) const VERSION: u8 = 1;
 const TYPE_SOURCE: u8 = 0;
 const TYPE_REPAIR: u8 = 1;
 pub(super) const TYPE_MARK: u8 = 2;
-/// Where the header's checksum stands.
+/// Offset of the header's checksum.
 pub(super) const SUM_AT: usize = 32;
 
-/// How repair packets are made of source packets.
+/// The way repair packets are made of source packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// A sliding window with constant work for each packet: sixteen lanes of three sums, and 22 packets or sums of
@@ -81,12 +81,12 @@ impl Profile {
     }
 }
 
-/// What every packet of a stream says of it.
+/// The parameters of a stream, which every packet carries.
 ///
-/// Values that come from [`parse`] obey the rules of the specification; [`Parameters::check`] tells of others.
+/// Values that come from [`parse`] obey the rules of the specification; [`Parameters::check`] checks others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parameters {
-    /// How repair packets are made.
+    /// The way repair packets are made.
     pub profile: Profile,
     /// The number that tells this stream from others.
     pub stream_id: u64,
@@ -135,7 +135,7 @@ impl Parameters {
     }
 }
 
-/// What a packet brings besides the parameters.
+/// The content of a packet besides the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     /// A payload.
@@ -144,7 +144,7 @@ pub enum Body<'a> {
         seq: u64,
         /// The payload, at most as long as the parameters say.
         payload: &'a [u8],
-        /// The payload's checksum, which has been compared.
+        /// The payload's checksum, already compared.
         checksum: u32,
     },
     /// A combination of symbols.
@@ -153,18 +153,18 @@ pub enum Body<'a> {
         row: u64,
         /// The first source packet covered.
         first: u64,
-        /// How many are covered, at least 1.
+        /// Number of packets covered, at least 1.
         count: u32,
         /// With [`Profile::Blocks`], which repair packet of its window this is; otherwise 0.
         part: u32,
-        /// The combination, at most as long as a symbol, without zeros that all of its symbols end in.
+        /// The combination, at most as long as a symbol. Zeros at the end of all its symbols are left out.
         symbol: &'a [u8],
     },
-    /// How far the sender has come.
+    /// The sender's progress.
     Mark {
         /// Number of source packets sent so far.
         sent: u64,
-        /// Whether no more will come.
+        /// Whether the stream ends here.
         end: bool,
     },
 }
@@ -185,7 +185,8 @@ pub enum PacketError {
     /// A type that this build does not know.
     #[error("packet type {0} is not known to this build")]
     Type(u8),
-    /// The packet is sealed with the cipher of this number; or with 0, and a [sealed one](super::sealed_packet) was expected.
+    /// The packet is sealed with the cipher of this number. Number 0 means that it is not sealed where a [sealed
+    /// one](super::sealed_packet) was expected.
     #[error("{}", if *.0 == 0 { "the packet is not sealed" } else { "the packet is sealed" })]
     Authentication(u8),
     /// A profile that this build does not know.
@@ -210,7 +211,7 @@ pub(crate) const SUMMED_HEAD: usize = 16;
 /// Bytes of the checksum that a symbol begins with.
 pub(crate) const SUM: usize = 4;
 
-/// [`payload_checksum`] of what stands in one piece: stream id, sequence number, length, payload.
+/// [`payload_checksum`] of contiguous bytes: stream id, sequence number, length, payload.
 pub(crate) fn summed_checksum(summed: &[u8]) -> u32 {
     crc32c(&[summed])
 }
@@ -241,7 +242,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Parameters, Body<'_>), PacketError> {
     if version != VERSION {
         return Err(PacketError::Version(version));
     }
-    // Types that are not known may have their checksum elsewhere.
+    // Unknown types may have their checksum elsewhere.
     if kind > TYPE_MARK {
         return Err(PacketError::Type(kind));
     }
@@ -329,7 +330,7 @@ fn header_checksum(header: &[u8; HEADER], body: &[u8]) -> u32 {
     if body.is_empty() { crc32c(&[&without]) } else { crc32c(&[&without, body]) }
 }
 
-/// Writes the checksum of a packet whose header stands there but for that.
+/// Writes the checksum of a packet whose header is complete otherwise.
 ///
 /// # Panics
 /// When `packet` has no header.
@@ -361,7 +362,7 @@ pub fn source_header(parameters: &Parameters, seq: u64) -> [u8; HEADER] {
     header(parameters, TYPE_SOURCE, seq, &[])
 }
 
-/// Writes a source packet in place of what `out` held. `checksum` is [`payload_checksum`].
+/// Writes a source packet to `out`, whose old content is dropped. `checksum` is [`payload_checksum`].
 ///
 /// # Panics
 /// When the payload is longer than 65,535 bytes.
@@ -374,23 +375,23 @@ pub fn write_source(out: &mut Vec<u8>, parameters: &Parameters, seq: u64, payloa
     out.extend_from_slice(payload);
 }
 
-/// What a repair packet says of its row.
+/// The row, as a repair packet names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowHeader {
     /// The number of the row.
     pub row: u64,
     /// The first source packet covered.
     pub first: u64,
-    /// How many are covered.
+    /// Number of packets covered.
     pub count: u32,
     /// Which repair packet of its window this is; 0 unless the profile is [`Profile::Blocks`].
     pub part: u32,
 }
 
-/// Writes a repair packet in place of what `out` held.
+/// Writes a repair packet to `out`, whose old content is dropped.
 ///
 /// # Panics
-/// When the symbol is longer than the parameters say, or has no room for a checksum and a length.
+/// When the symbol is longer than the parameters say, or shorter than a checksum and a length.
 pub fn write_repair(out: &mut Vec<u8>, parameters: &Parameters, row: &RowHeader, symbol: &[u8]) {
     assert!((SYMBOL_OVERHEAD..=parameters.symbol_len()).contains(&symbol.len()));
     out.clear();
@@ -416,7 +417,7 @@ pub fn mark(parameters: &Parameters, sent: u64, end: bool) -> [u8; MARK] {
 mod tests {
     use super::*;
 
-    /// The checksum of a symbol, of parts and in one piece. The value is that of the catalogues.
+    /// The checksum of a symbol is the same in parts and in one piece. The value is that of the catalogues.
     #[test]
     fn checksums_of_symbols_are_of_one_piece() {
         assert_eq!(summed_checksum(b"123456789"), 0xE306_9283);

@@ -1,7 +1,7 @@
 //! Finding records, meta frames, indexes and annexes in any bytes (format specification, section 9.1).
 //!
-//! The scanner is a function of a window of bytes; the caller reads, keeps and drops bytes. So the
-//! same code serves pipes and files, and a record costs only the bytes that hit it.
+//! The scanner is a function of a window of bytes; the caller reads, keeps and drops bytes. The same code therefore
+//! serves pipes and files, and a record costs only its own bytes.
 
 use super::annex::{self, AnnexHeader};
 use super::container::{
@@ -13,19 +13,19 @@ use crate::digest::Digest;
 use crate::error::FormatError;
 use crate::set::tree_of_shard;
 
-/// How many times each byte of the input may be hashed in vain, beside [`VAIN_ALLOWANCE`].
+/// Times that each byte of the input may be hashed in vain, beside [`VAIN_ALLOWANCE`].
 const VAIN_FACTOR: u64 = 4;
-/// Bytes that may be hashed in vain anywhere.
+/// Bytes that may be hashed in vain for any input.
 const VAIN_ALLOWANCE: u64 = 1 << 30;
-/// Bytes in front of what a checksum covers: the magic and the checksum.
+/// Bytes in front of those that a checksum covers: the magic and the checksum.
 const BEFORE_CHECKSUM: usize = 12;
-/// The longest body of an index that is looked at: 2^20 groups and the longest meta. Others are left aside, which costs no
-/// payload.
+/// The longest body of an index that the scan examines: 2^20 groups and the longest meta. Longer bodies are skipped,
+/// which costs no payload.
 pub const MAX_INDEX_BODY: u64 = (32 << 20) + (64 << 10);
-/// How often the bytes of an index body count, for the nodes that are made of them.
+/// Weight of the bytes of an index body, for the nodes that are made of them.
 const INDEX_WORK: u64 = 4;
 
-/// What stands at the start of the window. `drop` is how many bytes to drop before the next step.
+/// The finding at the start of the window. `drop` is the number of bytes to drop before the next step.
 #[derive(Debug)]
 pub enum ScanStep<'w> {
     /// Nothing starts in this many bytes.
@@ -44,18 +44,18 @@ pub enum ScanStep<'w> {
         body: &'w [u8],
         /// Bytes of the record.
         len: usize,
-        /// All of it, or less where it hides nothing.
+        /// Bytes to drop: all of the record, or fewer where it hides nothing.
         drop: usize,
     },
     /// A meta frame.
     Meta {
         /// The frame.
         frame: Box<MetaFrame>,
-        /// Bytes of it.
+        /// Bytes to drop: all of the frame.
         drop: usize,
     },
-    /// Meta of which every copy is the same, and which breaks a rule or is not known: no reader may go by it, or restore
-    /// what it belongs to as if it were not there.
+    /// Meta whose copies are all the same, and which breaks a rule or is unknown. No reader may use it, or restore its
+    /// encoding as if the meta were absent.
     BadMeta {
         /// M.
         meta_hash: Digest,
@@ -68,31 +68,31 @@ pub enum ScanStep<'w> {
     Index {
         /// The index.
         index: Box<Index>,
-        /// Bytes of both.
+        /// Bytes to drop: header and body.
         drop: usize,
     },
-    /// An index header without a good body behind it; one may stand before it. What is dropped,
-    /// [`Scanner::index_in_vain`] tells.
+    /// An index header without a good body behind it; a good body may stand before it. [`Scanner::index_in_vain`] tells
+    /// how many bytes to drop.
     IndexHeader {
         /// The header.
         header: IndexHeader,
-        /// Bytes of it and of what was taken for its body.
+        /// Bytes of the header and of the presumed body.
         len: usize,
     },
-    /// A whole annex, in which scanning goes on.
+    /// A whole annex; the scan goes on inside it.
     Annex {
-        /// What its data is.
+        /// The type of its data.
         kind: u32,
         /// Its data.
         data: &'w [u8],
-        /// Bytes of it.
+        /// Bytes of the annex.
         len: usize,
-        /// Less than that.
+        /// Bytes to drop, fewer than `len`.
         drop: usize,
     },
-    /// Something that starts like one of these and is not one.
+    /// Bytes that start like one of these and are none.
     Rejected {
-        /// Why.
+        /// The reason.
         error: FormatError,
         /// Bytes to drop.
         drop: usize,
@@ -102,21 +102,21 @@ pub enum ScanStep<'w> {
 /// Scans windows of one input.
 #[derive(Debug)]
 pub struct Scanner {
-    /// The root that was asked for: nothing else hides anything.
+    /// The root that was asked for: only its records hide bytes.
     wanted: Option<Digest>,
-    /// Bytes over which checksums and hashes were computed without going on behind them.
+    /// Bytes of checksums and hashes after which the scan did not skip what they cover.
     vain: u64,
-    /// Up to here there are no annexes: it is the inside of one.
+    /// End of the annex that the scan is in; no annex counts before it.
     annex_end: u64,
 }
 
 impl Scanner {
-    /// A scanner of an input in which `wanted` is the root that was asked for.
+    /// A scanner of an input. `wanted` is the root that was asked for.
     pub fn new(wanted: Option<Digest>) -> Scanner {
         Scanner { wanted, vain: 0, annex_end: 0 }
     }
 
-    /// Looks at the start of `window`, which stands at `position` of the input. `at_end` says that no byte follows it.
+    /// Examines the start of `window`, which stands at `position` of the input. `at_end` says that no byte follows it.
     pub fn step<'w>(&mut self, window: &'w [u8], at_end: bool, position: u64) -> ScanStep<'w> {
         let start = memchr::memmem::find(window, &RECORD_MAGIC[..4]);
         match start {
@@ -267,7 +267,7 @@ impl Scanner {
             return ScanStep::Skip(drop);
         }
         self.annex_end = position + len as u64;
-        // Nothing in it is an annex, and everything else in it is looked for.
+        // No annex counts within it, and everything else in it is looked for.
         ScanStep::Annex { kind: header.kind, data: annex::data(whole), len, drop: 8 }
     }
 
@@ -276,22 +276,23 @@ impl Scanner {
         ScanStep::Rejected { error, drop }
     }
 
-    /// Counts `work` bytes of checksums and hashes over `len` bytes from `position` on, behind which the scan does not
-    /// go on. Returns how many bytes to drop: those of the magic, or all of them when too much was in vain.
+    /// Counts `work` bytes of checksums and hashes over `len` bytes from `position` on that the scan cannot skip.
+    /// Returns how many bytes to drop: the magic, or all of them if too much work was in vain.
     pub fn in_vain(&mut self, work: u64, position: u64, len: usize) -> usize {
         self.vain += work;
         let end = position + len as u64;
         if self.vain > VAIN_FACTOR * end + VAIN_ALLOWANCE { len } else { 8 }
     }
 
-    /// Whether a body before an index header at `position` may be looked at: not when it would be too much in vain.
+    /// Whether a body before an index header at `position` may be examined. It may not if too much work would be in
+    /// vain.
     pub fn may_look_before(&self, header: &IndexHeader, position: u64) -> bool {
         let work = INDEX_WORK * header.body_len();
         self.vain + work <= VAIN_FACTOR * (position + HEADER_LEN as u64) + VAIN_ALLOWANCE
     }
 
-    /// The same for an index header at `position` that was given back with `len` bytes, when no body before it was good
-    /// either: `looked_before` says whether one was looked at.
+    /// As [`in_vain`](Self::in_vain), for an index header at `position` that was returned with `len` bytes and has no
+    /// good body before it either. `looked_before` says whether a body before it was examined.
     pub fn index_in_vain(
         &mut self,
         header: &IndexHeader,
@@ -304,7 +305,7 @@ impl Scanner {
     }
 }
 
-/// The end of an input, too short for any header: at most its version can be told.
+/// The end of an input, too short for any header: at most its version can be read.
 fn start_of_none(window: &[u8]) -> ScanStep<'static> {
     let magics = [RECORD_MAGIC, META_MAGIC, INDEX_MAGIC];
     match magics.iter().find(|magic| window.len() > VERSION_AT && window.starts_with(*magic)) {

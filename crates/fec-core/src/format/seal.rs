@@ -1,28 +1,28 @@
-//! What opens a sealed payload: an entry of the meta (format specification, section 20).
+//! The seal of a payload: an entry of the meta with the data that opens it (format specification, section 20).
 //!
-//! Here are its layout and the lengths of chunks alone; keys and ciphers are elsewhere.
+//! This module has only its layout and the lengths of chunks; keys and ciphers are elsewhere.
 
 use super::{is_zero, u32_at};
 use crate::error::FormatError;
 
 /// Bytes of plaintext in each chunk but the last.
 pub const CHUNK: usize = 65_536;
-/// Bytes that a chunk grows by.
+/// Bytes of the tag that each chunk gets.
 pub const TAG: usize = 16;
 /// Bytes of a sealed chunk that is not the last.
 pub const SEALED_CHUNK: usize = CHUNK + TAG;
 
 /// Bytes in front of the age file.
 const FRONT: usize = 8;
-/// What the private part is padded to, before it is encrypted.
+/// The unit to which the private part is padded before it is encrypted.
 const PRIVATE_UNIT: usize = 256;
-/// The most bytes of an entry: what the meta's u16 can say, less what leaves room for entries of other types.
+/// The most bytes of an entry: the limit of the meta's u16, less room for entries of other types.
 pub const MAX_SEAL: usize = 65_000;
 
-/// What a sealed payload is.
+/// The kind of a sealed payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealedKind {
-    /// The bytes that were given.
+    /// The bytes that the caller gave.
     Payload,
     /// A sidecar (section 17).
     Sidecar,
@@ -33,13 +33,13 @@ pub enum SealedKind {
 pub struct Seal<'a> {
     /// The number of the cipher: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
     pub cipher: u8,
-    /// What the payload is.
+    /// The kind of the payload.
     pub content: SealedKind,
     /// The age file whose plaintext is the content key.
     pub age_file: &'a [u8],
     /// The private part, encrypted.
     pub private: &'a [u8],
-    /// What is in front of the private part, and authentic with it.
+    /// The bytes in front of the private part, authentic with it.
     pub public: &'a [u8],
 }
 
@@ -47,7 +47,8 @@ impl<'a> Seal<'a> {
     /// Parses the entry.
     ///
     /// # Errors
-    /// [`FormatError::Limit`] for a version, cipher or content that this build does not know; [`FormatError::Meta`] for the rest.
+    /// [`FormatError::Limit`] for a version, cipher or content that this build does not know; [`FormatError::Meta`] for
+    /// the rest.
     pub fn parse(bytes: &'a [u8]) -> Result<Seal<'a>, FormatError> {
         if bytes.len() > MAX_SEAL {
             return Err(FormatError::Meta("the seal is longer than 65,000 bytes"));
@@ -131,12 +132,12 @@ pub fn unpadded(private: &[u8]) -> Result<&[u8], FormatError> {
     }
 }
 
-/// Bytes of the sealed payload, of `len` bytes of plaintext; an empty one has one chunk.
+/// Bytes of the sealed payload for `len` bytes of plaintext; an empty one has one chunk.
 pub fn sealed_len(len: u64) -> u64 {
     len + len.div_ceil(CHUNK as u64).max(1) * TAG as u64
 }
 
-/// Bytes of plaintext in a sealed payload; `None` for a length that none has.
+/// Bytes of plaintext in a sealed payload; `None` for an impossible length.
 pub fn plain_len(sealed: u64) -> Option<u64> {
     let chunks = sealed.div_ceil(SEALED_CHUNK as u64).max(1);
     let plain = sealed.checked_sub(chunks * TAG as u64)?;
@@ -212,7 +213,7 @@ mod tests {
         }
         assert!(unpadded(&[]).is_err());
         assert!(unpadded(&[5, 0, 1]).is_err());
-        // Found by fuzzing.
+        // Fuzzing found this input.
         assert!(unpadded(&[2, 0, 0, 0]).is_err(), "not padded at all");
     }
 }

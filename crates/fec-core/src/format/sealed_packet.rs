@@ -1,33 +1,34 @@
-//! Sealed packets of a live stream (format specification, section 13.3): encrypted, and authentic for whoever has the key.
+//! Sealed packets of a live stream (format specification, section 13.3): encrypted, and authentic for holders of the
+//! key.
 //!
-//! This is their form. The cipher is the caller's.
+//! This module knows their layout. The caller has the cipher.
 
 use super::packet::{HEADER, MAGIC, PacketError, SUM_AT, TYPE_MARK, VERSION, restore_checksum};
 use super::{array_at, u32_at, u64_at};
 
-/// Bytes in front of what is encrypted. They are authentic, and in the clear.
+/// Bytes in front of the encrypted ones. They are authentic, and in the clear.
 pub const HEAD: usize = SUM_AT + 4 + 8;
-/// Bytes of the tag behind it.
+/// Bytes of the tag behind the encrypted bytes.
 pub const TAG: usize = 16;
 /// Bytes of a sealed packet beyond those of the packet in it.
 pub const OVERHEAD: usize = HEAD + TAG - HEADER;
-/// Where a packet says how it is sealed; 0 if it is not.
+/// Offset of the number that says how a packet is sealed; 0 if it is not.
 const AUTHENTICATION_AT: usize = 6;
 const STREAM_ID_AT: usize = 8;
 const COUNTER_AT: usize = SUM_AT + 4;
 
-/// What a sealed packet says in the clear. Nothing of it may be believed before the tag has been compared.
+/// The clear part of a sealed packet. Nothing of it may be believed before the tag has been compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The number of the cipher, which is not 0.
     pub authentication: u8,
     /// The number of the stream.
     pub stream_id: u64,
-    /// When it was sealed by the sender's clock, in seconds since 1970, modulo 2^32.
+    /// Time of sealing by the sender's clock, in seconds since 1970, modulo 2^32.
     pub time: u32,
-    /// How many packets of the stream were sealed before.
+    /// Number of packets of the stream sealed before this one.
     pub counter: u64,
-    /// What is authentic and not encrypted: the associated data.
+    /// The authentic bytes that are not encrypted: the associated data.
     pub head: [u8; HEAD],
 }
 
@@ -37,11 +38,12 @@ impl Sealed {
         nonce(&self.head)
     }
 
-    /// The packet within, when what was encrypted of `bytes` has been decrypted where it stood: its header, which is shorter
-    /// than what stands in front of a sealed body, is written right before the body. O(header), and O(body) for repair packets.
+    /// The packet inside `bytes`, whose encrypted part was decrypted in place. The packet's header is shorter than the
+    /// head of a sealed one, and is written right before the body. The cost is O(header), and O(body) for repair
+    /// packets.
     ///
     /// # Panics
-    /// When these are not the bytes that were parsed.
+    /// When `bytes` are not the bytes that were parsed.
     pub fn packet<'a>(&self, bytes: &'a mut [u8]) -> &'a mut [u8] {
         let end = bytes.len() - TAG;
         let packet = &mut bytes[HEAD - HEADER..end];
@@ -52,13 +54,13 @@ impl Sealed {
     }
 }
 
-/// Whether this is the beginning of a packet that is not sealed, or of one that is; `None`: it is no packet.
+/// Whether `packet` begins like a sealed packet; `Some(false)` is one that is not sealed, `None` no packet.
 pub fn is_sealed(packet: &[u8]) -> Option<bool> {
     let authentication = packet.get(AUTHENTICATION_AT).filter(|_| packet.starts_with(&MAGIC))?;
     Some(*authentication != 0)
 }
 
-/// What stands in front of the sealed body of `packet`, which is a whole packet that is not sealed.
+/// The head in front of the sealed body of `packet`, which is a whole packet that is not sealed.
 ///
 /// # Panics
 /// When `packet` has no header.
@@ -76,7 +78,7 @@ pub fn nonce(head: &[u8; HEAD]) -> [u8; 12] {
     array_at(head, SUM_AT)
 }
 
-/// Takes a sealed packet apart, which must be the whole of `bytes`. Total: any bytes give one or an error.
+/// Parses a sealed packet, which must be the whole of `bytes`. Total: any bytes give a packet or an error.
 ///
 /// # Errors
 /// [`PacketError`] by the rules of section 13.3; [`PacketError::Authentication`] for one that is not sealed.

@@ -11,21 +11,21 @@ use crate::params::{Form, GroupGeometry};
 pub const MAGIC: [u8; 8] = *b"\x89fecS\r\n\x1a";
 /// Bytes of the header, which stands at both ends.
 pub const HEADER_LEN: usize = 192;
-/// Large bodies start at a multiple of this.
+/// Alignment of large bodies.
 const PAGE: u64 = 4096;
-/// A body of so many bytes is large.
+/// Fewest bytes of a large body.
 const LARGE_BODY: u64 = 65_536;
 
 /// A shard file's header. Its fields agree with one another and with the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardHeader {
-    /// Which of the n shards the file holds.
+    /// The index of the file's shard among the n shards.
     pub index: u32,
     /// The encoding that all its shard files share.
     pub encoding: Encoding,
 }
 
-/// What all shard files of one encoding have in common.
+/// The properties that all shard files of an encoding share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     /// Pg of the only group.
@@ -88,7 +88,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for a geometry with so many bytes of meta.
+    /// The layout for a geometry with `meta_len` bytes of meta.
     pub fn new(geometry: &GroupGeometry, meta_len: u32) -> Layout {
         let shape = geometry.shape();
         let (sets, shard_len) = (u64::from(shape.sets), shape.shard_len as u64);
@@ -142,7 +142,7 @@ impl Layout {
     }
 }
 
-/// Whether these are the first bytes of a header, in whatever state the rest is.
+/// Whether these are the first bytes of a header, whatever follows.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
@@ -176,7 +176,7 @@ impl ShardHeader {
         let (root, tree, meta_hash): (Digest, Digest, Digest) =
             (array_at(bytes, 64), array_at(bytes, 96), array_at(bytes, 128));
         let encoding = Encoding { geometry, root, tree, meta_hash, meta_len };
-        // The sum of header fields of 32 bits overflows nothing.
+        // This sum of header fields of 32 bits cannot overflow.
         if u64_at(bytes, 24) != encoding.layout().body_len {
             return Err(FormatError::Damaged("the body length in the header"));
         }

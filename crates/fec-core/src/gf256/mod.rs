@@ -1,8 +1,8 @@
 //! The field GF(2^8) with the reduction polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11D).
 //!
-//! Addition is exclusive or. 2 generates the multiplicative group, so products are sums of logarithms modulo
-//! 255; the tables are built at compile time from that alone. Set-up code computes here, one element at a
-//! time; bytes in bulk go through a [`kernel`], which holds one file for each instruction set.
+//! Addition is exclusive or. 2 generates the multiplicative group, so products are sums of logarithms modulo 255; the
+//! tables are built at compile time from this alone. Set-up code computes here, an element at a time. Bytes in bulk go
+//! through a [`kernel`], which holds one file for each instruction set.
 //!
 //! The field knows nothing of codes, shards or points.
 
@@ -41,8 +41,8 @@ const LOG: [u8; 256] = {
     log
 };
 
-/// All products of a factor: `products_of(a)[b]` is a·b. The 64 KiB of all factors are computed when the first is asked
-/// for: only the portable kernel and the ends of rows need them.
+/// All products of a factor: `products_of(a)[b]` is a·b. The first call computes the 64 KiB of all factors: only the
+/// portable kernel and the ends of rows need them.
 #[inline]
 pub(crate) fn products_of(factor: u8) -> &'static [u8; 256] {
     static PRODUCTS: LazyLock<Box<[[u8; 256]]>> =

@@ -15,7 +15,7 @@ fn default_shapes_are_those_of_the_specification() {
         assert_eq!(layout.shape().sets, sets, "{k}+{m}");
     }
     assert_eq!(default_set_size(code(1, 255), None), 65_536);
-    // From 4 TiB on sets grow, as long as they fit the memory that readers have.
+    // Sets grow from 4 TiB on, as long as they fit the memory of readers.
     assert_eq!(default_set_size(code(33, 67), Some(1 << 42)), 4 << 20);
     assert_eq!(default_set_size(code(33, 67), Some(5 << 40)), 8 << 20);
     assert_eq!(default_set_size(code(33, 67), Some(1 << 60)), 8 << 20);
@@ -25,7 +25,7 @@ fn default_shapes_are_those_of_the_specification() {
     assert_eq!(default_set_size(code(64, 64), Some((1 << 42) + 1)), 8 << 20);
 }
 
-/// Section 4: bit 4 of the flags, at offset 3, says so. Readers ignore the bits above it, and they stay.
+/// Section 4: bit 4 of the flags, at offset 3, says so. Readers ignore the bits above it, and keep them.
 #[test]
 fn a_sealed_group_has_bit_4_of_the_flags() {
     let hash = HashKind::Blake3;
@@ -51,7 +51,7 @@ fn forms_have_names_and_numbers() {
     }
 }
 
-/// A geometry block by its fields, of BLAKE3 and 2+1.
+/// A geometry block with these fields, of BLAKE3 and 2+1.
 fn block(form: u8, flags: u8, (shard_len, sets): (u32, u32), payload_len: u64, tail: u64) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&[1, 1, form, flags, 2, 0, 1, 0]);
@@ -79,7 +79,7 @@ fn what_a_group_holds() {
     assert_eq!(full.with_number(7).to_bytes(), block(2, 0, (4096, 1), 8192, 7));
 }
 
-/// Section 4.1, rule by rule: what stands at the limit passes, and what is one beyond it does not.
+/// Section 4.1, rule by rule: values at the limit pass, and values one beyond it do not.
 #[test]
 fn rules_of_groups_hold_at_their_limits() {
     let parse = |bytes| GroupGeometry::parse(&bytes, Form::Container);
@@ -108,7 +108,7 @@ fn rules_of_groups_hold_at_their_limits() {
     assert!(parse(block(1, 1, (4096, 1), 8192, 0)).is_ok());
     assert_eq!(parse(block(1, 0, (4096, 1), 8192, 0)), one);
     assert_eq!(parse(block(1, 1, (4096, 1), 8192, 1)), one);
-    // What a reader refuses a writer does not make.
+    // A writer does not make what a reader refuses.
     let whole = GroupGeometry::whole(Form::Shards, HashKind::Blake3, code(128, 1), 1 << 33, 1 << 63);
     assert_eq!(whole, refused("the payload length", 1 << 63, (1 << 63) - 1));
 }

@@ -12,7 +12,7 @@ use crate::executor::for_each;
 use crate::observe::Phase;
 use crate::params::{GroupGeometry, Shape};
 
-/// Below this many bytes shards are not hashed on a thread of their own.
+/// Fewest bytes of shards that are hashed on a thread of their own.
 const SMALLEST_SHARE: usize = 64 << 10;
 
 /// Why a set cannot be decoded.
@@ -27,7 +27,7 @@ pub enum SetError {
         /// k.
         needed: usize,
     },
-    /// The shards lead to the root and still are not one codeword, whichever of them were taken.
+    /// The shards lead to the root and still are not one codeword, in any choice that was tried.
     #[error(
         "the shards are proved by the root but are not one codeword: whoever encoded them cheated or erred"
     )]
@@ -37,15 +37,15 @@ pub enum SetError {
     Padding,
 }
 
-/// A set that was not decoded: why, and the reading as it was.
+/// A set that was not decoded: the reason, and the reading as it was.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Undecoded<'a> {
-    /// Why.
+    /// The reason.
     pub error: SetError,
-    /// What was read. After [`SetError::TooFew`] everything is as before: intact shards can be used by themselves,
-    /// since each is proved by its own path, or more can be read. After the other errors the shards that were intact
-    /// before still are, but for recovery shards of a decoder that has all n.
+    /// The reading. After [`SetError::TooFew`] it is as before: intact shards can be used by themselves, since each is
+    /// proved by its own path, or more can be read. After the other errors, shards that were intact before still are,
+    /// except recovery shards of a decoder that has all n.
     pub reading: Reading<'a>,
 }
 
@@ -55,7 +55,7 @@ impl From<Undecoded<'_>> for SetError {
     }
 }
 
-/// What a decoder has after decoding.
+/// The shards that a decoder has after decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeps {
     /// All n shards, computed and compared: every decoding is strict.
@@ -64,11 +64,11 @@ enum Keeps {
     Originals,
 }
 
-/// Choices of recovery shards that are tried, at most, before a set is untrue.
+/// Most choices of recovery shards that are tried before a set counts as untrue.
 const MAX_CHOICES: usize = 16;
 
-/// Decodes one set at a time in a buffer of its own, from rows that were read there and checked, and from no
-/// others. Reused from set to set.
+/// Decodes one set at a time in a buffer of its own, only from rows that were read and checked there. It is reused from
+/// set to set.
 #[derive(Debug)]
 pub struct SetDecoder {
     code: Code,
@@ -81,15 +81,15 @@ pub struct SetDecoder {
 }
 
 impl SetDecoder {
-    /// A decoder for sets up to this shape, that has all n shards after decoding, and always decodes strictly.
-    /// Memory: n·L bytes and a little.
+    /// A decoder for sets up to this shape that has all n shards after decoding, and always decodes strictly. Memory:
+    /// n·L bytes and a little.
     pub fn new(largest: &Shape) -> SetDecoder {
         let n = largest.code.n();
         SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), Keeps::All)
     }
 
-    /// A decoder for sets up to this shape, that has only the originals after decoding. Recovery shards that were
-    /// not read are computed by a strict decoding only, and not kept. Memory: as in
+    /// A decoder for sets up to this shape that has only the originals after decoding. Only a strict decoding computes
+    /// recovery shards that were not read, and it does not keep them. Memory: as in
     /// [`payload_bytes`](SetDecoder::payload_bytes).
     pub fn for_payload(largest: &Shape) -> SetDecoder {
         let (code, shared) = (largest.code, SetDecoder::shared_rows(largest));
@@ -97,21 +97,21 @@ impl SetDecoder {
         SetDecoder::with_places(largest, places, Keeps::Originals)
     }
 
-    /// The same with room for all recovery shards at once: where [`SetError::NotACodeword`] came of some that whoever
-    /// encoded them got wrong, others may serve. Memory: n·L bytes and a little.
+    /// As [`for_payload`](SetDecoder::for_payload), with rows for all recovery shards at once. If
+    /// [`SetError::NotACodeword`] came of wrongly encoded ones, others may serve. Memory: n·L bytes and a little.
     pub fn for_payload_from_all(largest: &Shape) -> SetDecoder {
         let n = largest.code.n();
         SetDecoder::with_places(largest, Places::new(n, n, 0, largest.shard_len), Keeps::Originals)
     }
 
-    /// About how many bytes a decoder [`for_payload`](SetDecoder::for_payload) takes with one thread; each more
-    /// that it is lent takes at most 8 KiB for each recovery shard.
+    /// Bytes, about, that a decoder [`for_payload`](SetDecoder::for_payload) takes with one thread. Each thread more
+    /// takes at most 8 KiB for each recovery shard.
     pub fn payload_bytes(largest: &Shape) -> u64 {
         let rows = largest.code.k() + SetDecoder::shared_rows(largest);
         (rows * largest.shard_len) as u64 + Scratch::bytes(largest.code.m())
     }
 
-    /// As many recovery shards as can take the place of originals.
+    /// Number of recovery shards that can take the place of originals.
     fn shared_rows(largest: &Shape) -> usize {
         largest.code.k().min(largest.code.m())
     }
@@ -144,39 +144,39 @@ impl SetDecoder {
     }
 }
 
-/// A set that is being read: shards go into slots, are checked there, and count from then on.
+/// A set that is being read. Shards go into slots and are checked there; from then on they count.
 ///
-/// One by one: [`slot`](Reading::slot), [`check`](Reading::check), until k are [`intact`](Reading::intact). Or in
-/// batches, which are hashed faster: a `slot` for each of k shards, one [`check_all`](Reading::check_all) over
-/// them, and again for as many as are still lacking.
+/// Shards can come singly: [`slot`](Reading::slot), [`check`](Reading::check), until k are [`intact`](Reading::intact).
+/// Batches are hashed faster: a `slot` for each of k shards, a [`check_all`](Reading::check_all) over them, and again
+/// for as many as are still lacking.
 #[derive(Debug)]
 pub struct Reading<'a> {
     decoder: &'a mut SetDecoder,
     geometry: &'a GroupGeometry,
     group_tree: &'a Digest,
     set: u32,
-    /// What the proofs of intact shards lead to on their way.
+    /// The roots on the path of proofs of intact shards.
     roots: SetRoots,
 }
 
 impl<'a> Reading<'a> {
-    /// The row to read shard `index` into, of L bytes; until it is checked it does not count. What is in the row
-    /// before it is filled says nothing.
+    /// The row to read shard `index` into, of L bytes. The shard does not count until it is checked, and the row's old
+    /// content means nothing.
     ///
-    /// A decoder for the payload has room for k recovery shards, or m if that is less. When all of it is taken, this
-    /// takes the room of the recovery shard that was read into first and is not intact. So a batch of up to
-    /// k − [`intact`](Reading::intact) different shards never loses one of its own.
+    /// A decoder for the payload has rows for k recovery shards, or m if that is less. When all are taken, this takes
+    /// the row of the recovery shard that was read into first and is not intact. A batch of up to k −
+    /// [`intact`](Reading::intact) different shards therefore never loses one of its own.
     ///
     /// # Panics
-    /// If there is no such shard; or if k recovery shards are intact already, and a decoder for the payload has no
-    /// room for another.
+    /// If there is no such shard; or if k recovery shards are intact already, and a decoder for the payload has no row
+    /// for another.
     pub fn slot(&mut self, index: u32) -> &mut [u8] {
         self.decoder.checked[index as usize] = None;
         self.decoder.places.slot(index)
     }
 
-    /// Hashes the row of shard `index` and follows the proofs, any of which may serve: each is a set path and a group
-    /// path ([`Shape::proof_len`] bytes). True: the shard counts from now on.
+    /// Hashes the row of shard `index` and follows the proofs, until one serves: each is a set path and a group path
+    /// ([`Shape::proof_len`] bytes). `true`: the shard counts from now on.
     ///
     /// # Panics
     /// If there is no such shard.
@@ -184,9 +184,9 @@ impl<'a> Reading<'a> {
         self.check_all(&[(index, proofs)], run)[0]
     }
 
-    /// The same for several shards, each with its proofs. Their rows are hashed together, and on all threads that are
-    /// lent, which is faster than one by one. One bool for each, in order; false also for a shard that has
-    /// no row, because it was never read or its room went to another.
+    /// As [`check`](Reading::check), for several shards, each with its proofs. Their rows are hashed together, and on
+    /// all threads that are lent, which is faster. The result has a bool for each, in order. It is also false for a
+    /// shard without a row, because it was never read or its row went to another.
     ///
     /// # Panics
     /// If there is no such shard.
@@ -222,7 +222,7 @@ impl<'a> Reading<'a> {
         found.iter().map(Option::is_some).collect()
     }
 
-    /// How many shards passed their check.
+    /// Number of shards that passed their check.
     pub fn intact(&self) -> usize {
         self.decoder.checked.iter().flatten().count()
     }
@@ -244,10 +244,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Computes the missing originals, if any, from k of the intact shards, and compares the tree of the originals;
-    /// checks that the padding is zero. Where the tree differs and more recovery shards are intact than are needed,
-    /// up to 16 choices of them are tried. Afterwards every original is proved; whether the recovery shards belong to
-    /// them is not looked at. A decoder that has all n shards decodes as in
-    /// [`decode_strictly`](Reading::decode_strictly).
+    /// checks that the padding is zero. If the tree differs and more recovery shards are intact than are needed, up to
+    /// 16 choices of them are tried. Afterwards every original is proved; whether the recovery shards belong to them is
+    /// not examined. A decoder that has all n shards decodes as in [`decode_strictly`](Reading::decode_strictly).
     ///
     /// # Errors
     /// [`SetError`], in an [`Undecoded`] that gives the reading back.
@@ -285,7 +284,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The digests of rows, of which each thread takes a share.
+/// The digests of rows; each thread takes a share.
 fn digests(shape: &Shape, rows: &[&[u8]], run: Run<'_>) -> Vec<Digest> {
     let share = rows.len().div_ceil(run.executor.width()).max(SMALLEST_SHARE.div_ceil(shape.shard_len));
     if rows.len() <= share {
@@ -321,7 +320,7 @@ impl SetDecoder {
         self.check_padding(geometry, set)
     }
 
-    /// The shards to decode from, one choice after the other: `first`, and others of the intact recovery shards
+    /// The shards to decode from, one choice after the other: `first`, then other choices of the intact recovery shards
     /// (specification, section 10).
     fn choices(&self, first: &[u8]) -> Vec<Vec<u8>> {
         let (k, n) = (self.code.k(), self.code.n());
@@ -343,7 +342,7 @@ impl SetDecoder {
         choices
     }
 
-    /// Computes the originals that are not known; returns O over those and the ones that are.
+    /// Computes the originals that are not known. Returns O over all originals.
     fn restore_originals(
         &mut self,
         geometry: &GroupGeometry,
@@ -402,7 +401,7 @@ impl SetDecoder {
         };
         let is_known = |i: usize| known.contains(&(i as u8));
         if keeps_recovery {
-            // Their rows are computed again.
+            // These rows are computed again.
             (code.k()..code.n()).filter(|i| !is_known(*i)).for_each(|i| self.checked[i] = None);
         }
         let digests = self.run_pass(&pass, &known, run);
@@ -446,11 +445,11 @@ impl SetDecoder {
         if usize::from(known[0]) < code.k() {
             return Ok(known);
         }
-        // All originals are lost: some recovery shards give them back by transform.
+        // If all originals are lost, some recovery shards give them back by transform.
         Ok(transformable(code, is_intact).unwrap_or(known))
     }
 
-    /// The rows as a pass takes them.
+    /// The rows in the form that a pass takes.
     fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> PassRows<'_> {
         let keeps_recovery = self.keeps == Keeps::All;
         let mut take = self.places.take_rows();
@@ -474,7 +473,7 @@ impl SetDecoder {
         PassRows { known, originals, recovery: keeps_recovery.then_some(recovery) }
     }
 
-    /// How many shards the decoder has after decoding: the first so many.
+    /// Number of shards that the decoder has after decoding, from the first.
     fn kept(&self) -> usize {
         match self.keeps {
             Keeps::All => self.code.n(),
@@ -489,8 +488,8 @@ impl SetDecoder {
     }
 }
 
-/// A decoded set: its originals are those that the root stands for. Of a strict decoding, all shards are what an honest
-/// encoder makes of them.
+/// A decoded set: its originals are those that the root stands for. After a strict decoding, all shards are those of an
+/// honest encoder.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'a> {
     decoder: &'a SetDecoder,
@@ -508,15 +507,15 @@ impl<'a> Decoded<'a> {
         self.decoder.kept_row(index)
     }
 
-    /// The bytes of all shards that the decoder keeps, in order: all n, or the k originals where it is
-    /// [for the payload](SetDecoder::for_payload).
+    /// The bytes of all shards that the decoder keeps, in order: all n, or the k originals if it is [for the
+    /// payload](SetDecoder::for_payload).
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let decoder = self.decoder;
         (0..decoder.kept() as u32).map(move |index| decoder.kept_row(index))
     }
 
-    /// The payload in the set: for each original that holds any, where it stands in the group's payload, and its bytes
-    /// without padding.
+    /// The payload in the set: the offset in the group's payload and the bytes without padding, for each original that
+    /// holds any.
     pub fn payload(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let Decoded { decoder, geometry, set } = *self;
         (0..decoder.code.k()).filter_map(move |i| {

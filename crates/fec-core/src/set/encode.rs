@@ -16,8 +16,7 @@ pub struct SetEncoder {
     hash: HashKind,
 }
 
-/// What encoding adds to the originals of a set: its recovery shards, and the tree over all its shards. Reused from
-/// set to set.
+/// The result of encoding a set: its recovery shards, and the tree over all its shards. It is reused from set to set.
 #[derive(Debug)]
 pub struct EncodedSet {
     recovery: ShardBuf,
@@ -25,7 +24,7 @@ pub struct EncodedSet {
 }
 
 impl EncodedSet {
-    /// Room for what sets up to this shape are encoded to. Memory: m·L bytes and a little.
+    /// Memory for the encoding of sets up to this shape. It takes m·L bytes and a little.
     pub fn new(largest: &Shape) -> EncodedSet {
         EncodedSet { recovery: ShardBuf::new(largest.code.m(), largest.shard_len), tree: SetTree::default() }
     }
@@ -40,8 +39,8 @@ impl EncodedSet {
         self.tree.root()
     }
 
-    /// Writes the set path of the proof of shard `index` into `out`:
-    /// [`set_path_len`](crate::params::Shape::set_path_len) bytes or more, of which the rest becomes zero.
+    /// Writes the set path of the proof of shard `index` into `out`, which has
+    /// [`set_path_len`](crate::params::Shape::set_path_len) bytes or more; the rest of it becomes zero.
     ///
     /// # Panics
     /// If nothing was encoded yet, there is no such shard, or `out` is shorter.
@@ -56,7 +55,7 @@ impl SetEncoder {
         SetEncoder { plan: Plan::encode(code, backend), hash }
     }
 
-    /// The plan that it encodes with: which engine runs, and how many operations that takes.
+    /// The plan of the encoder, with its engine and operations.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

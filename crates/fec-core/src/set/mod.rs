@@ -1,4 +1,4 @@
-//! One set: encoding it into shards, digests and a root, and decoding it from shards that were checked in place.
+//! A set: encoding it into shards, digests and a root, and decoding it from shards that were checked in place.
 //!
 //! ```text
 //! SetEncoder::encode ─▶ EncodedSet: recovery shards, tree of leaves, root
@@ -8,12 +8,11 @@
 //!                         └────── Undecoded ◀────────┘  the error, and the reading again
 //! ```
 //!
-//! The decoder owns the buffer that shards are read into, and computes their digests there: what was checked is
-//! what is decoded, and nothing else can be. Each step of decoding is a value that only the step before gives, so
-//! a wrong order does not compile. Coding and hashing go through a set in one pass over its columns (`pass.rs`).
+//! The decoder owns the buffer that shards are read into, and computes their digests there: only checked bytes can be
+//! decoded. Each step of decoding is a value that only the step before gives, so a wrong order does not compile. Coding
+//! and hashing go through a set in one pass over its columns (`pass.rs`).
 //!
-//! The callers' threads and their observer come with each call in a [`Run`]; [`Run::default`] is the calling thread,
-//! unobserved.
+//! Each call takes the caller's threads and observer in a [`Run`]; [`Run::default`] is the calling thread, unobserved.
 //!
 //! ```
 //! use fec_core::block::Code;

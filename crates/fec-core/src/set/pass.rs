@@ -1,7 +1,7 @@
-//! One pass over the columns of a set: missing originals, recovery shards, and the digests of what is new.
+//! A pass over the columns of a set: missing originals, recovery shards, and the digests of new rows.
 //!
-//! Pieces of columns are restored, extended and hashed one after the other, each while it is in the cache. So
-//! recovery shards that only their digests are asked of need no memory but that of a piece.
+//! Pieces of columns are restored, extended and hashed one after the other, each while it is in the cache. Recovery
+//! shards of which only the digests are wanted therefore need only the memory of a piece.
 
 use super::run::Run;
 use crate::block::{Plan, ShardBuf};
@@ -9,20 +9,20 @@ use crate::digest::{Columns, Digest, HashKind, Piece, sha256};
 use crate::executor::{Executor, for_each};
 use crate::observe::{Observer, Phase, Unobserved};
 
-/// Bytes of each row that are coded into room for pieces and hashed there.
+/// Bytes of each row that are coded into the memory of a piece and hashed there.
 ///
-/// BLAKE3 hashes so many bytes of one row with lanes that are nearly full, and a hundred rows of them leave room
-/// in a second cache of one megabyte.
+/// BLAKE3 hashes this many bytes of one row with lanes that are nearly full, and a hundred such rows leave space in a
+/// second cache of one megabyte.
 const PIECE_LEN: usize = 8 << 10;
 
-/// Bytes of each row that are hashed together where all rows are kept. Those are coded in one go before, since
-/// the kernels store large outputs past the caches: in pieces, that took twice as long as hashing.
+/// Bytes of each row that are hashed together if all rows are kept. Kept rows are coded whole before, since the kernels
+/// store large outputs past the caches: coding in pieces took twice as long as hashing.
 const KEPT_PIECE_LEN: usize = 16 << 10;
 
-/// Bytes of each row in a piece that threads share: enough that it pays to start them.
+/// Bytes of each row in a piece that threads share: enough to pay for starting them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
 
-/// Below this many bytes a row is not worth splitting.
+/// Fewest bytes of a row that are worth splitting.
 const SMALLEST_CHUNK: usize = 16 << 10;
 
 /// An original shard, or its part in a piece.
@@ -33,11 +33,11 @@ pub(super) enum Original<'a> {
 
 /// The rows of a pass, all of one length: a multiple of 64, and more than 0.
 pub(super) struct PassRows<'a> {
-    /// What missing originals are restored from, in the order of the plan. Empty if there are none.
+    /// The rows from which missing originals are restored, in the order of the plan. Empty if none is missing.
     pub(super) known: Vec<&'a [u8]>,
     /// All originals in order.
     pub(super) originals: Vec<Original<'a>>,
-    /// Room for recovery shards, in the order of the plan; with `None` they are hashed and dropped.
+    /// Rows for recovery shards, in the order of the plan. With `None` these shards are hashed and dropped.
     pub(super) recovery: Option<Vec<&'a mut [u8]>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> PassRows<'a> {
         }
     }
 
-    /// Cut into pieces of columns.
+    /// Cuts the rows into pieces of columns.
     fn pieces(self, piece_len: usize) -> Vec<PassRows<'a>> {
         let empty = || PassRows {
             known: Vec::with_capacity(self.known.len()),
@@ -81,26 +81,26 @@ impl<'a> PassRows<'a> {
     }
 }
 
-/// What is computed.
+/// The computations of a pass.
 pub(super) struct SetPass<'a> {
     pub(super) hash: HashKind,
     /// From the known shards to the missing originals.
     pub(super) restore: Option<&'a Plan>,
     /// From all originals to recovery shards, if any are wanted.
     pub(super) extend: Option<&'a Plan>,
-    /// Whether originals that were known are hashed too.
+    /// Whether known originals are hashed too.
     pub(super) hash_known: bool,
-    /// Whether there are rows to keep the recovery shards in.
+    /// Whether there are rows that keep the recovery shards.
     pub(super) keeps_recovery: bool,
-    /// What the observer is told the second plan is for.
+    /// The phase that the observer is told for the second plan.
     pub(super) phase: Phase,
 }
 
-/// What one thread does: stretches of columns that are coded in one go, each with the pieces that it is hashed in,
-/// and room.
+/// The work of a thread: stretches of columns that are coded at once, each with the pieces in which it is hashed, and a
+/// buffer.
 type Job<'a, 'r> = (Vec<(PassRows<'a>, Vec<Piece<'a>>)>, &'r mut ShardBuf);
 
-/// Room for pieces of recovery shards that are dropped, reused from set to set: one for each thread.
+/// Buffers for pieces of recovery shards that are dropped, one for each thread, reused from set to set.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     rooms: Vec<ShardBuf>,
@@ -109,12 +109,12 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Bytes of a room of `rows` rows for one thread.
+    /// Bytes of a thread's buffer of `rows` rows.
     pub(super) fn bytes(rows: usize) -> u64 {
         (rows * PIECE_LEN) as u64
     }
 
-    /// `threads` rooms for pieces of `piece_len` bytes of `rows` rows.
+    /// `threads` buffers for pieces of `piece_len` bytes of `rows` rows.
     fn rooms(&mut self, threads: usize, rows: usize, piece_len: usize) -> &mut [ShardBuf] {
         if self.rows < rows || self.piece_len != piece_len {
             *self = Scratch { rooms: Vec::new(), rows, piece_len };
@@ -127,8 +127,8 @@ impl Scratch {
 }
 
 impl SetPass<'_> {
-    /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all of them, or
-    /// those that were missing) and then of the recovery shards.
+    /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all, or the missing
+    /// ones), then those of the recovery shards.
     pub(super) fn run(&self, rows: PassRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
@@ -156,7 +156,7 @@ impl SetPass<'_> {
         let mut pieces = columns.pieces();
         let count = len.div_ceil(piece_len);
         let threads = executor.width().min(count);
-        // Pieces that are coded together.
+        // Number of pieces that are coded together.
         let stretch = if self.keeps_recovery { count.div_ceil(threads) } else { 1 };
         let mut stretches = rows.pieces(stretch * piece_len).into_iter();
         let share = stretches.len().div_ceil(threads);
@@ -213,17 +213,17 @@ impl SetPass<'_> {
         hashing.finish(len)
     }
 
-    /// PassRows of room for what is dropped.
+    /// Number of buffer rows for dropped shards.
     fn dropped(&self) -> usize {
         if self.keeps_recovery { 0 } else { self.extended() }
     }
 
-    /// Recovery shards that are computed.
+    /// Number of recovery shards that are computed.
     fn extended(&self) -> usize {
         self.extend.map_or(0, |plan| plan.wanted().len())
     }
 
-    /// Runs both plans on a piece, and returns the rows that are hashed.
+    /// Runs both plans on a piece, and returns the rows to be hashed.
     fn code<'r>(
         &self,
         rows: &'r mut PassRows<'_>,

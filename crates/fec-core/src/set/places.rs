@@ -1,18 +1,18 @@
-//! Which row of a decoder's buffer each shard of a set has.
+//! The rows of a decoder's buffer, and which shard of a set has which.
 
 use crate::block::ShardBuf;
 use std::collections::VecDeque;
 
-/// Rows for the shards of one set at a time. The first `own` shards have a row each; the others share what is left.
+/// Rows for the shards of one set at a time. The first `own` shards have a row each; the others share the rest.
 #[derive(Debug)]
 pub(super) struct Places {
     rows: ShardBuf,
     own: usize,
-    /// Where each shard's row is, if it has one.
+    /// The row of each shard, if it has one.
     places: Vec<Option<usize>>,
     /// Rows that no shard has.
     spare: Vec<usize>,
-    /// Shards that have a shared row and are not known to be intact, the one read into first in front.
+    /// Shards that have a shared row and are not known to be intact; the first is the one that was read into first.
     waiting: VecDeque<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Places {
         }
     }
 
-    /// Forgets the set before; shards are of this length now.
+    /// Forgets the set before; shards have this length from now on.
     pub(super) fn begin(&mut self, shard_len: usize) {
         self.rows.set_row_len(shard_len);
         let own = self.own;
@@ -39,7 +39,7 @@ impl Places {
         self.waiting.clear();
     }
 
-    /// A row to read shard `index` into. It may be given to another shard until [`keep`](Places::keep) is called.
+    /// A row to read shard `index` into. Another shard may get it until [`keep`](Places::keep) is called.
     ///
     /// # Panics
     /// If all shared rows are kept.
@@ -87,8 +87,8 @@ impl Places {
 mod tests {
     use super::*;
 
-    /// Of 3 + 6 shards with three shared rows: a batch that fits beside what is kept takes no row from itself,
-    /// whatever was read before and in whatever order.
+    /// 3 + 6 shards with three shared rows: a batch that fits beside the kept rows takes no row from itself, whatever
+    /// was read before and in whatever order.
     #[test]
     fn a_batch_takes_rows_only_from_what_was_read_before_it() {
         let mut places = Places::new(9, 3, 3, 64);
@@ -97,7 +97,7 @@ mod tests {
             places.slot(index).fill(index as u8);
         }
         places.keep(7);
-        // Again, or for the first time: two rows are left.
+        // Read again, or for the first time: two rows are left.
         for index in [6, 3] {
             places.slot(index).fill(index as u8);
         }

@@ -1,4 +1,4 @@
-//! Decode plans, found again by what was lost.
+//! Decode plans, found again by loss pattern.
 
 use crate::block::{Code, Plan};
 use crate::executor::lock;
@@ -6,11 +6,11 @@ use crate::gf256::kernel::Backend;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The two halves of a decode plan: what the payload needs, then what only a strict decoder needs.
+/// The two halves of a decode plan: the one that the payload needs, then the one that only a strict decoder needs.
 ///
-/// The recovery shards come from all originals, when those that were missing are there: whatever was
-/// lost, that is encoding, and mostly cheaper than the way from the shards that were read. The bytes are the
-/// same, since any k shards of a codeword fix it.
+/// Recovery shards come from all originals, once the missing ones are restored: this is encoding, whatever was lost,
+/// and mostly cheaper than the way from the shards that were read. The bytes are the same, since any k shards of a
+/// codeword fix it.
 #[derive(Debug)]
 pub(super) struct DecodePlan {
     code: Code,
@@ -27,7 +27,7 @@ impl DecodePlan {
         DecodePlan { code, backend, known: known.to_vec(), originals, recovery: OnceLock::new() }
     }
 
-    /// From the k originals to the recovery shards that were not read; made when it is asked for first.
+    /// From the k originals to the recovery shards that were not read; made by the first call.
     pub(super) fn recovery(&self) -> &Plan {
         let originals: Vec<u8> = (0..self.code.k()).map(|i| i as u8).collect();
         let wanted = || missing(&self.known, self.code.k()..self.code.n());
@@ -44,7 +44,7 @@ fn plan(code: Code, backend: Backend, known: &[u8], wanted: &[u8]) -> Plan {
     Plan::new(code, backend, known, wanted).expect("k distinct shards of the code are known")
 }
 
-/// A code and which of its shards a set is decoded from, one bit each.
+/// A code and the shards from which a set is decoded, one bit each.
 type Pattern = (Code, [u64; 4]);
 
 /// Decode plans by loss pattern, shared by all threads: sets with the same losses share one plan.
@@ -83,7 +83,7 @@ impl PlanCache {
 mod tests {
     use super::*;
 
-    /// Losses of an input are whatever somebody likes: plans for them must not pile up.
+    /// An input chooses its losses: plans for them must not pile up.
     #[test]
     fn plans_are_found_again_and_their_number_is_bounded() {
         let cache = PlanCache::new(Backend::best());

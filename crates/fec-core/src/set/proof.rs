@@ -1,11 +1,11 @@
-//! From a shard to its group's tree.
+//! The way from a shard to its group's tree.
 
 use super::tree::{SetRoots, climb_set};
 use crate::digest::Digest;
 use crate::merkle::climb;
 use crate::params::GroupGeometry;
 
-/// What a leaf leads to along a proof: the roots of its set, and X.
+/// The roots that a leaf leads to along a proof: those of its set, and X.
 fn climb_all(
     geometry: &GroupGeometry,
     set: u32,
@@ -63,7 +63,7 @@ pub fn shard_is_proved(
     tree_of_shard(geometry, set, index, body, proof) == Some(*group_tree)
 }
 
-/// Whether `proof` leads from a leaf to the group's tree: for bytes whose leaf was computed already.
+/// Whether `proof` leads from a leaf to the group's tree, for bytes whose leaf was computed already.
 pub fn leaf_is_proved(
     geometry: &GroupGeometry,
     group_tree: &Digest,

@@ -1,14 +1,14 @@
-//! The context of a call: whose threads it may use, and who is told of its phases.
+//! The context of a call: the threads it may use, and the observer of its phases.
 
 use crate::executor::{Executor, Inline};
 use crate::observe::{Observer, Unobserved};
 
-/// How a call on a set runs. The default is on the calling thread, unobserved.
+/// The way that a call on a set runs. The default is the calling thread, unobserved.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// Lends threads. No choice changes a byte of any result.
+    /// The lender of threads. No choice changes a byte of any result.
     pub executor: &'a dyn Executor,
-    /// Is told when phases of the work begin and end.
+    /// The observer, which is told when phases of the work begin and end.
     pub observer: &'a dyn Observer,
 }
 

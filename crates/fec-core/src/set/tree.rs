@@ -5,7 +5,7 @@ use crate::digest::{Digest, HashKind, Tag};
 use crate::merkle::{Tree, are_zero, climb_along};
 use crate::params::Shape;
 
-/// The trees of one set. Reused from set to set.
+/// The trees of one set, reused from set to set.
 #[derive(Debug, Default)]
 pub(super) struct SetTree {
     originals: Tree,
@@ -13,7 +13,7 @@ pub(super) struct SetTree {
     root: Digest,
 }
 
-/// What a set's proofs lead to on their way.
+/// The roots on the way of a set's proofs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SetRoots {
     /// O: the tree of the originals.
@@ -45,7 +45,7 @@ impl SetTree {
         self.originals.build(hash)
     }
 
-    /// SR, as it was built.
+    /// SR of the last [`build`](Self::build).
     pub(super) fn root(&self) -> Digest {
         self.root
     }
@@ -61,14 +61,14 @@ impl SetTree {
             None => (self.originals.write_path(index, out), has_recovery.then_some(&self.recovery)),
             Some(index) => (self.recovery.write_path(index, out), Some(&self.originals)),
         };
-        // Without recovery shards their tree is zero bytes, which stand there already.
+        // The tree of no recovery shards is zero bytes, which `out` holds already.
         if let Some(other) = other {
             out[used..used + 32].copy_from_slice(&other.root());
         }
     }
 }
 
-/// What a leaf leads to along a set path; `None` if the field is too short, or its unused rest not zero.
+/// The roots that a leaf leads to along a set path; `None` if the field is too short, or its unused rest not zero.
 pub(super) fn climb_set(shape: &Shape, index: u32, leaf: Digest, path: &[u8]) -> Option<SetRoots> {
     let (hash, k, m) = (shape.hash, shape.code.k() as u64, shape.code.m() as u64);
     let index = u64::from(index);

@@ -1,7 +1,7 @@
-//! How windows of Reed-Solomon sets are cut (format specification, section 14.4): packets are dealt out to the sets in
-//! turn, so that a burst of losses is shared by all of them; the repair packets are dealt in the same order.
+//! The cut of windows into Reed-Solomon sets (format specification, section 14.4). Packets are dealt out to the sets in
+//! turn, so that all of them share a burst of losses; the repair packets are dealt in the same order.
 
-/// How a window of `count` packets is cut.
+/// The cut of a window of `count` packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deal {
     pub(super) count: u32,

@@ -13,19 +13,20 @@ const AGREE: usize = 16;
 
 /// Receives one stream.
 ///
-/// After each [`receive`](Self::receive) the caller asks [`next`](Self::next) until it gives `None`. What it has
-/// not asked for may be dropped by the next packet, and is then counted in [`Statistics::overrun`].
+/// After each [`receive`](Self::receive) the caller asks [`next`](Self::next) until it gives `None`. The next packet
+/// may drop events that the caller has not asked for, which are then counted in [`Statistics::overrun`].
 ///
 /// # Guarantees
 ///
 /// - Any bytes may be given to `receive`; none panic.
-/// - A payload that is given out has the checksum its sender computed over stream, number and bytes. A CRC keeps
+/// - A payload that is given out has the checksum that its sender computed over stream, number and bytes. A CRC keeps
 ///   out accidents, not forgers.
-/// - Each number is given out at most once, or named in a gap once, not both; in order if so asked.
-/// - Memory and the work of one packet are bounded by [`Limits`], with n for [`Limits::columns`]: a packet adds up at most n rows of
-///   1.5 n coefficients and a symbol (n² symbols when everything is rebuilt at once), n symbols more for a row that comes
-///   late, and for each packet that came since the last repair packet six times the sums of a row, of which there are 48. A byte
-///   for each number that is passed over is looked at, and nothing more: what a packet names costs nothing if it never came.
+/// - Each number is either given out or named in a gap, and only once; in order if so requested.
+/// - Memory and the work of a packet are bounded by [`Limits`], with n for [`Limits::columns`]. A packet adds up at
+///   most n rows of 1.5 n coefficients and a symbol (n² symbols when everything is rebuilt at once), n symbols more for
+///   a late row, and six times the sums of a row, of which there are 48, for each packet that came since the last
+///   repair packet. Each number that is passed over costs the reading of a byte, and nothing more: a packet that never
+///   came costs nothing.
 pub struct Decoder {
     limits: Limits,
     backend: Backend,
@@ -36,7 +37,7 @@ pub struct Decoder {
 /// The stream that the decoder is locked to.
 struct Stream {
     reception: Reception,
-    /// Where it is received from; `None`: marks alone came, and none of them tells.
+    /// The first packet that is received; `None` if only marks came, since they do not tell it.
     begin: Option<u64>,
     /// The next number to be given out or named.
     next: u64,
@@ -44,26 +45,26 @@ struct Stream {
     low: u64,
     /// Packets that came or were rebuilt and may be given out out of order.
     ready: VecDeque<u64>,
-    /// The end, once a mark told it.
+    /// The announced end, once a mark has come.
     told_end: Option<ToldEnd>,
     ended: bool,
-    /// Packets that wait until those before them were asked for.
+    /// Packets that wait until the caller has asked for those before them.
     waiting: VecDeque<Vec<u8>>,
-    /// Where the stream goes on after what is known was given out.
+    /// The place where the stream goes on after the known packets were given out.
     jump: Option<u64>,
     /// Packets far beyond the newest.
     aside: Vec<(u64, Vec<u8>)>,
 }
 
-/// Marks that have to agree before the end is believed, while packets may still come.
+/// Number of marks that must agree before the end is believed, while packets may still come.
 const BELIEVED: u32 = 2;
 
-/// What marks said of the end.
+/// The end, as marks announce it.
 #[derive(Clone, Copy)]
 struct ToldEnd {
     /// The number of packets.
     total: u64,
-    /// How many marks said so; [`BELIEVED`] as well when nothing more can come.
+    /// Number of marks that announced it; [`BELIEVED`] too if nothing more can come.
     times: u32,
 }
 
@@ -98,7 +99,7 @@ impl Decoder {
         self.take(packet, &body)
     }
 
-    /// Locks to the packet's stream, or says why not.
+    /// Locks to the packet's stream, or returns the reason why not.
     fn lock(&mut self, parameters: &Parameters) -> Result<(), Received> {
         if let Some(stream) = &self.stream {
             let known = &stream.reception.parameters;
@@ -153,12 +154,12 @@ impl Decoder {
         stream.aside.clear();
         let is_end = matches!(body, Body::Mark { end: true, .. });
         if !is_end && stream.told_end.is_some_and(|told| end > told.total) {
-            // There was no end, or none there.
+            // There is no end, or none at this place.
             stream.take_end_back(statistics);
         }
         let reception = &mut stream.reception;
         if end > stream.next + reception.places() {
-            // It would take the place of a packet that was not given out yet.
+            // The packet would take the place of a packet that was not given out yet.
             stream.low = stream.low.max(reception.reach(end)).min(reception.end);
             stream.waiting.push_back(packet.to_vec());
             return Received::Accepted;
@@ -180,7 +181,7 @@ impl Decoder {
                 }
                 reception.source(seq, payload, checksum);
                 if seq < stream.next {
-                    // The caller did not want to wait for it, but it helps to rebuild others.
+                    // The caller did not wait for it, but it helps to rebuild others.
                     statistics.late += 1;
                     Received::Late
                 } else {
@@ -249,7 +250,7 @@ impl Decoder {
                 }
                 NextAction::End => return Some(Event::End),
                 NextAction::Take(packet) => {
-                    // It was parsed when it came.
+                    // The packet was parsed when it came.
                     if let Ok((_, body)) = packet::parse(&packet) {
                         self.take(&packet, &body);
                     }
@@ -259,9 +260,9 @@ impl Decoder {
         }
     }
 
-    /// Gives up waiting for lost packets below `seq`: they are named as lost, and what waited behind them is given
-    /// out. With `u64::MAX` for everything, at the end of the input: then a single mark is enough for an end. They stay in
-    /// the equations.
+    /// Gives up waiting for lost packets below `seq`: they are named as lost, and packets that waited behind them are
+    /// given out. `u64::MAX` stands for the end of the input, where a single mark is enough for an end. The packets
+    /// stay in the equations.
     pub fn give_up_before(&mut self, seq: u64) {
         if let Some(stream) = &mut self.stream {
             if let (Some(told), u64::MAX) = (&mut stream.told_end, seq) {
@@ -283,44 +284,45 @@ impl Decoder {
         }
     }
 
-    /// Whether the end was told, and is believed; packets before it may be missing.
+    /// Whether the end was announced, and is believed; packets before it may be missing.
     pub fn is_told_end(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.total().is_some())
     }
 
-    /// Where the stream is received from: whoever joins it late gets nothing of what was sent before, and that is in no
-    /// gap. `None` as long as nothing tells. A stream is whole when it [has ended](Self::has_ended), begins at 0, and
-    /// nothing of it was lost, overrun or in conflict.
+    /// The first packet that is received. A late receiver gets nothing of the packets before, and they are in no gap.
+    /// `None` as long as no packet tells it. A stream is whole when it [has ended](Self::has_ended), begins at 0, and
+    /// no packet of it was lost, overrun or in conflict.
     pub fn begins_at(&self) -> Option<u64> {
         self.stream.as_ref()?.begin
     }
 
-    /// Whether the end was told, everything from [`begins_at`](Self::begins_at) to there was given out or named, and
-    /// nothing has come since that speaks against it. One mark does not make an end as long as packets may follow: it
-    /// may be forged, or stray. Two are believed.
+    /// Whether the end was announced, all packets from [`begins_at`](Self::begins_at) to there were given out or named,
+    /// and nothing has contradicted it since. A single mark makes no end as long as packets may follow: it may be
+    /// forged, or stray. Two marks are believed.
     pub fn has_ended(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.ended)
     }
 
-    /// The numbers that are neither given out nor named yet: from the one waited for to the newest heard of. `None`
-    /// when there are none.
+    /// The numbers that are neither given out nor named yet: from the one waited for to the newest known. `None` if
+    /// there are none.
     pub fn pending(&self) -> Option<Range<u64>> {
         let stream = self.stream.as_ref()?;
         Some(stream.next..stream.reception.end).filter(|range| !range.is_empty())
     }
 
-    /// What the packets of the stream say of it. `None` before the first one.
+    /// The parameters in the packets of the stream. `None` before the first packet.
     pub fn parameters(&self) -> Option<&Parameters> {
         Some(&self.stream.as_ref()?.reception.parameters)
     }
 
-    /// Lets go of the stream, with everything that was not given out: the next valid packet decides which stream is
-    /// received. For when nothing has come for a while. The statistics go on.
+    /// Lets go of the stream, with all that was not given out: the next valid packet decides which stream is received.
+    /// It is for a stream of which nothing has come for a while. The statistics go on.
     pub fn unlock(&mut self) {
         self.stream = None;
     }
 
-    /// What the stream's window could stand now. `None` before the first repair packet, and where windows do not slide.
+    /// The losses that the stream's window could stand now. `None` before the first repair packet, and if windows do
+    /// not slide.
     pub fn prospect(&self) -> Option<Prospect> {
         self.stream.as_ref()?.reception.prospect
     }
@@ -331,7 +333,7 @@ impl Decoder {
     }
 }
 
-/// What [`Decoder::next`] does next.
+/// The next action of [`Decoder::next`].
 enum NextAction {
     Packet(u64),
     Gap(u64, u64),
@@ -378,7 +380,7 @@ impl Stream {
         }
     }
 
-    /// Begins where its first packet says; false: that is a mark, which does not say it.
+    /// Begins where the first packet says. Returns false for a mark, which does not say it.
     fn begin_with(&mut self, body: &Body<'_>) -> bool {
         let block = u64::from(self.reception.parameters.block);
         let (is_early, base) = match *body {
@@ -387,7 +389,7 @@ impl Stream {
                 let end = first + u64::from(count);
                 (end <= block, Some(end))
             }
-            // Whoever moves a mark to the front must not cut what stands behind it.
+            // A mark that an attacker moves to the front must not cut the packets behind it.
             Body::Mark { sent, .. } => (sent <= block, None),
         };
         match if is_early { Some(0) } else { base } {
@@ -403,18 +405,18 @@ impl Stream {
         (self.next, self.low) = (base, base);
     }
 
-    /// The number of packets, as far as that is believed.
+    /// The number of packets, if it is believed.
     fn total(&self) -> Option<u64> {
         self.told_end.filter(|told| told.times >= BELIEVED).map(|told| told.total)
     }
 
-    /// A mark says that there are so many packets.
+    /// Notes a mark that announces `total` packets.
     fn hear_end(&mut self, total: u64, statistics: &mut Statistics) {
         let seen = self.reception.end;
         match &mut self.told_end {
             Some(told) if told.total == total => told.times += 1,
             None if total >= seen => self.told_end = Some(ToldEnd { total, times: 1 }),
-            // Another was told, or more packets came.
+            // Another end was announced, or more packets came.
             told => {
                 statistics.conflicts += 1;
                 if total >= seen {
@@ -425,7 +427,7 @@ impl Stream {
         self.reach_end();
     }
 
-    /// Takes note that all packets before the end were sent, once it is believed.
+    /// Notes that all packets before the end were sent, once it is believed.
     fn reach_end(&mut self) {
         if let Some(total) = self.total()
             && self.begin.is_some()
@@ -435,13 +437,13 @@ impl Stream {
         }
     }
 
-    /// A packet stands behind the end that was told.
+    /// Takes the announced end back, because a packet stands behind it.
     fn take_end_back(&mut self, statistics: &mut Statistics) {
         statistics.conflicts += 1;
         (self.told_end, self.ended) = (None, false);
     }
 
-    /// Whether a packet at or after `next` is there. What was given up and rebuilt later was named already, or
+    /// Whether a packet at or after `next` is there. A packet that was given up and rebuilt later was named already, or
     /// will not be.
     fn known(&self, seq: u64) -> bool {
         self.reception.state(seq) != PacketState::Lost

@@ -1,7 +1,7 @@
 //! The sender's side: payloads in, packets out.
 //!
-//! [`Sender`] is what all profiles share. What a profile does in its own way, it does in a type of its own behind
-//! [`RepairRows`]: which packets a row covers, what it is added up from, and when it is due.
+//! All profiles share [`Sender`]. Each profile has a type of its own behind [`RepairRows`] that decides which packets a
+//! row covers, from which sums it is made, and when it is due.
 //!
 //! | profiles | type | a row covers |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | classic-blocks | `BlockRows` | the last complete block |
 //! | blocks | `SetRows` | a set of the last complete window |
 //!
-//! The profile is looked at twice: when an encoder is made, and once for each call ([`ProfileRows::get`]).
+//! The profile is matched twice: when an encoder is made, and once for each call ([`ProfileRows::get`]).
 
 mod blocks;
 mod longest;
@@ -45,14 +45,14 @@ const END_MARKS: usize = 3;
 ///
 /// - A source packet is emitted before [`push`](Self::push) returns, and it is not changed by the code.
 /// - With [`Profile::Bounded`] the work of a packet does not depend on the window.
-/// - Memory is that of the window's symbols, of 48 sums for each block in it (24 with [`Profile::Classic`]), and a
-///   mebibyte; symbols and sums take up to 192 bytes more than their own. It is allocated once.
-///   [`Profile::Blocks`] keeps two windows and the repair symbols of one, [`Profile::ClassicBlocks`] two blocks.
+/// - Memory holds the window's symbols, 48 sums for each block in it (24 with [`Profile::Classic`]), and a mebibyte;
+///   symbols and sums take up to 192 bytes more than their own. It is allocated once. [`Profile::Blocks`] keeps two
+///   windows and the repair symbols of one, [`Profile::ClassicBlocks`] two blocks.
 #[derive(Debug)]
 pub struct Encoder {
     sender: Sender,
     rows: ProfileRows,
-    /// Source packets that no repair packet covers; where windows do not slide, those since the last flush.
+    /// Source packets that no repair packet covers. Where windows do not slide, source packets since the last flush.
     uncovered: u64,
 }
 
@@ -65,7 +65,7 @@ enum ProfileRows {
 }
 
 impl ProfileRows {
-    /// What they are for whoever performs their steps.
+    /// The rows, with their steps performed by a `P`.
     fn get<P: Perform>(&mut self) -> &mut dyn RepairRows<P> {
         match self {
             ProfileRows::Sliding(rows) => &mut **rows,
@@ -100,7 +100,7 @@ impl Encoder {
         Ok(Encoder { sender, rows, uncovered: 0 })
     }
 
-    /// What the packets say of the stream.
+    /// The parameters that the packets carry.
     pub fn parameters(&self) -> &Parameters {
         &self.sender.parameters
     }
@@ -115,9 +115,9 @@ impl Encoder {
         self.sender.rows
     }
 
-    /// Number of packets, and sums of packets, that repair packets were added up from so far: what a repair packet
-    /// costs, in packet additions. Not counted with [`Profile::Blocks`], whose repair packets are made a set at
-    /// a time.
+    /// Number of packets, and sums of packets, that were added up for repair packets so far: the cost of repair
+    /// packets, in packet additions. [`Profile::Blocks`], whose repair packets are made a set at a time, does not count
+    /// them.
     pub fn added(&self) -> u64 {
         self.sender.added
     }
@@ -140,7 +140,7 @@ impl Encoder {
         emit: &mut dyn FnMut(&[u8]),
     ) -> Result<(), PushError> {
         let Encoder { sender, rows, uncovered } = self;
-        // Others cover packets when their block is complete.
+        // The other profiles cover packets when their block is complete.
         let slides = matches!(rows, ProfileRows::Sliding(_));
         let rows = rows.get();
         sender.admit(payload)?;
@@ -157,13 +157,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// Emits a repair packet before the ratio owes it, so that a slow stream need not wait for the next payloads to protect the
-    /// last ones; nothing if all packets are protected. The ratio takes that into account: the next ones come later.
-    /// How often to do it is the caller's choice: see [`ahead`](Self::ahead).
+    /// Emits a repair packet before the ratio owes it, so that a slow stream need not wait for the next payloads to
+    /// protect the last ones. Nothing is emitted if all packets are protected. The ratio takes the packet into account:
+    /// the next ones come later. The caller chooses how often to flush: see [`ahead`](Self::ahead).
     ///
-    /// With [`Profile::ClassicBlocks`] and [`Profile::Blocks`] as many are emitted as the ratio gives for the packets since the
-    /// last time (one block of them at most), rounded up, and those that the last complete block or window still lacks.
-    /// [`Profile::Blocks`] sends the repair packets of a complete window in any case.
+    /// [`Profile::ClassicBlocks`] and [`Profile::Blocks`] emit as many repair packets as the ratio gives for the
+    /// packets since the last flush (one block of them at most), rounded up, and those that the last complete block or
+    /// window still lacks. [`Profile::Blocks`] sends the repair packets of a complete window in any case.
     pub fn flush(&mut self, emit: &mut dyn FnMut(&[u8])) {
         let Encoder { sender, rows, uncovered } = self;
         let sources = std::mem::take(uncovered).min(u64::from(sender.parameters.block));
@@ -178,8 +178,8 @@ impl Encoder {
         self.uncovered > 0
     }
 
-    /// How many repair packets [`flush`](Self::flush) has emitted that the ratio does not owe yet. Whoever flushes rarely when
-    /// this is large, and the more so the larger it is, stays near the ratio whatever the input, and still protects the last
+    /// Number of repair packets that [`flush`](Self::flush) has emitted and the ratio does not owe yet. A caller that
+    /// flushes the more rarely the larger this is stays near the ratio whatever the input, and still protects the last
     /// packet before a long pause.
     pub fn ahead(&self) -> f64 {
         let longest = match &self.rows {
@@ -189,11 +189,11 @@ impl Encoder {
         self.sender.owed.ahead(longest)
     }
 
-    /// Ends the stream: emits repair packets for the packets that fewer rows cover than the others, and the marks
-    /// of the end.
+    /// Ends the stream: emits repair packets for the packets that fewer rows cover than the others, and the marks of
+    /// the end.
     ///
-    /// With a sliding window as many as the ratio gives for a twelfth of the stream, but for a quarter of the window (or
-    /// one block) at most, and for 24 packets at least; otherwise all that the last blocks have not got yet.
+    /// A sliding window emits as many as the ratio gives for a twelfth of the stream, at most for a quarter of the
+    /// window (or one block), and at least for 24 packets. Other profiles emit all that the last blocks still lack.
     pub fn finish(&mut self, emit: &mut dyn FnMut(&[u8])) {
         let Encoder { sender, rows, .. } = self;
         let mut backend = sender.backend;
@@ -203,16 +203,17 @@ impl Encoder {
         }
     }
 
-    /// Emits a mark that says how many packets were sent, for when there is nothing else to send: the receiver
-    /// learns that the last packets are missing.
+    /// Emits a mark with the number of packets sent, for when there is nothing else to send: the receiver learns that
+    /// the last packets are missing.
     pub fn keep_alive(&self, emit: &mut dyn FnMut(&[u8])) {
         emit(&packet::mark(&self.sender.parameters, self.sender.sent, false));
     }
 
-    /// Tells that the receiver needs nothing before packet `oldest_needed`: rows will not cover more than they
-    /// must. Packets that no row has covered stay until one has. Optional, and ignored where windows do not slide or the number is no news.
+    /// Notes that the receiver needs nothing before packet `oldest_needed`, so that rows cover no more than they must.
+    /// Packets that no row has covered stay until one has. The call is optional, and ignored where windows do not slide
+    /// or the number is no news.
     pub fn acknowledge(&mut self, oldest_needed: u64) {
-        // What no row has covered stays until one has.
+        // Uncovered packets stay until a row covers them.
         let covered = self.sender.sent - self.uncovered.min(self.sender.sent);
         self.rows.get::<Backend>().acknowledge(oldest_needed.min(covered));
     }
@@ -220,7 +221,7 @@ impl Encoder {
 
 #[cfg(all(test, feature = "trace"))]
 impl Encoder {
-    /// All that holds bytes of packets, by address.
+    /// All memory that holds bytes of packets, by address.
     fn memory(&self) -> Vec<&[u8]> {
         let mut parts = match &self.rows {
             ProfileRows::Sliding(rows) => rows.memory(),
@@ -228,7 +229,7 @@ impl Encoder {
             ProfileRows::Sets(rows) => rows.memory(),
         };
         parts.push(self.sender.store.memory());
-        // Blocks change places.
+        // Blocks change places in memory.
         parts.sort_by_key(|part| part.as_ptr());
         parts
     }

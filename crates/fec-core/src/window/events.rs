@@ -1,34 +1,34 @@
-//! What a receiver allows, and what it tells of packets and payloads.
+//! The limits of a receiver, and its reports on packets and payloads.
 
 use super::settings::WINDOW_LIMIT;
 use crate::format::packet::PacketError;
 
-/// When a payload is given out.
+/// Time at which a payload is given out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// In order: a payload waits for those before it until they are there or lost for good.
     #[default]
     InOrder,
-    /// At once, when it comes or is rebuilt. Gaps are named when they are final.
+    /// At once, when it comes or is rebuilt. Gaps are named once they are final.
     Immediate,
 }
 
-/// What a receiver allows.
+/// The limits of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes that the symbols of a window may take; streams that want more are not received. The decoder as
-    /// a whole takes up to three times as much ([`Profile::Blocks`](super::Profile::Blocks): four times), and 10 MiB
-    /// for equations.
+    /// Most bytes that the symbols of a window may take; streams with larger windows are refused. The decoder as a
+    /// whole takes up to three times as much ([`Profile::Blocks`](super::Profile::Blocks): four times), and 10 MiB for
+    /// equations.
     pub window_bytes: u64,
-    /// Most lost packets in equations at a time. More make a packet more work: it is in proportion to this
-    /// number times a row (1.5 coefficients for each, and the symbol), and in proportion to its square when
-    /// everything is rebuilt at once.
+    /// Most lost packets in equations at a time. A higher number makes a packet more work: in proportion to this number
+    /// times a row (1.5 coefficients for each, and the symbol), and in proportion to its square when everything is
+    /// rebuilt at once.
     pub columns: u16,
-    /// When payloads are given out.
+    /// The order in which payloads are given out.
     pub order: Order,
-    /// Whether packets are named as lost as soon as no repair packet that comes soon can rebuild them: after an outage
-    /// that is longer than the window can mend, or after joining a stream. Otherwise they are waited for until they leave the
-    /// window. For live streams: at the end of a stream a few repair packets more come than are expected.
+    /// Whether packets are named as lost as soon as no repair packet can rebuild them soon: after an outage that the
+    /// window cannot repair, or after joining a stream. Otherwise the decoder waits for them until they leave the
+    /// window. This is for live streams: at the end of a stream a few more repair packets come than expected.
     pub prompt: bool,
 }
 
@@ -39,39 +39,39 @@ impl Default for Limits {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Received {
-    /// A source packet that was not there, a repair packet that tells something new, or a mark.
+    /// A new source packet, a repair packet with new information, or a mark.
     Accepted,
-    /// A repair packet that tells nothing new.
+    /// A repair packet without new information.
     Redundant,
-    /// A source packet that is there already, with the same content.
+    /// A source packet that is already there, with the same content.
     Duplicate,
-    /// A source packet that is there already with other content, or a repair packet that contradicts what is
-    /// known. It was dropped.
+    /// A source packet that is already there with other content, or a repair packet that contradicts known packets. It
+    /// was dropped.
     Conflict,
-    /// A source packet whose number was named as lost, or that is older than anything remembered.
+    /// A source packet whose number was named as lost, or that is older than all remembered ones.
     Late,
-    /// Far beyond the newest packet: kept until others agree.
+    /// A packet far beyond the newest one, kept until others agree.
     Ahead,
     /// A repair packet over packets that are lost for good, or from before this receiver joined.
     Unusable,
     /// A packet of another stream.
     Foreign,
-    /// A packet of this stream with other parameters than those before.
+    /// A packet of this stream with other parameters than before.
     Mismatch,
     /// The stream's window takes more memory than the limits allow.
     Refused {
         /// Bytes of its symbols.
         bytes: u64,
     },
-    /// Not a packet that this build accepts.
+    /// A packet that this build does not accept.
     Rejected(PacketError),
 }
 
-/// Something for the application.
+/// An event for the application.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A payload.
@@ -85,12 +85,12 @@ pub enum Event<'a> {
     },
     /// Packets that are lost for good. Each is named once.
     Gap {
-        /// The first.
+        /// The first packet.
         first: u64,
-        /// How many.
+        /// Number of packets.
         count: u64,
     },
-    /// The stream has ended, and everything from where it is received on was given out or named: see
+    /// The stream has ended, and all packets from its beginning on were given out or named: see
     /// [`begins_at`](super::Decoder::begins_at). A packet from behind the end takes that back: see
     /// [`has_ended`](super::Decoder::has_ended).
     End,
@@ -102,27 +102,27 @@ pub enum Event<'a> {
 pub struct Statistics {
     /// Source packets accepted.
     pub received: u64,
-    /// Repair packets that were valid.
+    /// Valid repair packets.
     pub repairs: u64,
-    /// Of those, the ones that told something new.
+    /// Valid repair packets with new information.
     pub useful_repairs: u64,
-    /// Of those, the ones that could not be used; see [`Received::Unusable`].
+    /// Valid repair packets that could not be used; see [`Received::Unusable`].
     pub unusable_repairs: u64,
-    /// Packets that were rebuilt.
+    /// Rebuilt packets.
     pub rebuilt: u64,
     /// Packets named as lost.
     pub lost: u64,
-    /// Source packets that were there already.
+    /// Source packets that were already there.
     pub duplicates: u64,
-    /// Of those, the ones that had been rebuilt before they came.
+    /// Such duplicates that had been rebuilt before they came.
     pub overtaken: u64,
-    /// Packets that contradicted others, or what was said of the end.
+    /// Packets that contradicted others, or the announced end.
     pub conflicts: u64,
     /// Source packets that came too late.
     pub late: u64,
-    /// Packets that were damaged.
+    /// Damaged packets.
     pub damaged: u64,
-    /// Packets that were rejected for another reason: see [`PacketError`].
+    /// Packets rejected for another reason: see [`PacketError`].
     pub rejected: u64,
     /// Packets of other streams, or with other parameters.
     pub foreign: u64,

@@ -1,14 +1,14 @@
-//! The lane sums of a window that slides (format specification, section 14).
+//! The lane sums of a sliding window (format specification, section 14).
 //!
-//! Every column is added to the three sums of its lane. The window's beginning moves by whole blocks: a *record* keeps
-//! what each block added, and is subtracted in one go when the block leaves, so that no column is read twice.
+//! Every column is added to the three sums of its lane. The window's beginning moves by whole blocks. A *record* keeps
+//! the sums that each block added, and is subtracted at once when the block leaves, so that no column is read twice.
 //!
-//! A record takes no work while its block grows. When the block begins, the total is copied to it; when the block is
-//! complete, the total is added, and the difference is what the block added. This second step waits for the next
-//! column: by then another block may be about to leave, and one walk over the sums does both.
+//! A record takes no work while its block grows. When the block begins, the total is copied to it. When the block is
+//! complete, the total is added, and the difference is the block's own sums. This second step waits for the next
+//! column: another block may be about to leave by then, and one walk over the sums does both.
 //!
-//! Blocks to which nothing was added have no record, and take no work: a single packet may pass over a whole window of
-//! columns that were lost. So walks over the sums are at most a few for each column that was added.
+//! Blocks without columns have no record, and take no work: a single packet may pass over a whole window of columns
+//! that were lost. The walks over the sums are therefore at most a few for each column that was added.
 
 use super::operation::{Operation, Perform};
 use super::row::{RepairRow, SUMS, Sources, column_values, lane_of};
@@ -24,25 +24,25 @@ pub(super) struct LaneSums {
     /// Bytes of all sums.
     all: usize,
     total: AlignedBytes,
-    /// The records of blocks, each in the place of its number modulo `places`. That of the block which begins at
+    /// The records of blocks, each in the place of its number modulo `places`. The record of the block that begins at
     /// `begun` is the total at its beginning.
     records: AlignedBytes,
-    /// Which places hold the record of a block that is complete. Blocks without one have added nothing.
+    /// Places that hold the record of a complete block. Blocks without one have added nothing.
     is_kept: Vec<bool>,
-    /// Whether the newest block has its record: with its first column, unless that was passed over.
+    /// Whether the newest block has its record: from its first column on, unless that was passed over.
     keeps_newest: bool,
     places: u64,
     /// The first column of the oldest block whose record is still there, if it has one: `start`, or one block less.
     oldest: u64,
     start: u64,
     end: u64,
-    /// The first column of the newest block: that which `end` lies in, or ends at.
+    /// The first column of the newest block, which `end` lies in or ends.
     begun: u64,
 }
 
 impl LaneSums {
     /// Sums over windows of up to `window` columns, whose beginnings are multiples of `block`, with symbols of
-    /// `symbol_len` bytes. They begin at column 0.
+    /// `symbol_len` bytes. The first begins at column 0.
     pub(super) fn new(lanes: usize, block: u16, window: u32, symbol_len: usize) -> LaneSums {
         let len = (symbol_len.div_ceil(LINE) | 1) * LINE;
         let all = lanes * SUMS * len;
@@ -55,7 +55,7 @@ impl LaneSums {
             total: AlignedBytes::zeroed(all),
             records: AlignedBytes::zeroed(all * places as usize),
             is_kept: vec![false; places as usize],
-            // Nothing but zeros.
+            // The record of the first block is the total at its beginning: zero.
             keeps_newest: true,
             places,
             oldest: 0,
@@ -70,12 +70,13 @@ impl LaneSums {
         self.start
     }
 
-    /// The first column of the widest window that [`select`](Self::select) serves: one block may have left.
+    /// The first column of the widest window that [`select`](Self::select) serves: the last block that left may still
+    /// have its record.
     pub(super) fn oldest(&self) -> u64 {
         self.oldest
     }
 
-    /// The first column of the block that the next one lies in.
+    /// The first column of the block that the next column lies in.
     pub(super) fn current(&self) -> u64 {
         if self.is_full() { self.end } else { self.begun }
     }
@@ -85,12 +86,12 @@ impl LaneSums {
         self.end == self.begun + self.block
     }
 
-    /// The column that comes next.
+    /// The next column.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The first column of the window, and how many there are.
+    /// The first column of the window, and the number of columns.
     pub(super) fn columns(&self) -> (u64, u32) {
         (self.start, (self.end - self.start) as u32)
     }
@@ -102,7 +103,7 @@ impl LaneSums {
         on.perform(Operation::Clear { dst: &mut self.total });
     }
 
-    /// Goes on to the next column and adds its symbol.
+    /// Advances to the next column and adds its symbol.
     ///
     /// The window must not be full: the caller moves its beginning first.
     pub(super) fn push(&mut self, symbol: &[u8], on: &mut impl Perform) {
@@ -114,7 +115,7 @@ impl LaneSums {
         self.end += 1;
     }
 
-    /// Goes on to column `end`, and adds nothing. The window must have room for that.
+    /// Advances to column `end`, and adds nothing. The window must have room for that.
     pub(super) fn pass_over(&mut self, end: u64, on: &mut impl Perform) {
         while self.end < end {
             if self.is_full() {
@@ -124,7 +125,7 @@ impl LaneSums {
         }
     }
 
-    /// Completes the record of the newest block, and goes on to the one at `end`.
+    /// Completes the record of the newest block, and turns to the block at `end`.
     fn begin(&mut self, on: &mut impl Perform) {
         let ended = self.record_at(self.begun);
         if self.keeps_newest {
@@ -133,7 +134,8 @@ impl LaneSums {
         self.turn_to_next(false);
     }
 
-    /// Begins the record of the newest block, if it has none: the total as it was at its beginning, for nothing was added since.
+    /// Begins the record of the newest block, if it has none. The record is the total, since nothing was added after
+    /// the block's beginning.
     fn keep_newest(&mut self, on: &mut impl Perform) {
         if !self.keeps_newest {
             let begun = self.record_at(self.begun);
@@ -142,7 +144,7 @@ impl LaneSums {
         }
     }
 
-    /// The block at `end` is the newest one from now on.
+    /// Makes the block at `end` the newest one.
     fn turn_to_next(&mut self, keeps_newest: bool) {
         let ended = self.place_of(self.begun);
         self.is_kept[ended] = self.keeps_newest;
@@ -170,7 +172,7 @@ impl LaneSums {
         spread(on, &mut self.total, self.lanes, self.len, column, symbol);
     }
 
-    /// Moves the window's beginning to `start`, a multiple of the block and not before where it is.
+    /// Moves the window's beginning to `start`, a multiple of the block and not before the current one.
     pub(super) fn leave(&mut self, start: u64, on: &mut impl Perform) {
         if start > self.end {
             return self.reset(start, on);
@@ -190,14 +192,14 @@ impl LaneSums {
         }
     }
 
-    /// Takes the first block away.
+    /// Removes the first block.
     fn leave_block(&mut self, on: &mut impl Perform) {
         if !self.keeps(self.start) {
             return;
         }
         let all = self.all;
         let [left, begun] = [self.start, self.begun].map(|column| self.record_at(column));
-        // What left is no part of the total at the beginning of the newest block either.
+        // A block that left is no part of the total at the beginning of the newest block either.
         let [left, begun] =
             self.records.get_disjoint_mut([left..left + all, begun..begun + all]).expect("two blocks");
         on.perform(Operation::Add { dst: &mut self.total, src: left });
@@ -206,8 +208,8 @@ impl LaneSums {
         }
     }
 
-    /// [`begin`](Self::begin), [`leave_block`](Self::leave_block) and [`keep_newest`](Self::keep_newest), in one walk; for
-    /// blocks that have records.
+    /// [`begin`](Self::begin), [`leave_block`](Self::leave_block) and [`keep_newest`](Self::keep_newest) in one walk,
+    /// for blocks that have records.
     fn begin_and_leave(&mut self, on: &mut impl Perform) {
         let all = self.all;
         let ranges =
@@ -217,14 +219,14 @@ impl LaneSums {
         self.turn_to_next(true);
     }
 
-    /// Adds the lane sums of a row to the lists of what its classes are the sums of. The row begins at `start` or at
+    /// Adds the lane sums of a row to the lists of terms of its classes. The row begins at `start` or at
     /// [`oldest`](Self::oldest).
     pub(super) fn select<'a>(&'a self, row: &RepairRow, classes: &mut Sources<'a>) {
         let has_left = row.first < self.start && self.keeps(row.first);
         let left = has_left.then(|| &self.records[self.record_at(row.first)..]);
         for sums in [Some(&self.total[..]), left].into_iter().flatten() {
             for (lane, sums) in sums.chunks_exact(SUMS * self.len).take(self.lanes).enumerate() {
-                // All classes at once, a byte for each: most bits are not set.
+                // All classes at once, a byte for each: most bits are 0.
                 let mut chosen = u32::from_le_bytes(row.masks(lane));
                 while chosen != 0 {
                     let bit = chosen.trailing_zeros() as usize;
@@ -235,17 +237,17 @@ impl LaneSums {
         }
     }
 
-    /// The place of the block that a column lies in.
+    /// The place of the block that holds a column.
     fn place_of(&self, column: u64) -> usize {
         (column / self.block % self.places) as usize
     }
 
-    /// Where the record of the block begins that a column lies in.
+    /// The position in `records` of the record of the block that holds a column.
     fn record_at(&self, column: u64) -> usize {
         self.place_of(column) * self.all
     }
 
-    /// Whether the complete block that a column lies in has a record.
+    /// Whether the block that holds a column is complete and has a record.
     fn keeps(&self, column: u64) -> bool {
         self.is_kept[self.place_of(column)]
     }
@@ -281,7 +283,7 @@ mod tests {
     const BLOCK: u64 = 5;
     const WINDOW: u64 = 40;
 
-    /// Counts the bytes that are walked over.
+    /// Counts the bytes of walks.
     struct Counter(Backend, usize);
 
     impl Perform for Counter {
@@ -298,7 +300,7 @@ mod tests {
         }
     }
 
-    /// The sums of what was added from `first` on, by their definition.
+    /// The sums of the columns that were added from `first` on, by their definition.
     fn defined(added: &BTreeMap<u64, [u8; SYMBOL]>, first: u64) -> Vec<u8> {
         let len = SYMBOL;
         let mut sums = vec![0; LANES * SUMS * len];
@@ -373,7 +375,7 @@ mod tests {
             sums.pass_over(window * WINDOW, &mut on);
             sums.leave(window * WINDOW, &mut on);
         }
-        // The block of the one column is completed and leaves.
+        // The only column's block is completed and leaves.
         assert!(on.1 <= one + 3 * sums.all, "{} bytes", on.1);
     }
 }

@@ -4,10 +4,10 @@
 //! payloads ─▶ Encoder ─▶ source, repair, mark packets ─▶ (a network) ─▶ Decoder ─▶ payloads, gaps
 //! ```
 //!
-//! One way: nothing is acknowledged. The [`Encoder`] sends each payload at once and, at a fixed ratio, repair
-//! packets over the last [`window`](StreamSettings::window) payloads. The [`Decoder`] gives out payloads in order,
-//! those that were lost as soon as enough repair packets have come, and names the gaps that are left. In the terms of
-//! RFC 8406 this is a systematic sliding-window code with dense coding over GF(2^8).
+//! The stream goes one way: nothing is acknowledged. The [`Encoder`] sends each payload at once and, at a fixed ratio,
+//! repair packets over the last [`window`](StreamSettings::window) payloads. The [`Decoder`] gives out payloads in
+//! order, lost ones as soon as enough repair packets have come, and names the remaining gaps. In the terms of RFC 8406
+//! this is a systematic sliding-window code with dense coding over GF(2^8).
 //!
 //! Packets are specified in `docs/FORMAT.md`, sections 13 to 15, and parsed by [`format::packet`].
 //!

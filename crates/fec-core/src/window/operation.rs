@@ -1,22 +1,21 @@
-//! The steps of an encoder as values: whoever performs them may also say what they touch in memory.
+//! The steps of an encoder as values, so that the performer can also tell their memory accesses.
 //!
 //! Encoder and lane sums describe each walk over the bytes of packets as an [`Operation`] and leave it to a
-//! [`Perform`]. That is the [`Backend`], which does it and nothing else, and compiles to the plain call. With the
-//! feature `trace` it may be a tracer, which does it and tells a model of caches. So the two cannot differ in what they
-//! do.
+//! [`Perform`]. The [`Backend`] only performs it, and compiles to the plain call. With the feature `trace`, a tracer
+//! performs it and tells a model of caches. Both therefore do the same.
 
 use super::row::RepairRow;
 use crate::block::Plan;
 use crate::format::packet::{self, Parameters, RowHeader};
 use crate::gf256::kernel::Backend;
 
-/// One step, over whole rows of bytes.
+/// A step over whole rows of bytes.
 pub(super) enum Operation<'a> {
     /// Fills a row with zeros.
     Clear { dst: &'a mut [u8] },
     /// Copies a row to one of the same length.
     Copy { dst: &'a mut [u8], src: &'a [u8] },
-    /// Adds a row to another: [`Backend::add`] by the walk that is set.
+    /// Adds a row to another: [`Backend::add`] by the processor's walk.
     Add { dst: &'a mut [u8], src: &'a [u8] },
     /// Adds a row to three, times factors: [`Backend::spread`].
     Spread { dst: [&'a mut [u8]; 3], src: &'a [u8], factors: [u8; 2] },
@@ -24,18 +23,18 @@ pub(super) enum Operation<'a> {
     Mix { rows: [&'a mut [u8]; 4] },
     /// Ends a block of sums and takes another away: [`Backend::turn`].
     Turn { total: &'a mut [u8], ended: &'a mut [u8], begun: &'a mut [u8], left: &'a [u8] },
-    /// Works out the coefficients of a row: [`RepairRow::generate`].
+    /// Generates the coefficients of a row: [`RepairRow::generate`].
     Generate { row: &'a mut RepairRow, parameters: &'a Parameters, number: u64, first: u64, count: u32 },
-    /// Adds up what a row is the sum of: [`Backend::gather`].
+    /// Adds up the terms of a row: [`Backend::gather`].
     Gather { classes: &'a [&'a [&'a [u8]]], factor: u8, dst: &'a mut [u8] },
     /// Makes the repair symbols of a set: [`Plan::run`].
     Encode { plan: &'a Plan, src: &'a [&'a [u8]], dst: &'a mut [&'a mut [u8]] },
-    /// Writes a repair packet in place of what `out` held: [`packet::write_repair`].
+    /// Writes a repair packet to `out`, whose old content is dropped: [`packet::write_repair`].
     Write { out: &'a mut Vec<u8>, parameters: &'a Parameters, header: &'a RowHeader, symbol: &'a [u8] },
 }
 
 impl Operation<'_> {
-    /// Does it. (Where it is made, the compiler sees which one it is: nothing is left of the value.)
+    /// Performs the operation. (The compiler sees the variant where the value is made: nothing is left of the value.)
     #[inline(always)]
     pub(super) fn run(&mut self, backend: Backend) {
         match self {
@@ -57,7 +56,7 @@ impl Operation<'_> {
     }
 }
 
-/// Whoever performs operations.
+/// Performs operations.
 pub(super) trait Perform {
     fn perform(&mut self, operation: Operation<'_>);
 }

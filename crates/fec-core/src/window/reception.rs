@@ -1,4 +1,4 @@
-//! What a receiver has of one stream: the packets of the window, and the equations over those that are lost.
+//! A receiver's state of one stream: the packets of the window, and the equations over lost ones.
 
 use super::lane_sums::LaneSums;
 use super::row::{RepairRow, Sources, emptied, lanes};
@@ -9,70 +9,70 @@ use super::system::{Inserted, System};
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
 use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
 
-/// What became of a repair packet.
+/// The fate of a repair packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowFate {
-    /// It tells something.
+    /// It has new information.
     Useful,
-    /// It tells nothing new.
+    /// It has no new information.
     Redundant,
-    /// It contradicts what is known.
+    /// It contradicts known packets.
     Contradiction,
-    /// It covers packets that the equations cannot have.
+    /// It covers packets that the equations cannot hold.
     Unusable,
 }
 
-/// What a window that slides could stand, from the rows that came.
+/// The losses that a sliding window could stand, as the received rows tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prospect {
     /// Packets of a window, as rows cover them.
     pub window: u32,
-    /// For so many packets, from itself on, rows cover each one: windows move by whole blocks.
+    /// Number of packets, from itself on, for which rows cover each packet: windows move by whole blocks.
     pub covered: u32,
-    /// Rows for each source packet that were sent so far.
+    /// Rows for each source packet sent so far.
     pub rows_per_packet: f64,
     /// Rows that lost packets still wait for.
     pub lacking: u32,
-    /// So many more lost packets have a place in the equations.
+    /// Number of lost packets that still fit the equations.
     pub room: u32,
 }
 
-/// Rows that may tell nothing new, or that the next packets have had before their turn.
+/// Rows that may have no new information, or that the next packets have had before their turn.
 const SPARE_ROWS: f64 = 4.0;
 
 impl Prospect {
-    /// A burst of source packets that rows mend while it is in the window, if nothing else is lost: nearly the longest one, and
-    /// no longer.
+    /// The length of a burst of source packets that rows repair while it is in the window, if nothing else is lost:
+    /// nearly the longest, and never longer.
     pub fn burst(&self) -> u64 {
-        // Rows come when the burst is over, until its first packet leaves the window.
+        // Rows come after the burst, until its first packet leaves the window.
         let burst = self.rows(f64::from(self.covered)) / (1.0 + self.rows_per_packet);
         (burst as u64).min(self.room.into())
     }
 
-    /// So many lost packets are mended by the rows that come with the next `packets`.
+    /// Number of lost packets that the rows of the next `packets` packets repair.
     pub fn rows(&self, packets: f64) -> f64 {
         (packets * self.rows_per_packet - f64::from(self.lacking) - SPARE_ROWS).max(0.0)
     }
 }
 
-/// Repair packets that came late are used as long as the newest row ends no more than so many blocks after them, and no more
-/// packets than there may be columns: each is work.
+/// Most blocks between the end of a late repair packet and that of the newest row. The packets between them may be no
+/// more than the columns: each is work.
 const LATE_BLOCKS: u64 = 2;
 
-/// A packet that so many later ones have overtaken is lost, and not late.
+/// Number of later packets that have overtaken a packet that counts as lost instead of late.
 const OVERTAKEN: u64 = 64;
 
-/// How far rows reach back.
+/// The reach of rows into the past.
 #[derive(Clone, Copy)]
 struct Reach {
-    /// Packets of a window, or of a block where blocks are on their own.
+    /// Packets of a window, or of a block if blocks are independent.
     unit: u32,
-    /// Whether the window slides. Otherwise a row covers packets of one unit, the newest or the one before.
+    /// Whether the window slides. Otherwise a row covers packets of one unit: the newest, or the one before.
     slides: bool,
 }
 
 impl Reach {
-    /// That of a profile's rows.
+    /// The reach of a profile's rows.
     fn new(parameters: &Parameters) -> Reach {
         let &Parameters { profile, window, block, .. } = parameters;
         match profile {
@@ -87,7 +87,7 @@ impl Reach {
         u64::from(self.unit) * if self.slides { 1 } else { 2 }
     }
 
-    /// The first packet that later rows may cover when there are `end` packets.
+    /// The first packet that later rows may cover, if there are `end` packets.
     fn start(self, end: u64) -> u64 {
         let unit = u64::from(self.unit);
         if self.slides {
@@ -105,30 +105,30 @@ pub(super) struct Reception {
     backend: Backend,
     pub(super) store: SymbolRing,
     states: States,
-    /// One past the newest packet heard of.
+    /// The newest known packet plus one.
     pub(super) end: u64,
-    /// No later row covers packets below this one.
+    /// No later row covers packets below this.
     start: u64,
     /// Rows that begin below this packet cannot be used.
     floor: u64,
     /// Lost packets from `start` on.
     missing: u64,
-    /// Rows are used that end so many packets before the newest one.
+    /// Most packets by which a usable row may end before the newest packet.
     late: u64,
     solver: Solver,
-    /// Packets that were rebuilt and not asked for yet.
+    /// Rebuilt packets that were not asked for yet.
     pub(super) rebuilt: Vec<u64>,
     /// Rebuilt symbols that no sender would have made.
     pub(super) disbelieved: u64,
-    /// No row that comes soon can rebuild what is lost below this packet.
+    /// Lost packets below this cannot be rebuilt by any row that comes soon.
     pub(super) hopeless: u64,
-    /// Whether more was lost than rows can mend, or rows reach back to what was never received.
+    /// Whether more packets were lost than rows can repair, or rows reach back to packets that were never received.
     is_behind: bool,
-    /// As far as rows tell.
+    /// The prospect, as far as rows tell it.
     pub(super) prospect: Option<Prospect>,
     /// The newest row.
     newest_row: Option<RowHeader>,
-    /// How many packets, from itself on, the last packet was covered for that left the window.
+    /// Number of packets, from itself on, for which rows covered the last packet that left the window.
     covered: Option<u64>,
 }
 
@@ -141,7 +141,7 @@ enum Solver {
 struct RowSolver {
     sums: LaneSums,
     system: System,
-    /// Lost packets below this one are columns of the system.
+    /// Lost packets below this are columns of the system.
     columns_end: u64,
     row: RepairRow,
     /// Scratch: empty lists, and a row's symbol in whole lines.
@@ -155,7 +155,7 @@ impl Reception {
         let Parameters { profile, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
         let padded = symbol_len.next_multiple_of(LINE);
-        // Room for the window, and for rows that come late.
+        // Memory for the window, and for late rows.
         let slack = LATE_BLOCKS * u64::from(block) + LINE as u64;
         let reach = Reach::new(&parameters);
         let solver = match profile {
@@ -192,12 +192,12 @@ impl Reception {
         }
     }
 
-    /// Begins anew at packet `base`, past all others.
+    /// Begins anew at packet `base`, beyond all others.
     pub(super) fn rebase(&mut self, base: u64) {
         (self.end, self.start, self.floor, self.missing) = (base, base, base, 0);
         (self.hopeless, self.is_behind) = (base, false);
         (self.newest_row, self.covered) = (None, None);
-        // What stands in the places of the packets before `base` is of others.
+        // The places of packets before `base` hold other packets.
         self.states.clear();
         if let Solver::Rows(rows) = &mut self.solver {
             rows.system.clear();
@@ -205,18 +205,18 @@ impl Reception {
         }
     }
 
-    /// Number of places: packets that far below `end` are forgotten.
+    /// Number of places: packets this far below `end` are forgotten.
     pub(super) fn places(&self) -> u64 {
         self.store.places()
     }
 
-    /// What is known of a packet that was heard of and is not forgotten.
+    /// The state of a packet that is known and not forgotten.
     pub(super) fn state(&self, seq: u64) -> PacketState {
         debug_assert!(seq < self.end && seq + self.places() >= self.end);
         self.states.get(seq)
     }
 
-    /// The first packet from `seq` to before `end` that is not lost, or else `end`. Both are remembered.
+    /// The first packet from `seq` to before `end` that is not lost, or else `end`. Both must be remembered.
     pub(super) fn end_of_gap(&self, seq: u64, end: u64) -> u64 {
         self.states.first_known(seq..end).unwrap_or(end)
     }
@@ -226,14 +226,14 @@ impl Reception {
         seq < self.end && seq + self.places() >= self.end
     }
 
-    /// A packet that is known has come. Returns whether it was only rebuilt until now.
+    /// Notes the arrival of a known packet. Returns whether it was only rebuilt until now.
     pub(super) fn note_arrival(&mut self, seq: u64) -> bool {
         let is_first = self.state(seq) == PacketState::Rebuilt;
         self.states.set(seq, PacketState::Received);
         is_first
     }
 
-    /// The first packet that later rows may cover, as far as the numbers of source packets tell.
+    /// The first packet that later rows may cover, by the numbers of source packets.
     pub(super) fn reach(&self, end: u64) -> u64 {
         self.reach.start(end)
     }
@@ -243,12 +243,12 @@ impl Reception {
         self.start
     }
 
-    /// How far a packet may lie beyond the newest one.
+    /// Most packets by which a packet may lie beyond the newest one.
     pub(super) fn span(&self) -> u64 {
         self.reach.unit.into()
     }
 
-    /// Takes note that all packets below `end` were sent, which is at most [`span`](Self::span) beyond those heard of.
+    /// Notes that all packets below `end` were sent, which is at most [`span`](Self::span) beyond the known ones.
     pub(super) fn advance(&mut self, end: u64) {
         if end <= self.end {
             return;
@@ -259,7 +259,7 @@ impl Reception {
         self.end = end;
     }
 
-    /// Gives up what is lost below `start`.
+    /// Gives up lost packets below `start`.
     fn leave(&mut self, start: u64) {
         if start <= self.start {
             return;
@@ -273,7 +273,7 @@ impl Reception {
         }
     }
 
-    /// Takes a source packet that is not known and not older than [`start`](Self::start).
+    /// Takes an unknown source packet that is not older than [`start`](Self::start).
     pub(super) fn source(&mut self, seq: u64, payload: &[u8], checksum: u32) {
         self.advance(seq + 1);
         self.store.put(seq, payload, checksum);
@@ -297,13 +297,13 @@ impl Reception {
         }
     }
 
-    /// Takes a repair packet whose numbers fit the parameters and reach no further than [`span`](Self::span) beyond
-    /// the packets heard of.
+    /// Takes a repair packet whose numbers fit the parameters and reach no further than [`span`](Self::span) beyond the
+    /// known packets.
     pub(super) fn repair(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
         let end = header.first + u64::from(header.count);
         if header.first < self.floor || header.first + self.places() < self.end {
             if self.reach.slides {
-                // Those that can be used come when the window has left what is below.
+                // Usable rows come once the window has left the packets below.
                 self.is_behind = true;
                 self.hopeless = self.hopeless.max(end.min(self.end).saturating_sub(OVERTAKEN));
             }
@@ -323,15 +323,15 @@ impl Reception {
         }
     }
 
-    /// How long the window of a sender is that made this row. One that lets go of packets after some time has shorter
-    /// windows than it may have.
+    /// The window length of the sender of this row. A sender that lets go of packets after some time has shorter
+    /// windows than allowed.
     fn window_of(&self, header: &RowHeader) -> u64 {
         let unit = u64::from(self.reach.unit);
         let block = u64::from(self.parameters.block);
         if header.first == 0 { unit } else { unit.min(u64::from(header.count) + block) }
     }
 
-    /// For how many packets, from itself on, each one is covered, at least.
+    /// The least number of packets, from itself on, for which rows cover each packet.
     fn covered(&mut self, header: &RowHeader) -> u64 {
         let block = u64::from(self.parameters.block);
         let last = self.newest_row.filter(|last| last.row < header.row);
@@ -339,7 +339,7 @@ impl Reception {
             && last.row + 1 == header.row
             && last.first < header.first
         {
-            // What left the window after the row before.
+            // These packets left the window after the row before.
             self.covered = Some((last.first + u64::from(last.count) + 1).saturating_sub(header.first));
         }
         if last.is_some() || self.newest_row.is_none() {
@@ -348,7 +348,7 @@ impl Reception {
         let whole = u64::from(self.reach.unit) - block;
         match self.covered {
             Some(covered) if covered + block > whole => covered.min(whole),
-            // The sender lets go of packets, and not of each at the same age.
+            // The sender lets go of packets, and not all at the same age.
             Some(covered) => covered.saturating_sub(block),
             None => u64::from(header.count).saturating_sub(block),
         }
@@ -385,12 +385,12 @@ impl Reception {
         }
     }
 
-    /// Solves these sets if they can be, and those that can be then.
+    /// Solves these sets if possible, and sets that are solvable after that.
     fn solve_sets(&mut self, mut sets: Vec<SetId>) {
         let Solver::Sets(solver) = &mut self.solver else { unreachable!("the profile has sets") };
         while let Some(set) = sets.pop() {
             if set.first < self.start {
-                // Some of it was given up.
+                // A part of the set was given up.
                 continue;
             }
             let known = |seq: u64| !self.states.is_lost(seq);
@@ -419,13 +419,13 @@ impl Reception {
         {
             return RowFate::Redundant;
         }
-        // A row may come after the first one of a later beginning, if nothing was given up in between.
+        // A row may come after the first row of a later beginning, if nothing was given up in between.
         let given_up = self.states.lost(header.first..self.start).next().is_some();
         if header.first < sums.oldest() || given_up || sums.end() > end + self.late {
             return RowFate::Unusable;
         }
         let new = (*columns_end).max(self.start)..end;
-        // What would be given up before the last of them is there does not become a column first.
+        // A packet that would be given up before the last of them is there does not become a column first.
         let mut given_up = self.states.lost(new.clone()).nth_back(system.most());
         let kept = given_up.map_or(new.start, |seq| seq + 1);
         if given_up.is_some() {
@@ -470,18 +470,18 @@ impl Reception {
         let (backend, store, states, sums_end) = (self.backend, &self.store, &self.states, sums.end());
         let inserted = system.insert(coefficient, |payload| {
             backend.gather(&classes.each_ref().map(|class| &class[..]), row.factor, payload);
-            // What the sums have beyond a row that came late.
+            // The sums have these columns beyond a late row.
             for seq in (end..sums_end).filter(|&seq| !states.is_lost(seq)) {
                 backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);
             }
         });
         *lists = emptied(classes);
-        // Rows to come, until the oldest column leaves the window, at the ratio of those until now.
+        // Rows to come until the oldest column leaves the window, at the rate of the rows until now.
         let oldest = system.oldest().unwrap_or(end);
         let left = (oldest + window).saturating_sub(end);
         let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
         let lacking = system.lacking();
-        // Once it has lost more than they can mend, they mend nothing until they have caught up.
+        // Once more is lost than rows can repair, they repair nothing until they have caught up.
         self.is_behind = lacking > 0 && (self.is_behind || lacking as u128 > rows_left);
         if self.is_behind {
             self.hopeless = self.hopeless.max(end.saturating_sub(OVERTAKEN));
@@ -496,7 +496,7 @@ impl Reception {
         }
     }
 
-    /// Takes over what the equations determine by now.
+    /// Takes over the packets that the equations determine by now.
     fn solve(&mut self) {
         let Solver::Rows(rows) = &mut self.solver else { return };
         let RowSolver { sums, system, .. } = &mut **rows;

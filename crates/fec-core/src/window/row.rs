@@ -1,22 +1,22 @@
-//! How a repair row is made of source packets (format specification, sections 14.2 and 14.3), from the numbers in its
-//! packet alone.
+//! The way in which a repair row is made of source packets (format specification, sections 14.2 and 14.3), from the
+//! numbers in its packet alone.
 //!
 //! A *column* is a source packet, by its number. A row is a sum of *lane sums* and of *taps*. Each of these terms has
 //! a *class* k, and is multiplied by the k-th power of the row's *factor*.
 //!
 //! - **Lane sums.** Each column belongs to one lane, and a lane keeps three sums of its columns, each with other
 //!   multipliers. A row takes one or more of the sums of each lane, so that it covers the whole window with a few
-//!   additions. But rows made of 48 sums alone could repair no more than 48 losses.
+//!   additions. Rows made of 48 sums alone could repair no more than 48 losses, though.
 //! - **Taps** add single columns once more, so that rows differ in more than their sums. Four columns of a block that
 //!   lie a quarter of it apart are a *group*. Once a group is complete, a tap at one of its columns is the sum of the
 //!   other three: three columns for one addition, because the sender replaces the symbols of a complete group by
 //!   these sums. Elsewhere a tap is the column itself.
 //! - **Ages.** With *bounded*, the ages of taps are spread evenly over a logarithm, because most losses that rows
 //!   repair are recent: one tap in each *stratum* of ages. Every column gets its share: four columns in a row are a
-//!   *four*, successive rows take different fours of a stratum, and neighbouring strata different columns of their
+//!   *four*, successive rows take different fours of a stratum, and neighbouring strata take different columns of their
 //!   fours.
 //!
-//! Nothing here knows packets or bytes: it gives coefficients, which encoder and decoder apply.
+//! This module knows neither packets nor bytes: it gives coefficients, which encoder and decoder apply.
 
 use crate::format::packet::{Parameters, Profile};
 use crate::gf256::{EXP, mul};
@@ -30,7 +30,7 @@ pub(super) const CLASSES: usize = 4;
 const MAX_LANES: usize = 16;
 /// Strata of ages of a bounded row over a window that is not small.
 const STRATA: usize = 20;
-/// How many of them, from the youngest on, are halved: each half has a tap of its own.
+/// Number of strata, from the youngest on, that are halved: each half has a tap of its own.
 const HALVED: usize = 2;
 /// The age at which the density of taps begins to fall.
 const KNEE: u32 = 1024;
@@ -59,17 +59,17 @@ pub(super) fn lane_of(lanes: usize, column: u64) -> usize {
     (column % lanes as u64) as usize
 }
 
-/// What a column is multiplied by in the three sums of its lane. None is 0.
+/// The multipliers of a column in the three sums of its lane. None is 0.
 pub(super) fn column_values(lanes: usize, column: u64) -> [u8; SUMS] {
     let index = column / lanes as u64;
     let power = |exponent: u64| EXP[(exponent % 255) as usize];
     [1, power(index), power(2 * index + index / 255)]
 }
 
-/// What a row is the sum of, a list for each class.
+/// The terms of a row, a list for each class.
 pub(super) type Sources<'a> = [Vec<&'a [u8]>; CLASSES];
 
-/// The same lists with nothing in them, for other sources: their memory is kept.
+/// The same lists, emptied for other sources: their memory is kept.
 pub(super) fn emptied<'a>(sources: Sources<'_>) -> Sources<'a> {
     sources.map(|mut list| {
         list.clear();
@@ -79,7 +79,7 @@ pub(super) fn emptied<'a>(sources: Sources<'_>) -> Sources<'a> {
 }
 
 /// The group of a column in blocks of `block` columns, in ascending order: the columns that lie a quarter of the block
-/// apart. `None` for the last ones of a block that is no multiple of four.
+/// apart. `None` for the last columns of a block that is no multiple of four.
 fn group_of(block: u16, column: u64) -> Option<[u64; GROUP]> {
     group_at(block, column, column % u64::from(block))
 }
@@ -104,18 +104,18 @@ pub(super) struct RepairRow {
     lanes: usize,
     /// Packets of a block, if taps are sums of groups.
     block: Option<u16>,
-    /// For each lane and class, which of the lane's sums are in that class: bit p stands for sum p.
+    /// The sums of a lane in each class, for each lane: bit p stands for sum p.
     masks: [[u8; CLASSES]; MAX_LANES],
     strata: Strata,
-    /// Column and class of each tap. A column may occur several times. That adds up as in the field: twice in one
-    /// class is nothing.
+    /// Column and class of each tap. A column may occur several times. Its coefficients add up as in the field: twice
+    /// in one class is nothing.
     pub(super) taps: Vec<(u64, u8)>,
 }
 
 impl RepairRow {
-    /// Makes this the row of a stream with these numbers, in place of what it was.
+    /// Makes this the row with these numbers of a stream, in place of its old coefficients.
     ///
-    /// The stream's profile is one whose rows have lanes.
+    /// The rows of the stream's profile must have lanes.
     pub(super) fn generate(&mut self, parameters: &Parameters, number: u64, first: u64, count: u32) {
         let profile = parameters.profile;
         let mut random = SplitMix64::new(number);
@@ -132,7 +132,7 @@ impl RepairRow {
         }
     }
 
-    /// Its number.
+    /// The number of the row.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -142,7 +142,7 @@ impl RepairRow {
         (self.number, self.first, self.count) == (number, first, count)
     }
 
-    /// One sum of each lane, and taps whose ages are spread evenly over the logarithm.
+    /// A sum of each lane, and taps whose ages are spread evenly over the logarithm.
     fn bounded(&mut self, number: u64, random: &mut SplitMix64) {
         let mut taken = [0; MAX_LANES];
         let lanes = self.masks.as_chunks_mut::<8>().0.iter_mut().zip(taken.as_chunks_mut::<8>().0);
@@ -174,8 +174,8 @@ impl RepairRow {
                     let key = stratum.key;
                     let turn = number.wrapping_mul(key | 1).wrapping_add(key >> 32);
                     let four = run << log | turn & ((1 << log) - 1);
-                    // While the window grows, a stratum stays where it is: each round over the fours takes
-                    // another of their columns. When strata move with the packets, the next one takes it.
+                    // While the window grows, a stratum stays in place: each round over the fours takes another of
+                    // their columns. When strata move with the packets, the next stratum takes it.
                     let round = if self.first == 0 { number >> log } else { 0 };
                     let shift = (four.wrapping_mul(GOLDEN) >> (u64::BITS - DEAL.ilog2())) + round;
                     four * u64::from(DEAL) + (tap as u64 + shift) % u64::from(DEAL)
@@ -183,14 +183,14 @@ impl RepairRow {
                 _ => first + u64::from(random.below(width)),
             };
             near = far;
-            // Another class than the lane's, so that the two do not cancel.
+            // The class differs from the lane's, so that the two do not cancel.
             let other = classes[tap / 16] >> (4 * (tap % 16)) & 15;
             let class = (taken[lane_of(MAX_LANES, column)] + 1 + other % 3) % CLASSES as u64;
             self.taps.push((column, class as u8));
         }
     }
 
-    /// Any of the six sums of each lane, but not none; and pairs of taps anywhere in the window.
+    /// Any of the six sums of each lane, at least one; and pairs of taps anywhere in the window.
     fn classic(&mut self, random: &mut SplitMix64) {
         let bits = random.next();
         for (lane, masks) in self.masks[..8].iter_mut().enumerate() {
@@ -204,7 +204,7 @@ impl RepairRow {
         }
     }
 
-    /// For each class, which sums of lane `lane` are in it: bit p stands for sum p.
+    /// The sums of lane `lane` in each class: bit p stands for sum p.
     pub(super) fn masks(&self, lane: usize) -> [u8; CLASSES] {
         self.masks[lane]
     }
@@ -217,8 +217,8 @@ impl RepairRow {
         masks.iter().rev().fold(0, |value, &mask| mul(value, self.factor) ^ sum(mask))
     }
 
-    /// The coefficients of columns that are asked for in ascending order. `open_taps` are the taps among them; they are
-    /// sorted here.
+    /// The coefficients of columns that the caller asks for in ascending order. `open_taps` are the taps among them;
+    /// they are sorted here.
     pub(super) fn coefficients<'a>(&'a self, open_taps: &'a mut [(u64, u8)]) -> impl FnMut(u64) -> u8 + 'a {
         open_taps.sort_unstable_by_key(|&(column, _)| column);
         let mut taps = open_taps.iter().peekable();
@@ -237,7 +237,7 @@ impl RepairRow {
         }
     }
 
-    /// The columns that the taps are sums of, with the taps' classes.
+    /// The columns whose sums are taps, with the taps' classes.
     pub(super) fn tapped(&self) -> impl Iterator<Item = (u64, u8)> {
         let end = self.first + u64::from(self.count);
         self.taps.iter().flat_map(move |&(column, class)| {
@@ -249,7 +249,7 @@ impl RepairRow {
         })
     }
 
-    /// What a tap of a class adds to the coefficient of its columns.
+    /// The coefficient that a tap of a class adds to its columns.
     fn tap(&self, class: u8) -> u8 {
         (0..class).fold(1, |value, _| mul(value, self.factor))
     }
@@ -258,7 +258,7 @@ impl RepairRow {
 /// The strata of ages that taps are drawn from. They serve windows of nearly the same length.
 #[derive(Clone, Debug, Default)]
 struct Strata {
-    /// The length they were made for: that of the window, rounded up.
+    /// The window length that the strata were made for, rounded up.
     rounded: u32,
     len: usize,
     list: [Stratum; STRATA + HALVED],
@@ -271,13 +271,13 @@ struct Stratum {
     end: u32,
     /// The logarithm of the number of fours in a run, if the stratum is wide enough for one.
     run: Option<u32>,
-    /// The key of the last row's run, and what it was made from: mostly the next row has the same run.
+    /// The key of the last row's run, and the value it was made from: the next row mostly has the same run.
     key_of: u64,
     key: u64,
 }
 
 impl Strata {
-    /// Makes them fit a window of `count` columns. The last one may end beyond it.
+    /// Fits the strata to a window of `count` columns. The last one may end beyond it.
     fn fit(&mut self, count: u32) {
         let rounded = count.next_multiple_of(1 << count.ilog2().saturating_sub(5));
         if rounded == self.rounded {
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// Every column is in one group, which says the same of all its columns, or one of the last of its block.
+    /// Every column is in one group, whose columns all give the same group, or is one of the last of its block.
     #[test]
     fn groups_divide_a_block() {
         for block in 1..=300u16 {

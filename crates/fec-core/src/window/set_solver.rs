@@ -1,5 +1,5 @@
 //! Windows of Reed-Solomon sets at the receiver (format specification, section 14.4): repair packets are kept until a
-//! set has as many packets as it was made of.
+//! set has as many packets as originals.
 
 use super::deal::Deal;
 use super::symbol_ring::SymbolRing;
@@ -23,8 +23,8 @@ struct WindowRepairs {
     first: u64,
     deal: Deal,
     tail: bool,
-    /// For each set that has any, the repair packets that may be of use: index and symbol. (There may be 65,536 sets, and
-    /// any packet may begin a window.)
+    /// The useful repair packets of each set that has any: index and symbol. (There may be 65,536 sets, and any packet
+    /// may begin a window.)
     repairs: BTreeMap<u32, Vec<(u8, AlignedBytes)>>,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct SetSolver {
     symbol_len: usize,
     window: u32,
     block: u16,
-    /// At most two windows and two tails: packets of a third mean that the oldest gets none any more.
+    /// At most two windows and two tails: packets of a third mean that the oldest gets no more.
     windows: Vec<WindowRepairs>,
 }
 
 impl SetSolver {
-    /// Nothing received yet.
+    /// A solver without packets.
     pub(super) fn new(backend: Backend, parameters: &Parameters) -> SetSolver {
         let Parameters { window, block, .. } = *parameters;
         SetSolver { backend, symbol_len: parameters.symbol_len(), window, block, windows: Vec::new() }
     }
 
-    /// Takes a repair packet. `known` tells which packets of the window are. Returns the set it belongs to, or
-    /// `None` when it is of no use.
+    /// Takes a repair packet. `known` tells whether a packet of the window is known. Returns the packet's set, or
+    /// `None` if the packet is of no use.
     pub(super) fn take(
         &mut self,
         header: &RowHeader,
@@ -94,7 +94,7 @@ impl SetSolver {
         })
     }
 
-    /// Rebuilds the lost packets of a set if enough of it is there: their numbers and symbols.
+    /// Rebuilds the lost packets of a set if enough packets are there: their numbers and symbols.
     pub(super) fn solve(
         &mut self,
         SetId { first, deal, set }: SetId,
@@ -158,7 +158,7 @@ mod tests {
         SetSolver::new(Backend::best(), &parameters)
     }
 
-    /// Packets 0 to 99 and 255 - `count` repair symbols of those from `first` on.
+    /// Packets 0 to 99, and 255 - `count` repair symbols of the `count` packets from `first` on.
     fn coded(first: u64, count: u32) -> (SymbolRing, Vec<Vec<u8>>) {
         let mut store = SymbolRing::new(100, SYMBOL);
         let symbols: Vec<Vec<u8>> = (0..100).map(|seq| vec![seq as u8 ^ 0x5A; SYMBOL]).collect();
@@ -175,8 +175,8 @@ mod tests {
         RowHeader { row: 0, first, count, part }
     }
 
-    /// Of a set of one window the first repair packet comes, then others of `others`, then the second. Returns what is rebuilt of two
-    /// that are lost.
+    /// The first repair packet of a one-set window comes, then those of `others`, then the window's second. Returns
+    /// which of two lost packets are rebuilt.
     fn rebuilt_beside(first: u64, count: u32, others: &[(u64, u32)]) -> Vec<u64> {
         let mut solver = solver();
         let (store, repairs) = coded(first, count);
@@ -199,17 +199,17 @@ mod tests {
         found.into_iter().map(|(seq, _)| seq).collect()
     }
 
-    /// Two windows and two tails are kept, and a third of its kind takes the place of the oldest of that kind.
+    /// Two windows and two tails are kept, and a third of either kind replaces the oldest of its kind.
     #[test]
     fn windows_and_tails_give_way_to_their_own_kind() {
         let w = u64::from(WINDOW);
-        // A window beside one more, and as many tails as come: at any beginning, and at that of a window.
+        // A window survives one other window, and any number of tails, at any beginning and at that of a window.
         assert_eq!(rebuilt_beside(0, WINDOW, &[(w, WINDOW)]), [3, 4]);
         assert_eq!(rebuilt_beside(0, WINDOW, &[(13, 9), (17, 9), (21, 9)]), [3, 4]);
         assert_eq!(rebuilt_beside(0, WINDOW, &[(w, 9), (2 * w, 9), (3 * w, 9)]), [3, 4]);
         assert_eq!(rebuilt_beside(0, WINDOW, &[(13, WINDOW), (17, WINDOW), (27, WINDOW)]), [3, 4]);
         assert!(rebuilt_beside(0, WINDOW, &[(w, WINDOW), (2 * w, WINDOW)]).is_empty());
-        // A tail beside one more, and as many windows as come.
+        // A tail survives one other tail, and any number of windows.
         for (first, count) in [(20, 9), (23, 9), (23, WINDOW)] {
             assert_eq!(rebuilt_beside(first, count, &[(13, 9)]), [first + 3, first + 4]);
             let windows = [(0, WINDOW), (w, WINDOW), (2 * w, WINDOW)];

@@ -1,4 +1,4 @@
-//! What a sender decides, checked.
+//! The choices of a sender, checked.
 
 use crate::format::packet::{MAX_WINDOW, MIN_PAYLOAD, Parameters, Profile};
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Most bytes that a window of symbols may take, unless the caller says otherwise.
 pub const WINDOW_LIMIT: u64 = 64 << 20;
 
-/// Repair packets for source packets.
+/// Number of repair packets for a number of source packets.
 ///
 /// Guaranteed: both numbers are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,27 +31,27 @@ impl Ratio {
         self.source
     }
 
-    /// Repair packets for so many source packets, rounded up.
+    /// Repair packets for `sources` source packets, rounded up.
     pub(super) fn of(self, sources: u64) -> u64 {
         (u128::from(sources) * u128::from(self.repair)).div_ceil(u128::from(self.source)) as u64
     }
 }
 
-/// What a sender wants of a stream. The numbers are checked when its [`parameters`](Self::parameters) are made.
+/// A sender's wishes for a stream. The numbers are checked when its [`parameters`](Self::parameters) are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
     /// The number that tells the stream from others. A new stream takes a new one, at random.
     pub stream_id: u64,
     /// Most source packets that one repair packet covers, up to 65,536.
     pub window: u32,
-    /// The step of the window's start, or packets of an independent block or set. Adjusted to what fits: see
-    /// [`StreamSettings::parameters`].
+    /// The step of the window's start, or packets of an independent block or set. It is adjusted to a fitting value:
+    /// see [`StreamSettings::parameters`].
     pub block: u16,
     /// Most bytes of a payload, 16 to 65,535.
     pub payload: u16,
-    /// How repair packets are made.
+    /// The way repair packets are made.
     pub profile: Profile,
-    /// How many of them.
+    /// Number of repair packets.
     pub ratio: Ratio,
     /// Most bytes that the symbols of a window may take together: [`WINDOW_LIMIT`] if in doubt.
     pub limit: u64,
@@ -60,9 +60,9 @@ pub struct StreamSettings {
 impl StreamSettings {
     /// The parameters that the packets will carry.
     ///
-    /// The block is cut to what the profile allows: a quarter of the window where the window slides, the window
-    /// with [`Profile::ClassicBlocks`], and with [`Profile::Blocks`] the most packets that make a set with
-    /// their repair packets in 256.
+    /// The block is cut to the most that the profile allows: a quarter of a sliding window, the window with
+    /// [`Profile::ClassicBlocks`], and with [`Profile::Blocks`] the most packets that fit 256 together with their
+    /// repair packets.
     ///
     /// # Errors
     /// [`SettingsError`], each with the number that is out of range.
@@ -116,7 +116,7 @@ pub enum SettingsError {
     /// The block is 0.
     #[error("a block of {0} packets: it needs 1 or more")]
     Block(u16),
-    /// One packet and its repair packets are more than a set of 256.
+    /// A single packet and its repair packets are more than a set of 256.
     #[error("{} repair packets for {} are more than Reed-Solomon sets of 256 allow", .0.repair, .0.source)]
     Ratio(Ratio),
     /// The window's symbols take more bytes than allowed.

@@ -1,9 +1,9 @@
-//! What a code could do at best: decoding simulated on coefficients alone, without a byte of payload.
+//! The best that a code could do: decoding simulated on coefficients alone, without a byte of payload.
 //!
 //! A loss trace says of each transmission whether it arrives. The simulation sends a stream of one of the
-//! [`Generator`]s through it and solves the same equations as the [`Decoder`](super::Decoder). With
-//! [`Generator::Ideal`] the coefficients are random elements of the field: no code with the same windows does
-//! better than that but by chance, so it is what the others are compared with.
+//! [`Generator`]s through it and solves the same equations as the [`Decoder`](super::Decoder). [`Generator::Ideal`] has
+//! random coefficients: only by chance does a code with the same windows do better, so it is the standard of
+//! comparison.
 
 use super::row::{RepairRow, window_start};
 use super::settings::{SettingsError, StreamSettings};
@@ -12,7 +12,7 @@ use crate::format::packet::Parameters;
 use crate::gf256::kernel::Backend;
 use crate::random::SplitMix64;
 
-/// Where coefficients come from.
+/// Source of the coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
     /// Uniformly random elements of GF(2^8).
@@ -21,17 +21,18 @@ pub enum Generator {
     Profile,
 }
 
-/// What came of a simulated stream.
+/// The result of a simulated stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Numbers of the source packets that were not recovered.
     pub lost: Vec<u64>,
-    /// For each source packet that was lost and recovered, how many source packets were sent from it on until it was
-    /// there.
+    /// For each source packet that was lost and recovered, the number of source packets that were sent from it on until
+    /// its recovery.
     pub delays: Vec<u32>,
-    /// Most lost packets that were in equations at a time.
+    /// Most lost packets in equations at a time.
     pub most_open: usize,
-    /// For each time that everything lost had been recovered: how many rows had come in vain since the time before.
+    /// For each time when everything lost had been recovered, the number of rows that had come in vain since the time
+    /// before.
     pub overheads: Vec<u32>,
 }
 
@@ -44,7 +45,7 @@ struct Simulation {
     rows: u64,
     /// Lost packets that no equation has met yet.
     fresh: Vec<u64>,
-    /// Rows that told nothing new.
+    /// Rows without new information.
     vain: u32,
 }
 
@@ -62,7 +63,7 @@ impl Simulation {
         }
     }
 
-    /// The next row, over columns `first..end`; `lost` says whether a column is. Returns what was recovered.
+    /// The next row, over columns `first..end`; `lost` says whether a column is lost. Returns the recovered columns.
     fn row(&mut self, first: u64, end: u64, arrives: bool, lost: impl Fn(u64) -> bool) -> Vec<u64> {
         let number = self.rows;
         self.rows += 1;

@@ -1,11 +1,11 @@
-//! What is known of each source packet, by its number modulo the number of places.
+//! The states of source packets, by their number modulo the number of places.
 //!
-//! Ranges of numbers are walked as one or two slices: a packet may bring a whole window of numbers that nobody has heard of,
-//! and a division for each would be the most of its work.
+//! Ranges of numbers are walked as one or two slices: a packet may bring a whole window of unknown numbers, and a
+//! division for each would be most of its work.
 
 use std::ops::Range;
 
-/// What is known of a source packet.
+/// The state of a source packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketState {
     Lost,
@@ -20,7 +20,7 @@ pub(super) struct States {
 }
 
 impl States {
-    /// All lost.
+    /// States of packets that are all lost.
     pub(super) fn new(places: u64) -> States {
         States { ring: vec![PacketState::Lost; places as usize] }
     }
@@ -44,24 +44,25 @@ impl States {
         self.ring[place] = state;
     }
 
-    /// All lost again.
+    /// Marks all packets as lost.
     pub(super) fn clear(&mut self) {
         self.ring.fill(PacketState::Lost);
     }
 
-    /// These packets, of which there are no more than places, are lost.
+    /// Marks these packets as lost. They are no more than there are places.
     pub(super) fn lose(&mut self, seqs: Range<u64>) {
         let [first, second] = self.parts(&seqs);
         self.ring[first].fill(PacketState::Lost);
         self.ring[second].fill(PacketState::Lost);
     }
 
-    /// Of these packets, of which there are no more than places, those that are lost, ascending; from the newest on from behind.
+    /// The lost packets among `seqs`, ascending; from behind, the newest first. The range is no longer than the number
+    /// of places.
     pub(super) fn lost(&self, seqs: Range<u64>) -> impl DoubleEndedIterator<Item = u64> + '_ {
         self.of(seqs).filter(|&(_, state)| state == PacketState::Lost).map(|(seq, _)| seq)
     }
 
-    /// The first of these packets, of which there are no more than places, that is not lost.
+    /// The first packet in `seqs` that is not lost. The range is no longer than the number of places.
     pub(super) fn first_known(&self, seqs: Range<u64>) -> Option<u64> {
         self.of(seqs).find(|&(_, state)| state != PacketState::Lost).map(|(seq, _)| seq)
     }

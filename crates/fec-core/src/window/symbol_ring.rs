@@ -1,4 +1,4 @@
-//! The symbols of a window: one place for each source packet, by its number modulo the number of places.
+//! The symbols of a window: a place for each source packet, by its number modulo the number of places.
 
 use crate::format::packet::{HEADER, SUM, SUMMED_HEAD, SYMBOL_OVERHEAD, summed_checksum};
 use crate::gf256::kernel::{AlignedBytes, LINE};
@@ -6,9 +6,9 @@ use crate::gf256::kernel::{AlignedBytes, LINE};
 /// A ring of symbols.
 ///
 /// Symbols begin on cache lines and are padded with zeros to whole ones. The line in front of each has room for a
-/// packet's header, so that a packet can be sent from here. Places stand an odd
-/// number of lines apart, so that they do not compete for the same sets of a cache. (Of a group that is complete the
-/// sender keeps in each packet's place what a tap there adds, not the packet: see `row.rs`.)
+/// packet's header, so that a packet can be sent from here. Places stand an odd number of lines apart, so that they do
+/// not compete for the same sets of a cache. (In the places of a complete group, the sender keeps the sums that taps
+/// add there, not the packets: see `row.rs`.)
 #[derive(Debug)]
 pub(super) struct SymbolRing {
     bytes: AlignedBytes,
@@ -21,7 +21,7 @@ pub(super) struct SymbolRing {
 }
 
 impl SymbolRing {
-    /// Room for `places` symbols of `symbol_len` bytes.
+    /// A ring for `places` symbols of `symbol_len` bytes.
     pub(super) fn new(places: u64, symbol_len: usize) -> SymbolRing {
         let stride = ((LINE + symbol_len).div_ceil(LINE) | 1) * LINE;
         let len = usize::try_from(places).ok().and_then(|places| places.checked_mul(stride));
@@ -35,7 +35,7 @@ impl SymbolRing {
     }
 
     fn place(&self, seq: u64) -> u64 {
-        // Mostly it is near the last one, which saves a division.
+        // The place is mostly near the last one, which saves a division.
         let (back, ahead) = (self.last.wrapping_sub(seq), seq.wrapping_sub(self.last));
         if back <= self.last_place {
             self.last_place - back
@@ -46,12 +46,12 @@ impl SymbolRing {
         }
     }
 
-    /// Where the symbol of packet `seq` begins.
+    /// Start of the symbol of packet `seq`.
     fn at(&self, seq: u64) -> usize {
         self.place(seq) as usize * self.stride + LINE
     }
 
-    /// Where the symbol of packet `seq` begins, which is about to be put there.
+    /// Start of the symbol of packet `seq`, which is about to be put there.
     fn turn_to(&mut self, seq: u64) -> usize {
         (self.last_place, self.last) = (self.place(seq), seq);
         self.at(seq)
@@ -86,7 +86,8 @@ impl SymbolRing {
         SYMBOL_OVERHEAD + usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
     }
 
-    /// The symbol in the place of packet `seq`, padded to whole lines: not to its full length. A symbol must stand there.
+    /// The symbol in the place of packet `seq`, padded to whole lines instead of full length. A symbol must stand
+    /// there.
     pub(super) fn short_symbol(&self, seq: u64) -> &[u8] {
         &self.symbol(seq)[..self.used(seq).next_multiple_of(LINE)]
     }
@@ -104,10 +105,10 @@ impl SymbolRing {
         padding.fill(0);
     }
 
-    /// As [`put`](Self::put), and computes the checksum, in place.
+    /// As [`put`](Self::put), and computes the checksum in place.
     pub(super) fn put_new(&mut self, stream_id: u64, seq: u64, payload: &[u8]) {
         self.put(seq, payload, 0);
-        // The checksum covers stream and number too: they stand where it and the header will be.
+        // The checksum also covers stream and number: they stand for now where it and the header will be.
         let sum = self.at(seq);
         let summed = sum + SUM - SUMMED_HEAD;
         let (id, number) = self.bytes[summed..sum + SUM].split_at_mut(8);
@@ -133,7 +134,7 @@ impl SymbolRing {
         self.bytes.get_disjoint_mut(ranges).expect("the packets have places of their own")
     }
 
-    /// The header and the symbol in the place of packet `seq` without its padding, without a gap: a packet.
+    /// The packet in the place of packet `seq`: its header and its symbol without padding, contiguous.
     pub(super) fn packet(&mut self, seq: u64, header: &[u8; HEADER]) -> &[u8] {
         let (at, used) = (self.at(seq) - HEADER, self.used(seq));
         let packet = &mut self.bytes[at..][..HEADER + used];
@@ -147,7 +148,7 @@ impl SymbolRing {
     }
 }
 
-/// The symbols from some packet on: finding one takes no division.
+/// The symbols from some packet on: a look-up takes no division.
 #[derive(Clone, Copy)]
 pub(super) struct SymbolsFrom<'a> {
     bytes: &'a [u8],
@@ -170,7 +171,7 @@ impl<'a> SymbolsFrom<'a> {
 
 #[cfg(all(test, feature = "trace"))]
 impl SymbolRing {
-    /// All places.
+    /// The memory of all places.
     pub(super) fn memory(&self) -> &[u8] {
         &self.bytes
     }

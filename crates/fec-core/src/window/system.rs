@@ -1,11 +1,11 @@
 //! The equations over lost packets: Gaussian elimination on coefficients, with payloads to match.
 //!
 //! The unknowns are *columns*, ordered by sequence number. Rows are kept in echelon form: the *pivot* of a row is its
-//! oldest column, where it has a 1 and the rows with newer pivots have 0. In this order the window slides for free: the
-//! oldest column stands in one row at most, so that giving it up drops that row and leaves the others as they are.
+//! oldest column, where it has a 1 and the rows with newer pivots have 0. The window slides for free in this order: the
+//! oldest column stands in one row at most, so giving it up drops that row and leaves the others as they are.
 //!
 //! A new row is reduced on coefficients first; its payload follows in one sum. A column is solved as soon as its row
-//! has no other column that is open.
+//! has no other open column.
 //!
 //! With symbols of length 0 the same code simulates a decoder.
 
@@ -16,28 +16,28 @@ use std::collections::VecDeque;
 /// A lost packet.
 struct PacketColumn {
     seq: u64,
-    /// The row whose pivot it is.
+    /// The row that has it as pivot.
     row: Option<usize>,
-    /// Whether it is known by now. No row has a coefficient here then.
+    /// Whether it is known by now. If so, no row has a coefficient here.
     known: bool,
 }
 
 /// An equation: Σ coefficient · symbol = payload.
 #[derive(Debug)]
 struct Equation {
-    /// One for each position, 0 where there is no column.
+    /// A coefficient for each position, 0 where there is no column.
     coefficients: AlignedBytes,
     payload: AlignedBytes,
 }
 
-/// What became of a new equation.
+/// The fate of a new equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It tells something new.
+    /// It has new information.
     Useful,
     /// It follows from the others.
     Redundant,
-    /// It contradicts the others: a packet was not what its sender sent.
+    /// It contradicts the others: some packet differs from the sender's.
     Contradiction,
 }
 
@@ -45,14 +45,14 @@ pub(super) enum Inserted {
 pub(super) struct System {
     backend: Backend,
     symbol_len: usize,
-    /// Most columns that are not known.
+    /// Most open columns: those that are not known.
     most: usize,
-    /// Coefficients that a row has room for.
+    /// Number of coefficients that fit a row.
     width: usize,
     /// Columns in order. The first stands at position `front` of the rows, the others follow.
     columns: VecDeque<PacketColumn>,
     front: usize,
-    /// Columns that are not known.
+    /// Number of columns that are not known.
     open: usize,
     rows: Vec<Equation>,
     /// Rows that are not in use.
@@ -64,8 +64,8 @@ pub(super) struct System {
 }
 
 impl System {
-    /// A system of at most `most` columns, with payloads of `symbol_len` bytes. Memory grows with what is
-    /// outstanding, up to `most` rows of 1.5 · `most` + `symbol_len` bytes and a little.
+    /// A system of at most `most` columns, with payloads of `symbol_len` bytes. Memory grows with the open columns, up
+    /// to `most` rows of 1.5 · `most` + `symbol_len` bytes and a little.
     pub(super) fn new(backend: Backend, most: usize, symbol_len: usize) -> System {
         let width = (most + (most / 2).max(LINE)).next_multiple_of(LINE);
         System {
@@ -88,24 +88,24 @@ impl System {
         self.open
     }
 
-    /// How many columns there may be.
+    /// The most open columns.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// How many more columns there may be.
+    /// Number of columns that may be added.
     pub(super) fn room(&self) -> usize {
         self.most - self.open
     }
 
-    /// How many equations are lacking before all columns can be known.
+    /// Number of equations that are lacking until all columns can be known.
     pub(super) fn lacking(&self) -> usize {
         let used = self.rows.len() - self.free.len();
         debug_assert_eq!(used, self.columns.iter().filter(|column| column.row.is_some()).count());
         self.open.saturating_sub(used)
     }
 
-    /// The oldest column, which is not known.
+    /// The oldest column; it is open.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.columns.front().map(|column| column.seq)
     }
@@ -115,8 +115,7 @@ impl System {
         self.columns.iter().filter(|column| !column.known).map(|column| column.seq)
     }
 
-    /// Adds a column newer than all others. When there are too many, the oldest one is given up first, and
-    /// returned.
+    /// Adds a column newer than all others. If there are too many, the oldest one is given up first, and returned.
     pub(super) fn push_column(&mut self, seq: u64) -> Option<u64> {
         debug_assert!(self.columns.back().is_none_or(|last| last.seq < seq));
         let given_up = (self.open == self.most).then(|| {
@@ -132,7 +131,7 @@ impl System {
         given_up
     }
 
-    /// Forgets all columns below `seq`, and the rows whose pivots they are.
+    /// Forgets all columns below `seq`, and the rows that have them as pivots.
     pub(super) fn give_up_before(&mut self, seq: u64) {
         while let Some(column) = self.columns.front()
             && (column.seq < seq || column.known)
@@ -152,7 +151,7 @@ impl System {
         self.give_up_before(u64::MAX);
     }
 
-    /// Moves the columns that are not known to the front.
+    /// Moves the open columns to the front.
     fn compact(&mut self) {
         let from: Vec<usize> =
             (self.front..).zip(&self.columns).filter(|(_, column)| !column.known).map(|(at, _)| at).collect();
@@ -167,8 +166,8 @@ impl System {
         self.front = 0;
     }
 
-    /// Adds an equation. `coefficient` is asked for each column that is not known, in ascending order; `payload`
-    /// fills the right-hand side, which holds anything before.
+    /// Adds an equation. `coefficient` is asked for each open column, in ascending order; `payload` fills the
+    /// right-hand side, whose old content is arbitrary.
     pub(super) fn insert(
         &mut self,
         mut coefficient: impl FnMut(u64) -> u8,
@@ -192,7 +191,7 @@ impl System {
         self.reduce(row, 0)
     }
 
-    /// Reduces a row that is no column's yet, from column `from` on, until it has a pivot of its own.
+    /// Reduces a row that no column has yet, from column `from` on, until it has a pivot of its own.
     fn reduce(&mut self, row: usize, from: usize) -> Inserted {
         let placeholder =
             Equation { coefficients: AlignedBytes::zeroed(0), payload: AlignedBytes::zeroed(0) };
@@ -294,15 +293,15 @@ impl System {
         }
     }
 
-    /// Solves what can be solved. For each column that is now determined, in descending order, `accept` gets its
-    /// number and symbol and says whether it believes it. A column that is not believed stays open, without
-    /// the equation.
+    /// Solves all columns that can be solved. `accept` gets the number and symbol of each column that is now
+    /// determined, in descending order, and says whether it believes them. A column that is not believed stays open,
+    /// without the equation.
     pub(super) fn solve(&mut self, mut accept: impl FnMut(u64, &[u8]) -> bool) {
         let determined = self.determined();
         for &at in &determined {
             let row = self.columns[at].row.expect("a determined column has a row");
             let position = self.front + at;
-            // Whatever the row reaches was solved before: its payload is the symbol.
+            // All other columns of the row were solved before: its payload is the symbol.
             self.terms.clear();
             let rest = &self.rows[row].coefficients[position + 1..];
             for (column, &factor) in self.columns.range(at + 1..).zip(rest) {
@@ -352,7 +351,7 @@ impl System {
                 let meets = |(a, b): (&[u8; LINE], &[u8; LINE])| {
                     a.iter().zip(b).fold(0, |met, (a, b)| met | (a & b)) != 0
                 };
-                // From the newest on: that is where open columns are.
+                // From the newest on, where open columns are.
                 !coefficients.iter().zip(mask).rev().any(meets)
             });
             if solved {

@@ -1,12 +1,12 @@
-//! What packets cost that a sender made to cost much, in bytes that were added up: never times.
+//! The cost of packets that a sender made to cost much, in bytes added up: never times.
 //!
-//! The bounds are those that [`Decoder`](super::Decoder) states.
+//! [`Decoder`](super::Decoder) states the bounds.
 
 use super::{Decoder, Limits, Profile, Received};
 use crate::format::packet::{self, Parameters, RowHeader, payload_checksum};
 use crate::gf256::kernel::{Backend, work};
 
-/// The largest window, in the smallest blocks: what slides has the most parts.
+/// The largest window, in the smallest blocks: its parts are the most.
 const WINDOW: u32 = 65_536;
 
 fn parameters(profile: Profile, block: u16) -> Parameters {
@@ -34,8 +34,8 @@ fn cost(decoder: &mut Decoder, packet: &[u8]) -> (Received, usize) {
     (received, work::take())
 }
 
-/// Each packet leads further over packets of which none ever comes, and covers them all: it does not cost a walk over the sums of each
-/// block.
+/// Each packet leads further over packets that never come, and covers them all. It does not cost a walk over the sums
+/// of each block.
 #[test]
 fn a_window_of_which_nothing_came_costs_a_row() {
     for profile in [Profile::Bounded, Profile::Classic] {
@@ -49,7 +49,7 @@ fn a_window_of_which_nothing_came_costs_a_row() {
                 let packet = repair(&parameters, row, row * step, step as u32);
                 let (received, bytes) = cost(&mut decoder, &packet);
                 assert_eq!(received, Received::Accepted, "the row is used");
-                // Its sums, no tap, and its equation.
+                // The row's sums, no tap, and its equation.
                 let most = 120 * parameters.symbol_len() + 2 * usize::from(columns);
                 assert!(bytes < most, "{profile:?}, row {row}: {bytes} bytes");
             }
@@ -57,7 +57,7 @@ fn a_window_of_which_nothing_came_costs_a_row() {
     }
 }
 
-/// One packet of each block came, so each block has sums: what the window does with them is paid by these packets.
+/// A packet of each block came, so each block has sums: these packets pay for the window's work on them.
 #[test]
 fn the_sums_of_a_block_are_paid_by_its_packets() {
     let parameters = parameters(Profile::Bounded, 48);
@@ -77,7 +77,7 @@ fn the_sums_of_a_block_are_paid_by_its_packets() {
     assert!(packets > 5000 && bytes < 6 * sums * packets, "{} bytes a packet", bytes / packets);
 }
 
-/// A row that comes late is told by what the sums have beyond it, a symbol for each packet.
+/// A late row is corrected by the columns that the sums have beyond it, a symbol for each packet.
 #[test]
 fn a_late_row_costs_no_more_symbols_than_there_may_be_columns() {
     const COLUMNS: u16 = 100;

@@ -72,7 +72,7 @@ fn transforms_from_shifted_points() {
     }
 }
 
-/// Of the intact shards, those a transform can start from are found, and only those.
+/// Finds the intact shards that a transform can start from, and no others.
 #[test]
 fn shards_that_a_transform_can_start_from() {
     let code = Code::new(33, 67).unwrap();
@@ -123,7 +123,7 @@ fn transforms_need_a_shift_of_the_originals() {
     assert_eq!(plan(&[0, 1, 2], &[5]), Err(PlanError::WrongCount { known: 3, k: 4 }));
 }
 
-/// The counts of the shapes in use, and which engine they choose. They may only fall.
+/// The counts of the shapes in use, and the engine that each chooses. The counts may only fall.
 #[test]
 fn operations_of_the_hot_shapes() {
     for (k, m, multiplications, additions) in

@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Refusals and their errors.
 
 use fec_core::block::{Code, CodeError, Plan, PlanError};
 use fec_core::gf256::kernel::{Backend, BackendError};
@@ -64,7 +64,7 @@ fn backends_are_known_by_name() {
     let available: Vec<_> = Backend::available().collect();
     assert_eq!(available.first(), Some(&Backend::best()));
     assert_eq!(available.last().map(|backend| backend.name()), Some("scalar"));
-    // NEON is part of the architecture: a test run for ARM that misses it tests nothing.
+    // NEON is part of the architecture: an ARM run without it would test nothing.
     assert_eq!(available[0].name() == "neon", cfg!(target_arch = "aarch64"));
     for name in &known {
         match Backend::by_name(name) {

@@ -27,8 +27,8 @@ fn every_loss_pattern_up_to_twelve_shards() {
     assert_eq!(patterns, 8178);
 }
 
-/// 33 random survivors of 100, in random order; the others wanted in random order too. FEC_PATTERNS sets
-/// their number for each backend; the scalar one, ten times slower, takes a tenth.
+/// 33 random survivors of 100, in random order; the others are wanted in random order too. FEC_PATTERNS sets the number
+/// of patterns for each backend; the scalar one, ten times slower, takes a tenth.
 #[test]
 fn random_loss_patterns_at_33_of_100() {
     let patterns: usize = std::env::var("FEC_PATTERNS").map_or(100_000, |number| number.parse().unwrap());
@@ -45,7 +45,7 @@ fn random_loss_patterns_at_33_of_100() {
     }
 }
 
-/// Other large codes: k random survivors of all, the others wanted, as minors of the matrix that must have inverses.
+/// Other large codes: k random survivors, the others wanted, as minors of the matrix that must have inverses.
 #[test]
 fn random_loss_patterns_of_large_codes() {
     for (k, m) in [(86, 14), (50, 50), (100, 100), (220, 36), (36, 220), (128, 128), (255, 1), (2, 254)] {

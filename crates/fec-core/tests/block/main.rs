@@ -13,7 +13,7 @@ use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::gf256::kernel::Backend;
 use fec_core::random::SplitMix64;
 
-/// The readable backend, against which the others are held.
+/// The readable backend, the reference of the others.
 fn scalar() -> Backend {
     Backend::by_name("scalar").expect("scalar is always there")
 }
@@ -47,7 +47,7 @@ impl Noise {
     }
 }
 
-/// The plans of both engines, as far as a transform can serve: the matrix first.
+/// The plans of both engines, if a transform can serve: the matrix first.
 fn plans(code: Code, backend: Backend, known: &[u8], wanted: &[u8]) -> Vec<Plan> {
     let plan = |engine| Plan::with_engine(code, backend, known, wanted, engine);
     let matrix = plan(Engine::Matrix).unwrap();
@@ -59,8 +59,8 @@ fn originals_and_recovery(code: Code) -> (Vec<u8>, Vec<u8>) {
     (0..code.n()).map(|i| i as u8).partition(|&i| usize::from(i) < code.k())
 }
 
-/// A set of `code` with originals of noise and recovery shards by the matrix of `backend`; by that of
-/// [`scalar`], the oracle of all else.
+/// A set of `code` with originals of noise and recovery shards by the matrix of `backend`. The matrix of [`scalar`] is
+/// the oracle of all else.
 fn encoded(code: Code, row_len: usize, backend: Backend) -> ShardBuf {
     let mut set = ShardBuf::new(code.n(), row_len);
     let mut noise = Noise::new(row_len as u64);
@@ -74,7 +74,7 @@ fn encoded(code: Code, row_len: usize, backend: Backend) -> ShardBuf {
 /// The wanted rows of `plan`, computed from the whole set.
 fn computed(plan: &Plan, set: &ShardBuf) -> ShardBuf {
     let mut out = ShardBuf::new(plan.wanted().len(), set.row_len());
-    // Bytes that must be overwritten and never read.
+    // The old bytes must be overwritten and never read.
     out.iter_mut().for_each(|row| row.fill(0xA5));
     let known: Vec<&[u8]> = plan.known().iter().map(|&i| set.row(usize::from(i))).collect();
     let (_, mut dst) = out.split_rows(|_| true);

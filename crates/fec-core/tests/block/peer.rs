@@ -1,4 +1,4 @@
-//! The bytes are those of an implementation by others.
+//! The bytes equal those of another implementation.
 
 use fec_core::block::Code;
 use fec_core::gf256::kernel::Backend;

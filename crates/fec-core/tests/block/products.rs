@@ -40,9 +40,8 @@ fn zero_has_no_inverse() {
     gf256::inv(0);
 }
 
-/// The line through the values f(0) and f(1) has at y the value (y + 1)·f(0) + y·f(1), for all 256 points y.
-/// With one of the values 0 and the other every byte in turn, the rows at y are all products with y + 1, and
-/// with y.
+/// The line through the values f(0) and f(1) has at y the value (y + 1)·f(0) + y·f(1), for all 256 points y. If one of
+/// the values is 0 and the other every byte in turn, the rows at y are all products with y + 1, and with y.
 #[test]
 fn all_65536_products_of_every_backend() {
     let code = Code::new(2, 254).unwrap();

@@ -29,7 +29,7 @@ fn every_length_equals_scalar() {
     }
 }
 
-/// Kernels are compiled for each size of a group of outputs: all of them, and their remainders.
+/// Kernels are compiled for each size of a group of outputs: this covers all sizes, and their remainders.
 #[test]
 fn every_number_of_outputs_equals_scalar() {
     for k in [1, 2, 7, 8] {
@@ -113,7 +113,7 @@ fn pieces_of_columns_make_the_whole() {
 #[test]
 fn a_batch_equals_single_runs() {
     let code = Code::new(17, 9).unwrap();
-    // Points from which no transform starts, and such from which one does, in another order.
+    // Known points from which no transform starts, and points from which one does, in another order.
     let lost: (Vec<u8>, Vec<u8>) = ((5..22).collect(), (0..5).chain(22..26).collect());
     let kept: (Vec<u8>, Vec<u8>) = ((0..17).rev().collect(), (17..26).collect());
     let mut noise = Noise::new(17);

@@ -1,11 +1,11 @@
-//! Settings change how rows are moved, never what comes out.
+//! Settings change how rows are moved, never the result.
 
 use fec_core::block::{Code, Engine, Plan};
 use fec_core::gf256::kernel::{Backend, Tuning, TuningError};
 
 use super::{assert_restores, encoded, originals_and_recovery, plans, scalar};
 
-/// Every entry of the table, and every value that a search tries, on rows that are cut in all ways.
+/// Every entry of the table, and every value that a search tries, on rows cut in all ways.
 #[test]
 fn bytes_are_the_same_with_all_settings() {
     for (k, m, lines) in [(33, 67, 67), (10, 4, 150), (86, 14, 33), (3, 40, 1)] {
@@ -80,7 +80,7 @@ fn what_cannot_be_set_is_said() {
     }
 }
 
-/// Caches that are known decide the tiles; those that are not change nothing.
+/// Known caches decide the tiles; unknown ones change nothing.
 #[test]
 fn tiles_follow_the_caches() {
     let base = Tuning::named("cortex-a53").unwrap();
@@ -88,12 +88,12 @@ fn tiles_follow_the_caches() {
     let larger = base.with_caches(64 << 10, 4 << 20);
     assert_eq!(larger.to_string(), "cortex-a53,tile=43690,columns=7,past=8388608");
     assert_eq!(base.with_caches(48 << 10, 0).to_string(), "cortex-a53,tile=32768,columns=6");
-    // Those that were chosen for an entry do not.
+    // Tiles chosen for an entry stay.
     let chosen = Tuning::named("zen3").unwrap().with_caches(64 << 10, 4 << 20);
     assert_eq!(chosen.to_string(), "zen3,past=8388608");
 }
 
-/// Backends with other settings are other backends to whoever keeps plans for them.
+/// Caches of plans distinguish backends with different settings.
 #[test]
 fn settings_belong_to_the_backend() {
     let backend = Backend::best();

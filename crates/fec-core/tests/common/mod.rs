@@ -1,4 +1,4 @@
-//! What tests of several kinds need.
+//! Helpers for several kinds of tests.
 
 use fec_core::executor::Executor;
 

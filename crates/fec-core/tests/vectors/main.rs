@@ -1,5 +1,5 @@
-//! The golden vectors, which the independent implementations in `scripts/oracle*.py` wrote from docs/FORMAT.md, by the parsers
-//! and writers of this crate alone. What whole inputs are worth, the tests of the command ask.
+//! The golden vectors, by the parsers and writers of this crate alone. The independent implementations in
+//! `scripts/oracle*.py` wrote them from docs/FORMAT.md. The command's tests judge whole inputs.
 
 mod scan_work;
 
@@ -184,7 +184,7 @@ fn payloads(vector: &Value) -> Vec<Vec<u8>> {
     starts.zip(&lens).map(|(start, len)| bytes[start..start + len].to_vec()).collect()
 }
 
-/// A sender's packets, byte for byte: which rows are due, and what is in them.
+/// A sender's packets, byte for byte: the rows that are due, and their content.
 #[test]
 fn streams() {
     let sha256 = |bytes: &[u8]| HashKind::Sha256.digest(bytes);
@@ -238,14 +238,14 @@ fn heads_of_sealed_packets() {
             (Some(false), Some(true))
         );
         assert_eq!(sealed.len(), plain.len() + sealed_packet::OVERHEAD);
-        // As if it was decrypted.
+        // The body as a decryption would leave it.
         let mut bytes = sealed;
         bytes[44..][..plain.len() - packet::HEADER].copy_from_slice(&plain[packet::HEADER..]);
         assert_eq!(read.packet(&mut bytes), plain);
     }
 }
 
-/// Of files that the vectors only name: their lengths.
+/// Files that the vectors only name: their lengths.
 #[test]
 fn lengths_of_files() {
     let mut tried = 0;
@@ -318,14 +318,14 @@ fn shard_files_of_the_other_implementation() {
     }
 }
 
-/// What a scan finds, as a line for each thing.
+/// The findings of a scan, a line for each.
 struct Found {
     lines: Vec<String>,
     errors: Vec<FormatError>,
     skipped: usize,
 }
 
-/// Scans a whole input, given as much of it at a time as the scanner asks for, `more` bytes beyond that.
+/// Scans a whole input. The scanner gets as many bytes at a time as it asks for, and `more` beyond.
 fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
     let mut scanner = Scanner::new(wanted);
     let mut found = Found { lines: Vec::new(), errors: Vec::new(), skipped: 0 };
@@ -403,7 +403,7 @@ fn containers_of_the_other_implementation() {
         let (name, root, meta_len) = (str_of(vector, "name"), root_of(vector), number(vector, "meta_len"));
         let bytes = read(&golden(str_of(vector, "path")));
         assert_eq!(bytes.len() as u64, number(vector, "file_len"));
-        // From the index, which the end of the file tells the length of.
+        // From the index, whose length follows from the end of the file.
         let header = IndexHeader::parse(bytes.last_chunk().unwrap()).unwrap();
         assert_eq!((header.root, u64::from(header.meta_len)), (root, meta_len), "{name}");
         assert_eq!(header.geometry.payload_len(), number(vector, "payload_len"));
@@ -440,14 +440,14 @@ fn containers_of_the_other_implementation() {
             // Behind the magic of the last header, which nothing follows.
             assert_eq!((found.skipped, found.errors.len()), (120, 0), "{name}");
         }
-        // With the root of another, records hide nothing: they are all found, and bodies are looked through.
+        // With the root of another encoding, records hide nothing: they are all found, and their bodies are scanned.
         let other = scan(&bytes, Some([0; 32]), 0);
         assert!(expected.iter().all(|line| other.lines.contains(line)), "{name}");
     }
 }
 
-/// A rule of sections 4, 7, 8 and 9 that all copies of something break: the parser tells, or the scan. What stands behind
-/// each class, and that nothing else does.
+/// A rule of sections 4, 7, 8 and 9 that all copies of an object break: the parser or the scan reports it, with the
+/// vector's class and no other.
 #[test]
 fn every_rule_rejects() {
     const SECTIONS: [&str; 6] = ["§4.1", "§7", "§8", "§9 ", "§9:", "§9.4"];
@@ -516,7 +516,7 @@ fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
         let (head, body) = whole.split_at(of.head_len());
         let piece = match Piece::parse(head) {
             Ok(piece) => piece,
-            // It is lost, and the first is whole.
+            // This piece is lost, and the first is whole.
             Err(_) => return Ok(None),
         };
         assert_eq!(piece, Piece { set, index, of });
@@ -542,8 +542,8 @@ fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
     Ok(Some((first, payload)))
 }
 
-/// Opens metadata: the catalog, which has to name the area of its pieces, and what stands behind it. The root, and the bytes
-/// of the head as this crate writes them.
+/// Opens metadata: the catalog, which must name the area of its pieces, and the bytes behind it. Returns the root, and
+/// whether this crate writes the same bytes of the head.
 fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool), FormatError> {
     let (of, layout) = (piece.of, piece.of.layout);
     let (catalog_bytes, behind) = metadata.split_at(layout.catalog_len as usize);
@@ -556,7 +556,7 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
     if catalog.areas.last() != Some(&area) {
         return Err(FormatError::Catalog("the area is not that of the layout"));
     }
-    // Recovery shards stand where the catalog says, and have the digests that it says.
+    // Recovery shards stand where the catalog says, and have the catalog's digests.
     let block = u64::from(catalog.block);
     let mut digests = digests;
     let mut intact = true;
@@ -576,8 +576,8 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
     Ok((Catalog::root(catalog_bytes), intact && again == catalog_bytes))
 }
 
-/// Rules that compare more than one generation, shards with one another, or positions with digests, are no matter of these
-/// parsers.
+/// These parsers do not know the rules that compare more than one generation, shards with one another, or positions
+/// with digests.
 const OF_READERS: [&str; 5] =
     ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-areas"];
 
@@ -602,7 +602,7 @@ fn sidecars() {
         let is = got.as_ref().err().map(class_of);
         assert!(is == class || class == Some("damaged") && got.is_ok(), "{name}, {rule}: {class:?} {got:?}");
         if name.starts_with("good") {
-            // Only paths that could be shorter are written in another way.
+            // Only paths that could be shorter are written differently.
             let (root, is_same) = got.expect("it is good");
             assert_eq!(is_same, name != "good-shared-less", "{name}");
             assert!(name != "good-root" || root == root_of(vector));

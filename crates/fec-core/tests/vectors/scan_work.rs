@@ -1,15 +1,15 @@
-//! What the scanner counts as work (section 9.1), step by step, of records, frames, indexes, annexes and ends that are made of those of
-//! the golden vectors.
+//! The work that the scanner counts (section 9.1), step by step, for records, frames, indexes, annexes and ends made
+//! from the golden vectors.
 
 use super::*;
 
-/// Puts the checksum of `bytes` right.
+/// Corrects the checksum of `bytes`.
 fn seal_sum(bytes: &mut [u8]) {
     let sum = crc32c::crc32c(&bytes[12..]).to_le_bytes();
     bytes[8..12].copy_from_slice(&sum);
 }
 
-/// What a step says: its name, how many bytes it drops, and the error.
+/// The report of a step: its name, the number of bytes it drops, and the error.
 fn said(step: ScanStep<'_>) -> (&'static str, usize, Option<FormatError>) {
     match step {
         ScanStep::Skip(skipped) => ("skip", skipped, None),
@@ -24,7 +24,7 @@ fn said(step: ScanStep<'_>) -> (&'static str, usize, Option<FormatError>) {
     }
 }
 
-/// How many bytes a step counts as hashed in vain, at most 10^6: by how many more are allowed at byte 0.
+/// The bytes that a step counts as hashed in vain, at most 10^6, found by how many more are allowed at byte 0.
 fn counted(bytes: &[u8], at_end: bool, wanted: Option<[u8; 32]>) -> u64 {
     let mut scanner = Scanner::new(wanted);
     scanner.in_vain((1 << 30) - 1_000_000, 0, 0);
@@ -32,13 +32,13 @@ fn counted(bytes: &[u8], at_end: bool, wanted: Option<[u8; 32]>) -> u64 {
     1_000_000 - (0..).take_while(|_| scanner.in_vain(1, 0, 0) == 8).count() as u64
 }
 
-/// The first step over an input, and what it counts in vain.
+/// The first step over an input, and its bytes in vain.
 fn first(bytes: &[u8], at_end: bool) -> (&'static str, usize, u64) {
     let (name, drop, _) = said(Scanner::new(None).step(bytes, at_end, 5000));
     (name, drop, counted(bytes, at_end, None))
 }
 
-/// That what is counted up to and with `bytes` is compared with four times its end and 2^30.
+/// Asserts that the count up to and with `bytes` is compared with four times their end and 2^30.
 fn is_bounded(bytes: &[u8], wanted: Option<[u8; 32]>, work: u64, len: usize) {
     assert_eq!(counted(bytes, true, wanted), work);
     for position in [0, 5000] {
@@ -54,7 +54,7 @@ fn is_bounded(bytes: &[u8], wanted: Option<[u8; 32]>, work: u64, len: usize) {
     }
 }
 
-/// Section 9.1, of records: a header has 128 bytes, a checksum leaves out twelve.
+/// Section 9.1, records: a header has 128 bytes, and a checksum leaves out twelve.
 #[test]
 fn records_in_a_scan() {
     // 2+1, three sets: a proof of 32·(1 + 1 + 2) bytes. L is 64·⌈24571 / (64·2·3)⌉.
@@ -86,7 +86,7 @@ fn records_in_a_scan() {
     for (at, sum) in [(4351, false), (64, true), (96, true), (16, true), (20, true), (255, true)] {
         is_bounded(&changed(at, sum), None, 244 + 4096, 4352);
     }
-    // With another root it hides nothing.
+    // The record hides nothing under another root.
     let root: [u8; 32] = record[64..96].try_into().unwrap();
     assert_eq!(said(Scanner::new(Some(root)).step(record, true, 0)).1, 4352);
     is_bounded(record, Some([0; 32]), 244 + 4096, 4352);
@@ -100,7 +100,7 @@ fn records_in_a_scan() {
     assert_eq!(error.map(|error| error.class()), Some(Class::Damaged));
 }
 
-/// Section 9.1, of meta frames.
+/// Section 9.1, meta frames.
 #[test]
 fn meta_frames_in_a_scan() {
     let bytes = read(&golden("files/container-blake3-1+1-b100-name11-extra65519.fec"));
@@ -138,7 +138,7 @@ fn meta_frames_in_a_scan() {
     }
 }
 
-/// Section 9.1, of indexes: the bytes of a body count four times.
+/// Section 9.1, indexes: the bytes of a body count four times.
 #[test]
 fn indexes_in_a_scan() {
     let bytes = read(&golden("files/container-blake3-1+1-b1.fec"));
@@ -151,7 +151,7 @@ fn indexes_in_a_scan() {
     assert_eq!(first(&changed, false), ("index header", 192, 4 * 64));
     changed[64] ^= 1;
     is_bounded(&changed, None, 116, 128);
-    // A type of meta that is not known, in an index that leads to its root.
+    // An unknown type of meta, in an index that leads to its root.
     let header = IndexHeader::parse(index.first_chunk().unwrap()).unwrap();
     let tree: [u8; 32] = index[128..160].try_into().unwrap();
     let mut meta = [0; 64];
@@ -171,7 +171,7 @@ fn indexes_in_a_scan() {
         }
         other => panic!("{other:?}"),
     }
-    // Section 12: 2^20 groups and the longest meta are looked at, more is left aside.
+    // Section 12: 2^20 groups and the longest meta are examined, longer bodies are skipped.
     for (groups, expected) in
         [(1u64 << 20, ("more", 128 + (32 << 20) + 65_536)), ((1 << 20) + 1, ("index header", 128))]
     {
@@ -188,7 +188,7 @@ fn indexes_in_a_scan() {
     }
 }
 
-/// Section 9.4: nothing in an annex is an annex, and everything else in it is looked for.
+/// Section 9.4: no annex counts inside an annex, and everything else in it is looked for.
 #[test]
 fn annexes_in_a_scan() {
     let whole = annex::write(7, &[1; 100]);
@@ -203,7 +203,7 @@ fn annexes_in_a_scan() {
     let mut changed = whole.clone();
     changed[40] ^= 1;
     is_bounded(&changed, None, 120, len);
-    // One in another, and one behind it.
+    // An annex in another, and another behind it.
     let outer = annex::write(8, &[&[2; 10][..], &whole].concat());
     let bytes = [b"in front", &outer[..], &whole, b"behind"].concat();
     for more in [0, 1, 1 << 20] {

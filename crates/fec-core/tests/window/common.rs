@@ -16,8 +16,8 @@ pub(crate) fn settings(profile: Profile, window: u32, payload: u16) -> StreamSet
     }
 }
 
-/// The payload of packet `seq`: its length varies, its bytes follow from the number. (From 400 bytes on rows are as many as the
-/// ratio says although lengths differ.)
+/// The payload of packet `seq`: its length varies, its bytes follow from the number. (If `most` is at least 400, the
+/// ratio decides the number of rows although lengths differ.)
 pub(crate) fn payload(seq: u64, most: u16) -> Vec<u8> {
     let mut noise = SplitMix64::new(seq);
     let len = if noise.index(16) == 0 { noise.index(usize::from(most) + 1) } else { usize::from(most) };
@@ -35,7 +35,7 @@ pub(crate) fn packets(settings: &StreamSettings, backend: Backend, count: u64) -
     packets
 }
 
-/// What a receiver gave out.
+/// The output of a receiver.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Numbers of the payloads, in the order they came.
@@ -50,7 +50,7 @@ impl Output {
         self.gaps.iter().map(|(_, count)| count).sum()
     }
 
-    /// Takes what the decoder has; every payload must be the one that was sent.
+    /// Takes the decoder's events; every payload must be the one that was sent.
     pub(crate) fn drain(&mut self, decoder: &mut Decoder, most: u16) {
         while let Some(event) = decoder.next() {
             match event {
@@ -59,7 +59,7 @@ impl Output {
                     self.delivered.push(seq);
                     self.rebuilt += usize::from(rebuilt);
                 }
-                // A long gap is named in pieces, as the window leaves it.
+                // The decoder names a long gap in pieces, as the window leaves it.
                 Event::Gap { first, count } => match self.gaps.last_mut() {
                     Some((start, len)) if *start + *len == first => *len += count,
                     _ => self.gaps.push((first, count)),
@@ -72,7 +72,7 @@ impl Output {
         }
     }
 
-    /// Every number up to `count` was given out once or named once.
+    /// Asserts that every number up to `count` was given out once or named once.
     pub(crate) fn assert_complete(&self, count: u64, order: Order) {
         let mut seen = vec![0u8; count as usize];
         let gaps = self.gaps.iter().flat_map(|&(first, count)| first..first + count);

@@ -1,4 +1,4 @@
-//! What senders and receivers count.
+//! The counts of senders and receivers.
 
 use super::common::*;
 use fec_core::format::packet;
@@ -7,7 +7,7 @@ use fec_core::window::{
     Decoder, Encoder, Event, Limits, Order, Profile, Received, SettingsError, Statistics,
 };
 
-/// What nobody asks for in time is dropped and counted: each packet is either given out or overrun.
+/// Packets that nobody asks for in time are dropped and counted: each packet is either given out or overrun.
 #[test]
 fn packets_that_nobody_asks_for_are_overrun() {
     for profile in Profile::ALL {
@@ -33,7 +33,7 @@ fn packets_that_nobody_asks_for_are_overrun() {
     }
 }
 
-/// W·(P + 6) bytes, or one fewer than that.
+/// W·(P + 6) bytes, or one fewer.
 #[test]
 fn streams_of_larger_windows_are_refused() {
     let sent = packets(&settings(Profile::Bounded, 1000, 100), Backend::best(), 10);
@@ -69,7 +69,7 @@ fn streams_of_larger_windows_are_not_sent() {
     assert_eq!(settings.parameters(), Err(SettingsError::Memory { bytes, limit: bytes - 1 }));
 }
 
-/// A flush protects what is not protected yet, and is nothing if all is.
+/// A flush protects unprotected packets, and does nothing if there are none.
 #[test]
 fn a_flush_with_nothing_to_protect_sends_nothing() {
     for profile in Profile::ALL {
@@ -89,7 +89,7 @@ fn a_flush_with_nothing_to_protect_sends_nothing() {
     }
 }
 
-/// Where windows do not slide, rows of blocks that are complete protect nothing of the last one.
+/// If windows do not slide, rows of complete blocks protect nothing of the last one.
 #[test]
 fn packets_are_uncovered_until_a_row_covers_them() {
     for profile in Profile::ALL {
@@ -107,8 +107,8 @@ fn packets_are_uncovered_until_a_row_covers_them() {
     }
 }
 
-/// There are places for the window, two blocks of late rows and a line of states. When nobody asks, one packet more waits, and the
-/// next one drops all that were not asked for.
+/// There are places for the window, two blocks of late rows and a line of states. If nobody asks, a packet more waits,
+/// and the next one drops all that were not asked for.
 #[test]
 fn packets_wait_while_there_are_places() {
     let sent = packets(&settings(Profile::Bounded, 960, 64), Backend::best(), 3000);
@@ -125,8 +125,8 @@ fn packets_wait_while_there_are_places() {
     }
 }
 
-/// Section 14.2: a row over a long window is added up from sixteen sums and 22 taps, section 14.3: from sums of eight lanes
-/// and an eighth of the packets. A tap may stand for three packets, which are one sum.
+/// Section 14.2: a row over a long window is added up from sixteen sums and 22 taps. Section 14.3: it is added up from
+/// sums of eight lanes and an eighth of the packets. A tap may stand for three packets, which are one sum.
 #[test]
 fn what_rows_cost_is_counted() {
     let settings = settings(Profile::Bounded, 960, 64);

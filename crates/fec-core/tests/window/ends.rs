@@ -1,4 +1,4 @@
-//! How a stream ends: what marks say of it, and what speaks against them.
+//! The end of a stream: announcements by marks, and contradictions.
 
 use super::common::*;
 use fec_core::format::packet;
@@ -13,14 +13,14 @@ fn sources() -> (Vec<Vec<u8>>, packet::Parameters) {
     (packets.into_iter().filter(|packet| packet[5] == 0).collect(), parameters)
 }
 
-/// Gives the decoder packets.
+/// Hands packets to the decoder.
 fn take(decoder: &mut Decoder, packets: &[impl AsRef<[u8]>]) {
     for packet in packets {
         decoder.receive(packet.as_ref());
     }
 }
 
-/// Takes what is there; whether the end is.
+/// Takes all events. Returns the number of packets, and whether the end came.
 fn drained(decoder: &mut Decoder) -> (u64, bool) {
     let (mut packets, mut ended) = (0, false);
     while let Some(event) = decoder.next() {
@@ -45,7 +45,7 @@ fn one_mark_is_no_end_and_two_are() {
     decoder.receive(&end);
     assert_eq!((drained(&mut decoder), decoder.has_ended()), ((0, true), true));
     assert_eq!(decoder.statistics().conflicts, 0);
-    // When nothing more can come, one is enough.
+    // A single mark is enough if nothing more can come.
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     take(&mut decoder, &sources);
     decoder.receive(&end);
@@ -53,7 +53,7 @@ fn one_mark_is_no_end_and_two_are() {
     assert_eq!((drained(&mut decoder), decoder.has_ended()), ((100, true), true));
 }
 
-/// Somebody who waits for the rest has to know that there is an end.
+/// A caller that waits for the rest must know that there is an end.
 #[test]
 fn an_end_is_told_before_everything_is_there() {
     let (sources, parameters) = sources();
@@ -69,7 +69,7 @@ fn an_end_is_told_before_everything_is_there() {
     );
 }
 
-/// What was named as lost and comes after all is late, each time.
+/// A packet that comes after it was named as lost is late, each time.
 #[test]
 fn packets_that_come_after_they_were_given_up_are_late() {
     let (sources, _) = sources();
@@ -98,7 +98,7 @@ fn a_payload_that_is_too_long_is_not_sent() {
     assert_eq!((encoder.sent(), emitted >= 2), (2, true));
 }
 
-/// Whatever an end mark says, packets behind it come out, and somebody is told.
+/// Packets behind an announced end come out, whatever the mark says, and the contradiction is counted.
 #[test]
 fn packets_behind_an_end_take_it_back() {
     let (sources, parameters) = sources();
@@ -121,7 +121,7 @@ fn packets_behind_an_end_take_it_back() {
     }
 }
 
-/// Of two ends the one that is told again is believed.
+/// The end that is announced twice is believed, and not the other.
 #[test]
 fn a_stray_end_does_not_take_the_place_of_the_true_one() {
     let (sources, parameters) = sources();
@@ -137,8 +137,8 @@ fn a_stray_end_does_not_take_the_place_of_the_true_one() {
     }
 }
 
-/// Whether a stream of which packets come in this order, and then no more, is whole; how many payloads came out; and
-/// where it begins.
+/// Whether a stream is whole whose packets come in this order, and then no more; the number of payloads that came out;
+/// and where it begins.
 fn said_of<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>, most: u16) -> (bool, usize, Option<u64>) {
     let packets = packets.into_iter().map(Vec::as_slice);
     let (output, decoder) = receive(packets, Backend::best(), Order::InOrder, most);
@@ -148,7 +148,7 @@ fn said_of<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>, most: u16) -> (bo
     (is_whole && decoder.statistics().conflicts == 0, output.delivered.len(), begins_at)
 }
 
-/// In front of all others, marks say how far the sender was. Nothing that follows is cut by that.
+/// Marks in front of all packets tell the sender's progress. They cut no packet that follows.
 #[test]
 fn marks_in_front_cut_nothing() {
     for profile in Profile::ALL {
@@ -167,7 +167,8 @@ fn marks_in_front_cut_nothing() {
     }
 }
 
-/// Whole is only what begins at packet 0 and reaches the end, wherever a stream is cut and however its parts stand.
+/// A stream is whole only if it begins at packet 0 and reaches the end, wherever it is cut and however its parts are
+/// ordered.
 #[test]
 fn a_stream_is_whole_when_everything_came_out_and_only_then() {
     const COUNT: usize = 420;
@@ -191,7 +192,7 @@ fn a_stream_is_whole_when_everything_came_out_and_only_then() {
         }
         for seed in 0..200 {
             let mut random = SplitMix64::new(seed);
-            // Pieces of it in any order, some of them missing.
+            // Pieces come in any order, and some are missing.
             let mut pieces: Vec<&[&Vec<u8>]> = all.chunks(1 + random.index(200)).collect();
             for at in 0..pieces.len() {
                 pieces.swap(at, random.index(at + 1));
@@ -203,7 +204,7 @@ fn a_stream_is_whole_when_everything_came_out_and_only_then() {
     }
 }
 
-/// Only the marks of an end are left: the end is known, and nothing in front of it came.
+/// Only the marks of an end are left: the end is known, and no packet in front of it came.
 #[test]
 fn an_end_alone_is_not_whole() {
     let (_, parameters) = sources();
@@ -225,7 +226,7 @@ fn an_end_alone_is_not_whole() {
         assert!(decoder.has_ended());
         assert_eq!(decoder.begins_at(), Some(if tells { 0 } else { total }), "{total}");
     }
-    // A mark that is no end leaves open where it begins, and a packet then says it.
+    // A mark that is no end leaves the beginning open, and a packet then tells it.
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     take(&mut decoder, &[packet::mark(&parameters, 5000, false)]);
     decoder.give_up_before(u64::MAX);

@@ -1,4 +1,4 @@
-//! What lines and strangers do to packets. No wrong byte comes out: [`Output::drain`] compares each payload.
+//! The harm that lines and strangers do to packets. No wrong byte comes out: [`Output::drain`] compares each payload.
 
 use super::common::{Output, packets, payload, receive, settings};
 use fec_core::format::packet::{self, Body, HEADER, PacketError, Parameters, RowHeader};
@@ -101,7 +101,7 @@ fn an_outage_is_named_and_the_stream_goes_on() {
     }
 }
 
-/// After an outage that cannot be mended everything is given out again within a window.
+/// After an outage beyond repair, all packets come out again within a window.
 #[test]
 fn later_packets_flow_within_one_window() {
     let window = 960;
@@ -129,7 +129,7 @@ fn joining_in_the_middle() {
         let from = sent.iter().position(|packet| source_seq(packet) == Some(2500)).unwrap();
         let mut noise = SplitMix64::new(8);
         let arrived = slices(&sent).enumerate().filter(|(i, _)| {
-            // From 5000 on, past the windows that reach back to before it joined, it has losses to repair.
+            // It has losses to repair from 5000 on, past the windows that reach back to before it joined.
             *i == from || (*i > from && (*i < 5000 || !noise.chance(0.03)))
         });
         let (output, decoder) = receive(arrived.map(|(_, p)| p), Backend::best(), Order::InOrder, MOST);
@@ -162,7 +162,7 @@ fn strangers_are_ignored_until_unlocked() {
     assert_eq!(decoder.parameters().unwrap().stream_id, other.stream_id);
 }
 
-/// A valid packet with other content than the one that came first.
+/// A valid packet that differs from the one that came first.
 #[test]
 fn conflicts_are_counted_and_the_first_wins() {
     let settings = settings(Profile::Bounded, 480, MOST);
@@ -184,7 +184,7 @@ fn conflicts_are_counted_and_the_first_wins() {
     ));
 }
 
-/// Repair packets with valid checksums and wrong symbols: what is rebuilt from them is not believed.
+/// Repair packets with valid checksums and wrong symbols: packets rebuilt from them are not believed.
 #[test]
 fn wrong_rebuilds_become_gaps() {
     for profile in Profile::ALL {
@@ -212,7 +212,8 @@ fn wrong_rebuilds_become_gaps() {
     }
 }
 
-/// The checksum covers neither the padding of a symbol nor bytes behind the length, so that these are compared by themselves.
+/// The checksum covers neither the padding of a symbol nor bytes behind the length, so these are compared by
+/// themselves.
 #[test]
 fn symbols_are_what_a_sender_makes_to_the_last_bit() {
     let (stream_id, seq, bytes) = (7, 11, b"payload");
@@ -234,8 +235,8 @@ fn symbols_are_what_a_sender_makes_to_the_last_bit() {
     assert!(packet::open_symbol(stream_id, seq + 1, &symbol).is_none());
 }
 
-/// A row may come late, as long as the newest one that came ends at most two blocks after it: beyond that it would take more
-/// work than it is worth.
+/// A row may come late, as long as the newest row ends at most two blocks after it: beyond that it would take more work
+/// than it is worth.
 #[test]
 fn rows_that_come_late_are_used_up_to_two_blocks() {
     let settings =
@@ -261,7 +262,7 @@ fn rows_that_come_late_are_used_up_to_two_blocks() {
     }
 }
 
-/// More lost packets than there may be equations: the oldest is given up, and with it what needs it.
+/// More lost packets than there may be unknowns: the oldest is given up, with all that depends on it.
 #[test]
 fn equations_have_as_many_unknowns_as_they_may() {
     let settings = settings(Profile::Bounded, 1200, MOST);
@@ -293,7 +294,7 @@ fn source_packet(parameters: &Parameters, seq: u64) -> Vec<u8> {
     out
 }
 
-/// One packet far ahead that comes again and again is one witness, not sixteen.
+/// A single packet far ahead that comes again and again is one witness, not sixteen.
 #[test]
 fn repeating_a_packet_far_ahead_moves_nothing() {
     let settings = settings(Profile::Bounded, 480, MOST);
@@ -309,7 +310,7 @@ fn repeating_a_packet_far_ahead_moves_nothing() {
     assert_eq!(decoder.statistics().jumps, 1, "sixteen different ones agree");
 }
 
-/// Section 15: numbers are below 2^63, and so is the end of what a row covers.
+/// Section 15: numbers are below 2^63, and so is the end of a row's window.
 #[test]
 fn numbers_end_below_two_to_the_63() {
     const END: u64 = 1 << 63;
@@ -361,8 +362,8 @@ fn jumps_need_agreement() {
     assert_eq!(decoder.statistics().jumps, 1);
 }
 
-/// What comes late from before a jump is late: it was compared with a packet of a window earlier that had its place. (Found by
-/// fuzzing.)
+/// A late packet from before a jump is late. It was once compared with a packet of an earlier window that had its
+/// place. (Fuzzing found this.)
 #[test]
 fn what_was_before_a_jump_is_late_and_no_conflict() {
     for profile in Profile::ALL {
@@ -386,8 +387,8 @@ fn what_was_before_a_jump_is_late_and_no_conflict() {
     }
 }
 
-/// Any bytes, and any mixture of streams, parameters, replays and forgeries: nothing panics, and nobody gets a
-/// number twice.
+/// Any bytes, and any mixture of streams, parameters, replays and forgeries: nothing panics, and no number is given out
+/// twice.
 #[test]
 fn anything_at_all() {
     for seed in 0..60 {
@@ -491,7 +492,7 @@ fn slow_streams_are_flushed() {
             }
             output.drain(&mut decoder, MOST);
             if seq % 3 == 0 {
-                // One row in 256 tells nothing new: then the next one helps.
+                // A row in 256 has no new information: the next one helps then.
                 late += u32::from(output.delivered.len() as u64 + 3 <= seq);
                 assert!(output.delivered.len() as u64 + 9 > seq, "{profile:?} {seq}");
             }
@@ -500,11 +501,11 @@ fn slow_streams_are_flushed() {
     }
 }
 
-/// An input that comes a little at a time: early rows are made up for, so that the bytes of rows stay near the ratio.
+/// An input that comes a little at a time: early rows are made up for, so the bytes of rows stay near the ratio.
 #[test]
 fn early_rows_count_against_the_ratio() {
     for profile in [Profile::Bounded, Profile::Classic, Profile::ClassicBlocks] {
-        // Bytes of each payload in turn.
+        // Bytes of each payload, in turn.
         for lens in [&[64][..], &[20], &[64, 3, 5, 7, 1, 2], &[0]] {
             let settings = settings(profile, 480, MOST);
             let mut encoder = Encoder::new(&settings, Backend::best()).unwrap();
@@ -518,7 +519,7 @@ fn early_rows_count_against_the_ratio() {
             }
             let share = bytes[1] as f64 / bytes[0] as f64 * 6.0;
             let longest = lens.iter().max().unwrap();
-            // Blocks get so many rows by the packet, however their lengths differ.
+            // Blocks get their rows by the packet, however lengths differ.
             if profile != Profile::ClassicBlocks || lens.len() == 1 && *longest > 20 {
                 assert!(
                     share < if profile == Profile::ClassicBlocks { 1.26 } else { 1.14 },
@@ -542,7 +543,7 @@ fn rows_are_as_long_as_the_longest_payload() {
             let mut check = |packet: &[u8]| {
                 if let Body::Repair { first, count, symbol, .. } = packet::parse(packet).unwrap().1 {
                     let longest = lens[first as usize..][..count as usize].iter().max().unwrap();
-                    // That of one set in many may be shorter.
+                    // The longest payload of a single set may be shorter.
                     assert!(
                         symbol.len() == 6 + longest
                             || profile == Profile::Blocks && symbol.len() <= 6 + longest
@@ -586,7 +587,7 @@ fn acknowledged_packets_are_not_covered_any_more() {
     assert!(output.gaps.is_empty() && output.rebuilt > 80);
 }
 
-/// However soon packets are let go, each is covered by a row first.
+/// Each packet is covered by a row before it is let go, however soon that is.
 #[test]
 fn what_is_let_go_was_covered() {
     for (latency, every) in [(1, 9), (40, 3), (300, 60)] {

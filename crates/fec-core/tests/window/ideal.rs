@@ -8,7 +8,7 @@ use fec_core::window::{Decoder, Limits, Profile};
 
 const COUNT: u64 = 40_000;
 
-/// Says of each transmission whether it is lost.
+/// Returns whether a transmission is lost, for each in turn.
 type Trace = Box<dyn FnMut() -> bool>;
 type Case = (&'static str, fn() -> Trace);
 
@@ -59,7 +59,7 @@ fn residual_loss_and_delay() {
     }
 }
 
-/// A burst is mended wherever it lies, and no later than by the ideal code: also at the beginning, where it stays the
+/// A burst is repaired wherever it lies, no later than by the ideal code: also at the beginning, where it stays the
 /// oldest of the window for long.
 #[test]
 fn bursts_anywhere() {
@@ -96,7 +96,7 @@ fn rows_in_vain() {
     }
 }
 
-/// The decoder recovers what the simulation says that can be recovered: it loses no equation on the way.
+/// The decoder recovers all that the simulation recovers: it loses no equation on the way.
 #[test]
 fn the_decoder_recovers_what_the_equations_allow() {
     let settings = settings(Profile::Bounded, 960, 400);
@@ -119,7 +119,7 @@ fn the_decoder_recovers_what_the_equations_allow() {
     }
 }
 
-/// Loses the transmissions with these numbers: after each six source packets comes a row.
+/// Loses the transmissions with these numbers; a row follows each six source packets.
 fn exactly(lost: &'static [u32]) -> Trace {
     let mut number = 0;
     Box::new(move || {
@@ -139,10 +139,10 @@ fn what_is_counted_of_single_losses() {
         // Packet 10 is transmission 11, and the row behind packet 11 brings it back.
         let expected = Outcome { delays: vec![2], overheads: vec![0], ..Outcome::default() };
         assert_eq!(outcome(generator, 600, exactly(&[11])), expected);
-        // That row is lost too: the next one does.
+        // That row is lost too: the next one brings it back.
         let expected = Outcome { delays: vec![8], overheads: vec![0], ..Outcome::default() };
         assert_eq!(outcome(generator, 600, exactly(&[11, 13])), expected);
-        // Two lost packets need two rows, and are both there then.
+        // Two lost packets need two rows, and both are there then.
         let expected = Outcome { delays: vec![9, 8], overheads: vec![0], most_open: 2, ..Outcome::default() };
         let two = outcome(generator, 600, exactly(&[10, 11]));
         assert_eq!(
@@ -156,7 +156,7 @@ fn what_is_counted_of_single_losses() {
             },
             expected
         );
-        // No row comes behind it any more.
+        // No row follows it any more.
         let expected = Outcome { lost: vec![598], ..Outcome::default() };
         assert_eq!(outcome(generator, 599, exactly(&[598 + 99])), expected);
     }

@@ -1,4 +1,4 @@
-//! Where a receiver joins a stream, and whom it takes no packets from.
+//! Where a receiver joins a stream, and whose packets it refuses.
 
 use super::common::*;
 use fec_core::format::packet::{self, Parameters, RowHeader};
@@ -20,14 +20,14 @@ fn source(parameters: &Parameters, seq: u64) -> Vec<u8> {
     out
 }
 
-/// A repair packet over `count` packets from `first` on; what it holds does not matter here.
+/// A repair packet over `count` packets from `first` on; its content does not matter here.
 fn repair(parameters: &Parameters, first: u64, count: u32) -> Vec<u8> {
     let mut out = Vec::new();
     packet::write_repair(&mut out, parameters, &RowHeader { row: 0, first, count, part: 0 }, &[7; 70]);
     out
 }
 
-/// How many packets from 0 on are named as lost when a receiver that has heard of nothing but this packet waits no longer.
+/// Number of packets, from 0 on, that a receiver of this packet alone names as lost when it stops waiting.
 fn named(packet: &[u8]) -> u64 {
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     decoder.receive(packet);
@@ -42,8 +42,8 @@ fn named(packet: &[u8]) -> u64 {
     named
 }
 
-/// Who hears of a stream within its first block has missed its beginning, and misses what went before; who comes later has
-/// joined it, and misses nothing.
+/// A receiver whose first packet is of the first block has missed the stream's beginning, and names what went before. A
+/// later one has joined the stream, and names nothing.
 #[test]
 fn whoever_joins_after_the_first_block_misses_nothing() {
     let parameters = parameters();
@@ -77,7 +77,7 @@ fn strangers_are_counted() {
     assert_eq!((decoder.statistics().received, decoder.statistics().rejected), (1, 0));
 }
 
-/// A packet that was rebuilt before it came is overtaken, and only the first time it comes.
+/// A packet that arrives after its rebuilding is overtaken, and only on its first arrival.
 #[test]
 fn packets_that_come_after_they_were_rebuilt_are_overtaken_once() {
     for profile in Profile::ALL {
@@ -88,7 +88,7 @@ fn packets_that_come_after_they_were_rebuilt_are_overtaken_once() {
         let mut decoder =
             Decoder::new(Limits { order: Order::Immediate, ..Limits::default() }, Backend::best());
         let mut output = Output::default();
-        // Up to where both have been rebuilt, and neither is forgotten.
+        // Up to the point where both have been rebuilt, and neither is forgotten.
         let until = sent.iter().position(|packet| *packet == source_of(&sent, 500)).unwrap();
         for packet in sent[..until].iter().filter(|packet| !is_late(packet)) {
             decoder.receive(packet);
@@ -106,13 +106,13 @@ fn packets_that_come_after_they_were_rebuilt_are_overtaken_once() {
     }
 }
 
-/// The source packet of this number.
+/// The source packet with this number.
 fn source_of(sent: &[Vec<u8>], wanted: u64) -> Vec<u8> {
     let is_it = |packet: &&Vec<u8>| matches!(packet::parse(packet).unwrap().1, packet::Body::Source { seq, .. } if seq == wanted);
     sent.iter().find(is_it).expect("it was sent").clone()
 }
 
-/// What lies before the window, and was never there, is late each time it comes.
+/// A packet from before the window that was never there is late each time it comes.
 #[test]
 fn packets_from_before_the_window_are_late() {
     let parameters = parameters();
@@ -122,12 +122,12 @@ fn packets_from_before_the_window_are_late() {
         assert_eq!(decoder.receive(&source(&parameters, 2000 + times)), Received::Late);
         assert_eq!((decoder.statistics().late, decoder.statistics().received), (times, 1));
     }
-    // Between it and where it joined, as well.
+    // The same holds between there and the joining point.
     assert_eq!(decoder.receive(&source(&parameters, 4999)), Received::Late);
     assert_eq!(decoder.statistics().late, 4);
 }
 
-/// Whoever joined cannot use rows over packets from before; each of them is counted.
+/// A receiver that joined cannot use rows over packets from before; each of them is counted.
 #[test]
 fn rows_from_before_it_joined_are_unusable() {
     let parameters = parameters();
@@ -145,7 +145,7 @@ fn rows_from_before_it_joined_are_unusable() {
     }
 }
 
-/// There is no end before a packet that has come.
+/// No end can lie before a packet that has come.
 #[test]
 fn an_end_before_what_came_is_a_conflict() {
     let parameters = parameters();
@@ -156,7 +156,7 @@ fn an_end_before_what_came_is_a_conflict() {
         decoder.receive(&packet::mark(&parameters, 1, true));
         assert_eq!((decoder.statistics().conflicts, decoder.has_ended()), (times, false));
     }
-    // One behind it is believed when it comes again.
+    // An end behind it is believed when it comes again.
     for _ in 0..4 {
         decoder.receive(&packet::mark(&parameters, 2, true));
     }
@@ -164,7 +164,8 @@ fn an_end_before_what_came_is_a_conflict() {
     assert_eq!((decoder.statistics().conflicts, decoder.has_ended()), (4, true));
 }
 
-/// A row that begins with the stream says nothing of how long the sender's window is; a later one does, to within a block.
+/// A row that begins with the stream does not tell the length of the sender's window; a later one tells it to within a
+/// block.
 #[test]
 fn rows_tell_how_long_the_window_is() {
     let parameters = parameters();
@@ -180,7 +181,8 @@ fn rows_tell_how_long_the_window_is() {
     }
 }
 
-/// Windows move by blocks, so what each packet is covered for is what left the window between two rows that follow each other.
+/// Windows move by blocks, so the part that left the window between two consecutive rows tells how long each packet is
+/// covered.
 #[test]
 fn rows_tell_for_how_long_they_cover_a_packet() {
     let parameters = parameters();
@@ -194,14 +196,14 @@ fn rows_tell_for_how_long_they_cover_a_packet() {
     };
     covered(0, 0, 800);
     assert_eq!(covered(1, 240, 561), 800 + 1 - 240);
-    // The window stays where it is, or a row is missing: nothing new is known.
+    // The window stays in place, or a row is missing: nothing new is known.
     assert_eq!(covered(2, 240, 567), 800 + 1 - 240);
     assert_eq!(covered(4, 480, 500), 800 + 1 - 240);
-    // The sender lets go of packets early, and not of each at the same age: a block less is sure.
+    // The sender lets go of packets early, and not all at the same age: a block less is certain.
     assert_eq!(covered(5, 720, 300), 480 + 500 + 1 - 720 - 240);
 }
 
-/// A packet is taken as the next ones up to a window beyond the newest one, and kept aside from there on.
+/// A packet up to a window beyond the newest one is accepted, and from there on kept aside.
 #[test]
 fn a_window_beyond_the_newest_packet_is_ahead() {
     let parameters = parameters();
@@ -212,7 +214,7 @@ fn a_window_beyond_the_newest_packet_is_ahead() {
     }
 }
 
-/// Whoever follows a stream to a place behind the end that was told has been told wrongly.
+/// A receiver that follows a stream behind its announced end was told a wrong end.
 #[test]
 fn a_jump_behind_an_end_takes_it_back() {
     let parameters = parameters();
@@ -234,18 +236,19 @@ fn a_jump_behind_an_end_takes_it_back() {
     }
 }
 
-/// Rows that are still needed, and four that may tell nothing new, are no help for what is lost next.
+/// Rows that are still needed, and four that may have no new information, do not help with the next losses.
 #[test]
 fn rows_to_come_mend_what_is_not_lacking_yet() {
     let prospect = Prospect { window: 960, covered: 720, rows_per_packet: 0.5, lacking: 10, room: 1000 };
     assert_eq!(prospect.rows(100.0), 36.0);
     assert_eq!(prospect.rows(20.0), 0.0);
-    // Of 720 transmissions: 1.5 for each packet of the burst and its row.
+    // Each packet of the burst costs 1.5 rows: its own, and its half of a row that is lost with it.
     assert_eq!(prospect.burst(), ((720.0 * 0.5 - 14.0) / 1.5) as u64);
     assert_eq!(Prospect { room: 7, ..prospect }.burst(), 7);
 }
 
-/// Whoever waits no longer is told of all that is missing up to the end, also where the end lies far beyond what came.
+/// A receiver that stops waiting names all that is missing up to the end, also where the end lies far beyond its last
+/// packet.
 #[test]
 fn waiting_no_longer_leads_to_a_far_end() {
     let parameters = parameters();
@@ -255,7 +258,7 @@ fn waiting_no_longer_leads_to_a_far_end() {
         assert_eq!(decoder.receive(&packet::mark(&parameters, 5000, true)), Received::Ahead);
     }
     let mut output = Output::default();
-    // Not that far: nothing is known of what follows.
+    // A packet less: nothing is known of what follows.
     decoder.give_up_before(4999);
     output.drain(&mut decoder, MOST);
     assert_eq!((&output.delivered[..], &output.gaps[..], output.ended), (&[0][..], &[][..], false));
@@ -271,7 +274,7 @@ fn rows_of_windows_that_are_gone_are_redundant() {
     let parameters = settings(Profile::Blocks, 480, MOST).parameters().unwrap();
     let mut decoder = Decoder::new(Limits::default(), Backend::best());
     for window in 0..4 {
-        // Of each window one packet comes.
+        // A single packet of each window comes.
         decoder.receive(&source(&parameters, window * 480 + 100));
     }
     assert_eq!(decoder.receive(&repair(&parameters, 480, 480)), Received::Redundant);

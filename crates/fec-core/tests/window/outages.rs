@@ -1,4 +1,4 @@
-//! Outages that are longer than a window can mend, and receivers that join late: nothing is waited for in vain.
+//! Outages longer than a window can repair, and receivers that join late: nothing is waited for in vain.
 
 use super::common::*;
 use fec_core::gf256::kernel::Backend;
@@ -7,15 +7,14 @@ use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSe
 /// Bytes of the largest payload.
 const MOST: u16 = 400;
 
-/// What a receiver had after each packet that came: the greatest number that it had given out or named, and how many packets it
-/// had named as lost.
+/// The course of a receiver: its lag after each packet that came, and the number of packets named as lost.
 struct Course {
-    /// By number of the newest source packet that was sent.
+    /// The number of source packets sent, and how many of them were neither given out nor named.
     behind: Vec<(u64, u64)>,
     lost: u64,
 }
 
-/// Receives from packet `join` on what is not lost.
+/// Receives the packets from `join` on that are not lost.
 fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -> bool) -> Course {
     let settings = settings(Profile::Bounded, 6000, MOST);
     let mut decoder = Decoder::new(Limits { prompt, ..Limits::default() }, Backend::best());
@@ -43,7 +42,7 @@ fn receive_live(prompt: bool, count: u64, join: u64, lost: impl Fn(u64, usize) -
 }
 
 impl Course {
-    /// The longest time that nothing came out, in packets, from packet `from` on.
+    /// The longest time without output, in packets, from packet `from` on.
     fn longest(&self, from: u64) -> u64 {
         self.behind.iter().filter(|(sent, _)| *sent >= from).map(|(_, behind)| *behind).max().unwrap()
     }
@@ -62,7 +61,7 @@ fn an_outage_beyond_the_window_costs_itself_and_no_more() {
     assert!(patient.longest(11_900) > 4000, "it waits for what cannot come: {}", patient.longest(11_900));
     let prompt = receive_live(true, 30_000, 0, outage);
     assert!(prompt.longest(11_900) < 100, "{}", prompt.longest(11_900));
-    // When the window has left the outage, all is mended again.
+    // Everything is repaired again when the window has left the outage.
     let later = receive_live(true, 60_000, 0, outage);
     assert_eq!(later.lost, prompt.lost);
     assert!(prompt.lost < 1852 + 10_000 / 20, "{} are lost", prompt.lost);
@@ -74,8 +73,8 @@ fn an_outage_that_can_be_mended_is() {
         let outage = |sent: u64, _: usize| (10_000..10_000 + len).contains(&sent);
         assert_eq!(receive_live(true, 30_000, 0, outage).lost, 0, "of {len}");
     }
-    // The first packets of a longer one leave the window before there are rows enough: it costs itself, and not a window in
-    // which nothing comes out.
+    // The first packets of a longer outage leave the window before there are rows enough: only the outage is lost,
+    // without a window of silence.
     for len in [900, 1000, 1100] {
         let outage = |sent: u64, _: usize| (10_000..10_000 + len).contains(&sent);
         let outcome = receive_live(true, 30_000, 0, outage);
@@ -84,7 +83,8 @@ fn an_outage_that_can_be_mended_is() {
     assert_eq!(receive_live(true, 30_000, 0, |_, nth| some(nth)).lost, 0);
 }
 
-/// Where a burst begins in its block, how windows are, and at which ratio: what a receiver promises is mended, and not much more.
+/// For each beginning of a burst in its block, each window and each ratio, the promised length is repaired, and not
+/// much more.
 #[test]
 fn a_burst_that_is_said_to_be_mended_is() {
     for (window, block, ratio, latency) in [
@@ -146,7 +146,7 @@ fn whoever_joins_late_does_not_wait_for_what_was_before() {
     assert_eq!(receive_live(true, 60_000, 12_345, |_, nth| some(nth)).lost, prompt.lost);
 }
 
-/// A sender that lets go of what is older than a thousand packets: its window is short, and so is what an outage costs.
+/// A sender lets go of packets older than a thousand: its window is short, and so is the harm of an outage.
 #[test]
 fn a_short_window_forgets_an_outage_soon() {
     let settings = settings(Profile::Bounded, 6000, MOST);

@@ -1,4 +1,4 @@
-//! Bech32 (BIP 173), the text of age's keys: without its limit of 90 characters, as age has it.
+//! Bech32 (BIP 173), the text of age's keys, without its limit of 90 characters, as in age.
 
 use zeroize::Zeroizing;
 
@@ -6,7 +6,7 @@ const CHARSET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
 const CHECKSUM_LEN: usize = 6;
 
-/// The text of `data` under a prefix in lower case: in lower case as well.
+/// The text of `data` under a prefix in lower case; the text is in lower case too.
 pub(super) fn encode(prefix: &str, data: &[u8]) -> Zeroizing<String> {
     let len = data.len() * 8;
     let digits = len.div_ceil(5);
@@ -25,8 +25,8 @@ pub(super) fn encode(prefix: &str, data: &[u8]) -> Zeroizing<String> {
     text
 }
 
-/// The data of a text under this prefix, which is in lower case; the text is in one case altogether. `None` for everything that
-/// [`encode`] does not make, in upper or lower case.
+/// The data of a text under this prefix, which is in lower case. The text is all in upper or all in lower case, and
+/// otherwise one that [`encode`] makes; `None` for any other text.
 pub(super) fn decode(prefix: &str, text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mixed = text.bytes().any(|c| c.is_ascii_uppercase()) && text.bytes().any(|c| c.is_ascii_lowercase());
     let (head, digits) = text.rsplit_once('1')?;
@@ -53,7 +53,7 @@ pub(super) fn decode(prefix: &str, text: &str) -> Option<Zeroizing<Vec<u8>>> {
             bits &= (1 << held) - 1;
         }
     }
-    // What is left fills the last digit: fewer bits than a digit has, and all of them zero.
+    // Bits that are left only fill the last digit: they are fewer than a digit's bits, and all zero.
     (held < 5 && bits == 0).then_some(data)
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong with age files and keys. No error has anything of a secret in it, nor of a line that may be one.
+//! Errors of age files and keys. No error holds any part of a secret, or of a line that may be a secret.
 
 use crate::passphrases::NoMemory;
 use std::io;
@@ -13,13 +13,13 @@ pub enum AgeError {
     /// The header breaks a rule of the format, or it is no age file.
     #[error("it is not a well-formed age file: {0}")]
     Header(&'static str),
-    /// The passphrase's work factor: log N is above [`MOST_WORK`](super::limits::MOST_WORK).
+    /// A passphrase whose work factor, log N, is above [`MOST_WORK`](super::limits::MOST_WORK).
     #[error("its passphrase takes too much work: its work factor is {0}, and at most {most} is allowed", most = super::limits::MOST_WORK)]
     MuchWork(u8),
     /// The system does not have the memory that its passphrase takes.
     #[error("{0}")]
     Memory(#[from] NoMemory),
-    /// A key fits, and this part is not what it was when the file was made.
+    /// A key fits, but this part has changed since the file was made.
     #[error("{0} is damaged, or was changed")]
     Damaged(Part),
     /// The file is for a passphrase, and keys were given.
@@ -34,19 +34,19 @@ pub enum AgeError {
     /// A passphrase of this work factor cannot be made: 1 to [`MOST_WORK`](super::limits::MOST_WORK) are allowed.
     #[error("the work factor {0} is not between 1 and {most}", most = super::limits::MOST_WORK)]
     WorkFactor(u8),
-    /// A file for nobody.
+    /// A file without recipients.
     #[error("it names no recipients")]
     NoRecipients,
-    /// More recipients than readers take.
+    /// More recipients than readers accept.
     #[error("{0} recipients are too many: at most {most} are allowed", most = super::limits::MOST_STANZAS)]
     TooManyRecipients(usize),
-    /// Post-quantum recipients beside others, who would undo what the former are for.
+    /// Post-quantum recipients beside others, whose weaker keys would undo their protection.
     #[error("post-quantum recipients cannot be mixed with others")]
     Mixed,
-    /// No recipient.
+    /// Text that is no recipient.
     #[error("not a valid recipient: {0}")]
     Recipient(&'static str),
-    /// A line of a list of recipients is none.
+    /// A line of a list of recipients that is no recipient.
     #[error("line {line} is not a valid recipient: {why}")]
     RecipientLine {
         /// The number of the line, from 1.
@@ -54,10 +54,10 @@ pub enum AgeError {
         /// The reason.
         why: &'static str,
     },
-    /// No file of identities.
+    /// Text that is no file of identities.
     #[error("it has no usable identity: {0}")]
     Identity(&'static str),
-    /// A line of a file of identities is none.
+    /// A line of a file of identities that is no identity.
     #[error("line {line} is not a valid identity: {why}")]
     IdentityLine {
         /// The number of the line, from 1.
@@ -80,9 +80,9 @@ pub enum AgeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
-    /// The text before the payload: who can open the file.
+    /// The text before the payload: the keys for those who can open the file.
     Header,
-    /// What was encrypted.
+    /// The encrypted text.
     Payload,
 }
 

@@ -1,7 +1,7 @@
 //! The header of an age file: text that holds the file key once for each recipient (C2SP age.md, "Header").
 //!
-//! Stanzas of the kinds that are known here are checked altogether when the header is read, whoever the keys belong to. Others are
-//! stepped over, as the specification asks.
+//! All stanzas of known kinds are checked when the header is read, whoever has their keys. Others are skipped, as the
+//! specification asks.
 
 use super::error::AgeError;
 use super::limits::{MOST_ARGUMENTS, MOST_STANZAS, MOST_WORK};
@@ -14,17 +14,17 @@ const INTRODUCTION: &str = "age-encryption.org/v1\n";
 const COLUMNS: usize = 64;
 const BYTES_PER_LINE: usize = COLUMNS / 4 * 3;
 const MAC_LEN: usize = 32;
-/// Bytes of a header, at most: as in Go's age.
+/// Most bytes of a header, as in Go's age.
 const LONGEST_HEADER: usize = 2 << 20;
 
 /// Bytes of an encapsulated key of a post-quantum recipient: a ciphertext of ML-KEM-768 and a point.
 pub(super) const HYBRID_SHARE_LEN: usize = 1088 + 32;
 /// Bytes of a passphrase's salt.
 pub(super) const SALT_LEN: usize = 16;
-/// Bytes that an SSH key is recognised by.
+/// Bytes that identify an SSH key.
 pub(super) const SSH_TAG_LEN: usize = 4;
 
-/// What a stanza is for.
+/// The kind of key that a stanza is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StanzaKind {
@@ -38,11 +38,11 @@ pub enum StanzaKind {
     SshRsa,
     /// A passphrase.
     Passphrase,
-    /// Something else: this name was in the file. It is printable ASCII, of at most 64 characters.
+    /// Another kind, with its name in the file: printable ASCII, at most 64 characters.
     Other(String),
 }
 
-/// A file key for one recipient, of a kind that is known here.
+/// A file key for one recipient of a known kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sealed {
     X25519 { share: [u8; 32] },
@@ -51,14 +51,14 @@ pub(super) enum Sealed {
     Passphrase { salt: [u8; SALT_LEN], log_n: u8 },
 }
 
-/// What a header has for one recipient.
+/// A header's entry for one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stanza {
     Known { sealed: Sealed, body: [u8; BODY_LEN] },
     Other(StanzaKind),
 }
 
-/// A header, and the bytes that belong to it.
+/// A header, and its bytes.
 #[derive(Debug)]
 pub(super) struct Header<'a> {
     pub(super) stanzas: Vec<Stanza>,
@@ -85,7 +85,8 @@ impl<'a> Header<'a> {
     /// Reads the header that a file begins with.
     ///
     /// # Errors
-    /// [`AgeError::Header`] for what is not well-formed, [`AgeError::MuchWork`] for a work factor that is.
+    /// [`AgeError::Header`] for a header that is not well-formed, [`AgeError::MuchWork`] for one with too high a work
+    /// factor.
     pub(super) fn read(file: &'a [u8]) -> Result<Header<'a>, AgeError> {
         let mut lines = Lines::after_introduction(file)?;
         let mut stanzas = Vec::new();
@@ -110,7 +111,8 @@ impl<'a> Header<'a> {
         Ok(Header { stanzas, authenticated, mac, payload: &file[lines.at..] })
     }
 
-    /// Whether this key made the header, and nobody has changed it since. Takes the same time, wherever it differs.
+    /// Whether this key made the header, and nobody has changed it since. The comparison takes the same time wherever
+    /// they differ.
     pub(super) fn is_of(&self, file_key: &FileKey) -> bool {
         mac_of(file_key, self.authenticated).verify_slice(&self.mac).is_ok()
     }
@@ -127,7 +129,7 @@ pub(super) fn write(file_key: &FileKey, stanzas: &[(Sealed, [u8; BODY_LEN])]) ->
             Sealed::SshEd25519 { tag, share } => format!("ssh-ed25519 {} {}", base64(tag), base64(share)),
             Sealed::Passphrase { salt, log_n } => format!("scrypt {} {log_n}", base64(salt)),
         };
-        // The body has less than a line, so one line it is.
+        // The body is shorter than a line, and takes a single one.
         text += &format!("-> {arguments}\n{}\n", base64(body));
     }
     text += "---";
@@ -221,7 +223,7 @@ fn body(lines: &mut Lines) -> Result<Vec<u8>, AgeError> {
     }
 }
 
-/// The bytes of a text in base64 without padding; only those of the text that they are written as.
+/// The bytes of a text in base64 without padding, if it is their canonical text.
 fn base64(text: &str) -> Option<Vec<u8>> {
     Base64Unpadded::decode_vec(text).ok()
 }
@@ -230,7 +232,7 @@ fn exactly<const N: usize>(text: &str) -> Option<[u8; N]> {
     base64(text)?.try_into().ok()
 }
 
-/// A number of a stanza: digits alone, and no zero in front. What is above 255 becomes that.
+/// A number of a stanza: digits alone, without a leading zero. Numbers above 255 become 255.
 fn decimal(text: &str) -> Option<u8> {
     let is_canonical = text.bytes().all(|c| c.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty();
     is_canonical.then(|| text.parse().unwrap_or(u8::MAX))

@@ -1,7 +1,8 @@
 //! Post-quantum keys: `age1pq1…` and `AGE-SECRET-KEY-PQ-1…` (C2SP age.md, "The MLKEM768-X25519 hybrid recipient type").
 //!
-//! HPKE (RFC 9180) in its base mode, with a KEM of ML-KEM-768 and X25519 (X-Wing, draft-ietf-hpke-pq): whoever breaks one of the
-//! two has nothing yet. One message is sent under each key, so of HPKE's key schedule only a key and its first nonce are made.
+//! HPKE (RFC 9180) in its base mode, with a KEM of ML-KEM-768 and X25519 (X-Wing, draft-ietf-hpke-pq): an attacker who
+//! breaks one of the two has nothing yet. Each key encrypts a single message, so HPKE's key schedule only gives a key
+//! and its first nonce.
 
 use super::bech32;
 use super::error::AgeError;
@@ -24,12 +25,12 @@ const KEM_KEY_LEN: usize = 1184;
 const KEM_CIPHERTEXT_LEN: usize = 1088;
 /// Bytes of both public keys.
 const KEY_LEN: usize = KEM_KEY_LEN + 32;
-/// What X-Wing's combination of two secrets ends with.
+/// The end of X-Wing's combination of two secrets.
 const COMBINER_LABEL: &[u8; 6] = br"\.//^\";
 /// HPKE with KEM 0x647a (MLKEM768-X25519), KDF 1 (HKDF-SHA256) and AEAD 3 (ChaCha20Poly1305).
 const SUITE: &[u8; 10] = b"HPKE\x64\x7a\x00\x01\x00\x03";
 
-/// Whom a file can be for.
+/// A recipient of a file.
 #[derive(Clone)]
 pub struct HybridRecipient {
     kem: EncapsulationKey768,
@@ -73,7 +74,7 @@ impl HybridRecipient {
     }
 }
 
-/// Who can open files.
+/// A key that opens files.
 pub(super) struct HybridIdentity {
     seed: Secret,
     kem: DecapsulationKey768,
@@ -117,7 +118,7 @@ impl HybridIdentity {
     /// `None` if the stanza is for somebody else.
     ///
     /// # Errors
-    /// [`AgeError::Header`] for a share that everybody has something in common with.
+    /// [`AgeError::Header`] for a share of low order, whose secret everybody knows.
     pub(super) fn open(
         &self,
         share: &[u8; HYBRID_SHARE_LEN],
@@ -134,7 +135,7 @@ impl HybridIdentity {
     }
 }
 
-/// What ML-KEM and X25519 have agreed on, in one.
+/// The combination of the secrets of ML-KEM and X25519.
 fn combined(kem: &[u8], secret: &Secret, share: &[u8; 32], point: &[u8; 32]) -> Secret {
     let mut hash = Sha3_256::new();
     for part in [kem, &secret[..], share, point, COMBINER_LABEL] {
@@ -143,7 +144,7 @@ fn combined(kem: &[u8], secret: &Secret, share: &[u8; 32], point: &[u8; 32]) -> 
     Zeroizing::new(hash.finalize().into())
 }
 
-/// The key and the first nonce of a secret that both sides have (RFC 9180, section 5.1, mode_base).
+/// The key and the first nonce, from a shared secret (RFC 9180, section 5.1, mode_base).
 fn schedule(shared: &Secret) -> (Secret, [u8; 12]) {
     let extract = |salt: &[u8], label: &[u8], secret: &[u8]| {
         let labelled = Zeroizing::new([b"HPKE-v1", &SUITE[..], label, secret].concat());

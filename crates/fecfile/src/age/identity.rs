@@ -1,4 +1,4 @@
-//! Identities: the secret keys that files are opened with.
+//! Identities: the secret keys that open files.
 
 use super::error::AgeError;
 use super::header::{Sealed, Stanza};
@@ -13,16 +13,16 @@ use super::x25519::X25519Identity;
 use std::io;
 use zeroize::Zeroizing;
 
-/// The kinds of keys that are made here.
+/// The kinds of keys that this library makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// X25519: short, and known to every age.
     X25519,
-    /// ML-KEM-768 and X25519 together, which hold against quantum computers as well. Known to age since 1.3.
+    /// ML-KEM-768 and X25519 together, which resist quantum computers as well. Known to age since 1.3.
     Hybrid,
 }
 
-/// A secret key. It is overwritten when it is dropped.
+/// A secret key, which is overwritten when it is dropped.
 pub struct Identity(Inner);
 
 enum Inner {
@@ -32,7 +32,7 @@ enum Inner {
 }
 
 impl Identity {
-    /// A new one, from the system's source of randomness.
+    /// A new identity, from the system's source of randomness.
     ///
     /// # Errors
     /// Those of that source.
@@ -47,7 +47,7 @@ impl Identity {
         })
     }
 
-    /// Who has this identity.
+    /// The recipient with this identity.
     pub fn recipient(&self) -> Recipient {
         match &self.0 {
             Inner::X25519(identity) => Recipient::X25519(identity.recipient()),
@@ -83,12 +83,12 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// Reads a file of identities: keys of age, one on each line, where empty lines and such as begin with `#` do not count; or one
-/// private key of OpenSSH, for whose passphrase `ask` is called, at most once.
+/// Reads a file of identities. It holds keys of age, one on each line, with empty lines and lines that begin with `#`
+/// ignored; or a single private key of OpenSSH, for whose passphrase `ask` is called, at most once.
 ///
 /// # Errors
-/// [`AgeError::IdentityLine`] and [`AgeError::Identity`], which tell nothing of the text; [`AgeError::KeyNeedsPassphrase`] if `ask`
-/// has none, and [`AgeError::WrongPassphrase`].
+/// [`AgeError::IdentityLine`] and [`AgeError::Identity`], which reveal nothing of the text;
+/// [`AgeError::KeyNeedsPassphrase`] if `ask` has none, and [`AgeError::WrongPassphrase`].
 pub fn identities_of(
     text: &[u8],
     ask: &mut dyn FnMut() -> Option<Passphrase>,
@@ -117,7 +117,7 @@ pub fn identities_of(
     if identities.is_empty() { Err(AgeError::Identity("it is empty")) } else { Ok(identities) }
 }
 
-/// One identity of age, or why it is none.
+/// An identity of age, or the reason why the text is none.
 fn read(text: &str) -> Result<Identity, &'static str> {
     const MALFORMED: &str = "its secret key is malformed";
     let begins = |prefix: &str| {

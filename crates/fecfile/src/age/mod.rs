@@ -1,11 +1,12 @@
-//! Small age files: what wraps a content key so that every implementation of age opens it.
+//! Small age files, which wrap a content key so that every implementation of age opens it.
 //!
-//! The format is C2SP age.md (`age-encryption.org/v1`), binary and not armored. A file is for recipients ([`seal`]): keys of X25519,
-//! hybrid post-quantum keys of ML-KEM-768 and X25519, Ed25519 keys of SSH; or for a passphrase ([`seal_with_passphrase`]). Identities
-//! open it, or the passphrase ([`open`]). RSA keys of SSH, plugins and encrypted files of identities are refused with their names.
+//! The format is C2SP age.md (`age-encryption.org/v1`), binary and not armored. A file is for recipients ([`seal`]):
+//! keys of X25519, hybrid post-quantum keys of ML-KEM-768 and X25519, Ed25519 keys of SSH; or for a passphrase
+//! ([`seal_with_passphrase`]). Identities open it, or the passphrase ([`open`]). RSA keys of SSH, plugins and encrypted
+//! files of identities are refused by name.
 //!
-//! A file is read from memory and written to memory: it is meant for keys, not for contents. What is read is hostile: whatever is not
-//! canonical is refused, and the work is bounded by [`MOST_STANZAS`] and [`MOST_WORK`].
+//! A file is read from memory and written to memory: it is meant for keys, not for contents. Input is hostile: files
+//! that are not canonical are refused, and the work is bounded by [`MOST_STANZAS`] and [`MOST_WORK`].
 //!
 //! ```
 //! use fecfile::age::{self, Identity, KeyKind, Keys};

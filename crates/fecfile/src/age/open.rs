@@ -8,7 +8,7 @@ use super::primitives::FileKey;
 use super::stream;
 use zeroize::Zeroizing;
 
-/// What a file can be opened with.
+/// The means to open a file.
 #[derive(Debug)]
 pub enum Keys {
     /// Secret keys, which are tried in this order.
@@ -17,11 +17,11 @@ pub enum Keys {
     Passphrase(Passphrase),
 }
 
-/// The plaintext of an age file, which is in `file` altogether. Takes as much memory again; for a passphrase of the highest work
-/// factor, 4 GiB. Every stanza is tried with every identity, until one fits.
+/// The plaintext of an age file; `file` holds all of the file. It takes as much memory again, and 4 GiB for a
+/// passphrase of the highest work factor. Every stanza is tried with every identity, until one fits.
 ///
 /// # Errors
-/// [`AgeError::Header`] and [`AgeError::MuchWork`] for what is refused without a key, [`AgeError::NeedsPassphrase`],
+/// [`AgeError::Header`] and [`AgeError::MuchWork`], which need no key, [`AgeError::NeedsPassphrase`],
 /// [`AgeError::NeedsIdentity`], [`AgeError::NoMatch`], [`AgeError::Memory`], and [`AgeError::Damaged`].
 pub fn open(file: &[u8], keys: &Keys) -> Result<Zeroizing<Vec<u8>>, AgeError> {
     let header = Header::read(file)?;
@@ -35,7 +35,8 @@ pub fn open(file: &[u8], keys: &Keys) -> Result<Zeroizing<Vec<u8>>, AgeError> {
     stream::read(&file_key, header.payload)
 }
 
-/// Whom an age file is for: the kinds of its stanzas, in their order. Whether they are what they say, only who has a key can know.
+/// The kinds of an age file's stanzas, in their order. Only a holder of a key can know whether they are what they
+/// claim.
 ///
 /// # Errors
 /// [`AgeError::Header`], [`AgeError::MuchWork`].

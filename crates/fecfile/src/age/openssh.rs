@@ -1,4 +1,4 @@
-//! Private keys as OpenSSH writes them (its PROTOCOL.key), of which one is an Ed25519 key.
+//! Private keys as OpenSSH writes them (its PROTOCOL.key), if the key is an Ed25519 key.
 
 use super::error::AgeError;
 use super::limits::{LONGEST_SSH_KEY, MOST_SSH_ROUNDS};
@@ -14,12 +14,13 @@ pub(super) const BEGIN: &[u8] = b"-----BEGIN OPENSSH PRIVATE KEY-----";
 const END: &[u8] = b"-----END OPENSSH PRIVATE KEY-----";
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 const MALFORMED: AgeError = AgeError::Identity("the OpenSSH private key is malformed");
-/// Bytes of a block, to which what is encrypted is padded.
+/// Bytes of a block, to which the encrypted part is padded.
 const BLOCK_LEN: usize = 16;
 /// The same without a cipher.
 const PLAIN_BLOCK_LEN: usize = 8;
 
-/// Reads a file with such a key, and nothing else but white space around it. Asks for the passphrase of one that has one, once.
+/// Reads a file with such a key; only white space may surround it. `ask` is called once for the passphrase, if the key
+/// has one.
 pub(super) fn read(
     text: &[u8],
     ask: &mut dyn FnMut() -> Option<Passphrase>,
@@ -79,7 +80,7 @@ fn decoded(text: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     Base64::decode_vec(&digits).ok().map(Zeroizing::new)
 }
 
-/// The key of what was encrypted. `None` if the two numbers at its beginning differ: then it was decrypted by another key.
+/// The key in the decrypted part. `None` if the two numbers at its beginning differ, because another key decrypted it.
 fn private(bytes: &[u8], block_len: usize) -> Result<Option<SshIdentity>, AgeError> {
     let mut secret = Reader(bytes);
     if secret.number()? != secret.number()? {

@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 const LABEL: &[u8] = b"age-encryption.org/v1/scrypt";
 const R: u32 = 8;
 const P: u32 = 1;
-/// The key of a stanza is used once.
+/// Each stanza's key is used once.
 const NONCE: [u8; 12] = [0; 12];
 
-/// Something that people remember. It is overwritten when it is dropped.
+/// A secret that people remember, which is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct Passphrase(Zeroizing<String>);
 
@@ -24,7 +24,7 @@ impl Passphrase {
         if text.is_empty() { Err(AgeError::EmptyPassphrase) } else { Ok(Passphrase(text)) }
     }
 
-    /// Whether something new may be sealed with it.
+    /// Whether a new payload may be sealed with it.
     ///
     /// # Errors
     /// [`ShortPassphrase`].
@@ -44,7 +44,7 @@ impl Passphrase {
         Ok((Sealed::Passphrase { salt, log_n }, wrap(&self.wrapping_key(&salt, log_n)?, &NONCE, file_key)))
     }
 
-    /// `None` if the stanza is for another passphrase. Takes 2^`log_n` KiB of memory.
+    /// `None` if the stanza is for another passphrase. It takes 2^`log_n` KiB of memory.
     pub(super) fn open(
         &self,
         salt: &[u8; SALT_LEN],

@@ -1,4 +1,4 @@
-//! What all kinds of recipients are made of: randomness, X25519, HKDF and the sealing of a file key.
+//! The parts of all kinds of recipients: randomness, X25519, HKDF and the sealing of a file key.
 
 use super::error::AgeError;
 use chacha20poly1305::aead::{AeadInOut, KeyInit, inout::InOutBuf};
@@ -13,10 +13,10 @@ use zeroize::{Zeroize, Zeroizing};
 pub(super) const FILE_KEY_LEN: usize = 16;
 /// Bytes of the tag of ChaCha20-Poly1305.
 pub(super) const TAG_LEN: usize = 16;
-/// Bytes of the body of every kind of stanza that is read here.
+/// Bytes of the body of every known kind of stanza.
 pub(super) const BODY_LEN: usize = FILE_KEY_LEN + TAG_LEN;
 
-/// What the payload is encrypted with, and each stanza holds for one recipient.
+/// The key that encrypts the payload, and that each stanza holds for one recipient.
 pub(super) type FileKey = Zeroizing<[u8; FILE_KEY_LEN]>;
 /// A secret of 32 bytes.
 pub(super) type Secret = Zeroizing<[u8; 32]>;
@@ -40,7 +40,7 @@ pub(super) fn x25519_public(secret: &Secret) -> [u8; 32] {
     MontgomeryPoint::mul_base_clamped(**secret).to_bytes()
 }
 
-/// What two sides have in common (RFC 7748, section 6.1). `None` if it is zero, because the point has a low order.
+/// The shared secret of two sides (RFC 7748, section 6.1). `None` if it is zero, because the point has a low order.
 pub(super) fn x25519(secret: &Secret, public: &[u8; 32]) -> Option<Secret> {
     let mut point = MontgomeryPoint(*public).mul_clamped(**secret);
     let shared = Zeroizing::new(point.to_bytes());
@@ -57,7 +57,7 @@ pub(super) fn hkdf(secret: &[u8], salt: &[u8], info: &[u8]) -> Secret {
     key
 }
 
-/// ChaCha20-Poly1305 (RFC 8439) in place, without associated data. The tag.
+/// ChaCha20-Poly1305 (RFC 8439) in place, without associated data. Returns the tag.
 pub(super) fn encrypt(key: &Secret, nonce: &[u8; 12], data: &mut [u8]) -> [u8; TAG_LEN] {
     ChaCha20Poly1305::new(&Key::from(**key))
         .encrypt_inout_detached(&Nonce::from(*nonce), &[], InOutBuf::from(data))
@@ -65,7 +65,7 @@ pub(super) fn encrypt(key: &Secret, nonce: &[u8; 12], data: &mut [u8]) -> [u8; T
         .into()
 }
 
-/// Undoes [`encrypt`]. False if the tag is not that of the data: then they are as before.
+/// Undoes [`encrypt`]. Returns false, and leaves the data unchanged, if the tag is not that of the data.
 #[must_use]
 pub(super) fn decrypt(key: &Secret, nonce: &[u8; 12], data: &mut [u8], tag: &[u8; TAG_LEN]) -> bool {
     ChaCha20Poly1305::new(&Key::from(**key))
@@ -73,7 +73,7 @@ pub(super) fn decrypt(key: &Secret, nonce: &[u8; 12], data: &mut [u8], tag: &[u8
         .is_ok()
 }
 
-/// The body of a stanza: the file key under a key that is used once, and a nonce that belongs to it.
+/// The body of a stanza: the file key under a key that is used once, and its nonce.
 pub(super) fn wrap(key: &Secret, nonce: &[u8; 12], file_key: &FileKey) -> [u8; BODY_LEN] {
     let mut body = [0; BODY_LEN];
     let (data, tag) = body.split_at_mut(FILE_KEY_LEN);

@@ -1,4 +1,4 @@
-//! Recipients: those who can open a file. Their keys are public.
+//! Recipients, who can open a file. Their keys are public.
 
 use super::error::AgeError;
 use super::header::Sealed;
@@ -10,7 +10,7 @@ use super::x25519::X25519Recipient;
 use std::collections::HashSet;
 use std::str::FromStr;
 
-/// Somebody who can open a file. Two are equal if they have the same key.
+/// A person who can open a file. Two are equal if they have the same key.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Recipient {
@@ -18,12 +18,12 @@ pub enum Recipient {
     X25519(X25519Recipient),
     /// `age1pq1…`, which holds against quantum computers as well.
     Hybrid(Box<HybridRecipient>),
-    /// `ssh-ed25519 AAAA…`
+    /// `age1pq1…`, which resists quantum computers as well.
     SshEd25519(SshRecipient),
 }
 
 impl Recipient {
-    /// Whether a quantum computer does not help to open what is for this recipient.
+    /// Whether files for this recipient are safe from quantum computers.
     pub fn is_post_quantum(&self) -> bool {
         matches!(self, Recipient::Hybrid(_))
     }
@@ -60,13 +60,13 @@ impl FromStr for Recipient {
     /// Reads `age1…`, `age1pq1…`, or a line as in `id_ed25519.pub`.
     ///
     /// # Errors
-    /// [`AgeError::Recipient`], which tells nothing of the text.
+    /// [`AgeError::Recipient`], which reveals nothing of the text.
     fn from_str(text: &str) -> Result<Recipient, AgeError> {
         read(text).map_err(AgeError::Recipient)
     }
 }
 
-/// The canonical text: that of a key of SSH has no comment.
+/// The canonical text; a key of SSH has no comment in it.
 impl std::fmt::Display for Recipient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&match self {
@@ -83,11 +83,11 @@ impl std::fmt::Debug for Recipient {
     }
 }
 
-/// Reads a list of recipients: one on each line; empty lines, and such as begin with `#`, do not count, nor do those whose key was
-/// there before.
+/// Reads a list of recipients, one on each line. Empty lines, lines that begin with `#`, and keys that were listed
+/// before are ignored.
 ///
 /// # Errors
-/// [`AgeError::RecipientLine`], which tells nothing of the line: it may be a secret. [`AgeError::NoRecipients`],
+/// [`AgeError::RecipientLine`], which reveals nothing of the line: it may be a secret. [`AgeError::NoRecipients`],
 /// [`AgeError::TooManyRecipients`].
 pub fn recipients_of(text: &str) -> Result<Vec<Recipient>, AgeError> {
     let (mut recipients, mut known) = (Vec::new(), HashSet::new());
@@ -104,7 +104,7 @@ pub fn recipients_of(text: &str) -> Result<Vec<Recipient>, AgeError> {
     if recipients.is_empty() { Err(AgeError::NoRecipients) } else { Ok(recipients) }
 }
 
-/// One recipient, or why it is none.
+/// A recipient, or the reason why the text is none.
 fn read(text: &str) -> Result<Recipient, &'static str> {
     let lower = text.as_bytes().get(..15.min(text.len())).unwrap_or_default().to_ascii_lowercase();
     let begins = |prefix: &str| lower.starts_with(prefix.as_bytes());

@@ -10,13 +10,13 @@ use super::stream;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-/// Recipients that a thread has at least: fewer than eight stay on one.
+/// Least recipients of a thread: fewer than eight stay on one.
 const FEWEST_EACH: usize = 4;
 
 type Wrapped = (Sealed, [u8; BODY_LEN]);
 
-/// An age file of this plaintext, for each of these recipients, in this order; a second one with the same key counts once.
-/// Encapsulates for one after the other: [`seal_on`] takes threads.
+/// An age file of this plaintext, for each of these recipients, in this order; a second one with the same key counts
+/// once. They are encapsulated one after the other: [`seal_on`] takes threads.
 ///
 /// # Errors
 /// [`AgeError::NoRecipients`], [`AgeError::TooManyRecipients`], [`AgeError::Mixed`], [`AgeError::Random`].
@@ -24,7 +24,7 @@ pub fn seal(recipients: &[Recipient], plaintext: &[u8]) -> Result<Vec<u8>, AgeEr
     seal_on(NonZeroUsize::MIN, recipients, plaintext)
 }
 
-/// As [`seal`], and encapsulates on as many threads, or fewer if there are few recipients: one at a time on one.
+/// As [`seal`], on up to `threads` threads: fewer if there are few recipients.
 ///
 /// # Errors
 /// Those of [`seal`].
@@ -47,8 +47,9 @@ pub fn seal_on(
     file(&file_key, &wrap_all(threads, &recipients, &file_key)?, plaintext)
 }
 
-/// An age file of this plaintext, which this passphrase opens. `log_n` is the work factor, [`DEFAULT_WORK`](super::DEFAULT_WORK)
-/// for people: it takes 2^`log_n` KiB of memory, now and whenever the file is opened.
+/// An age file of this plaintext, which this passphrase opens. `log_n` is the work factor,
+/// [`DEFAULT_WORK`](super::DEFAULT_WORK) for people: it takes 2^`log_n` KiB of memory, now and whenever the file is
+/// opened.
 ///
 /// # Errors
 /// [`AgeError::WorkFactor`], [`AgeError::Memory`], [`AgeError::Random`].
@@ -79,7 +80,7 @@ fn wrap_all(
     let parts: Vec<Result<Vec<Wrapped>, AgeError>> = std::thread::scope(|scope| {
         let start = |part| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, move || wrap(part));
-            // Where the system has no more threads, this one does it.
+            // This thread does the work if the system has no more threads.
             thread.map_err(|_| part)
         };
         let others: Vec<_> = others.chunks(each).map(start).collect();

@@ -1,7 +1,7 @@
-//! Ed25519 keys of SSH, for which age has a kind of stanza as well (`ssh-ed25519`, as in Go's age and in rage).
+//! Ed25519 keys of SSH, for which age has a kind of stanza too (`ssh-ed25519`, as in Go's age and in rage).
 //!
-//! The key for signatures is taken as one of X25519, by the map between the two forms of the curve. What comes of it is tweaked by a
-//! hash of the key as SSH writes it.
+//! The map between the two forms of the curve turns the signature key into a key of X25519. A hash of the key in SSH's
+//! form tweaks the shared secret.
 
 use super::error::AgeError;
 use super::header::{SSH_TAG_LEN, Sealed};
@@ -15,22 +15,22 @@ use zeroize::{Zeroize, Zeroizing};
 /// The name of the kind, in all places.
 pub(super) const KIND: &str = "ssh-ed25519";
 const LABEL: &[u8] = b"age-encryption.org/v1/ssh-ed25519";
-/// The key of a stanza is used once.
+/// Each stanza's key is used once.
 const NONCE: [u8; 12] = [0; 12];
-/// Bytes of a public key as SSH writes it: two strings behind their lengths.
+/// Bytes of a public key in SSH's form: two strings behind their lengths.
 const BLOB_LEN: usize = 4 + KIND.len() + 4 + 32;
 
-/// Whom a file can be for.
+/// A recipient of a file.
 #[derive(Clone)]
 pub struct SshRecipient {
-    /// The key as SSH has it.
+    /// The key in SSH's form.
     ed25519: [u8; 32],
     /// The same point for X25519.
     point: [u8; 32],
 }
 
 impl SshRecipient {
-    /// `None` for what is no point, or one to which nothing secret can be sent.
+    /// `None` for bytes that are no point, and for a point to which no secret can be sent.
     pub(super) fn new(ed25519: [u8; 32]) -> Option<SshRecipient> {
         let compressed = CompressedEdwardsY(ed25519);
         let edwards = compressed.decompress()?;
@@ -39,14 +39,14 @@ impl SshRecipient {
             .then_some(SshRecipient { ed25519, point })
     }
 
-    /// Of a line as in `id_ed25519.pub`: the kind, the key, and a comment or none.
+    /// Reads a line as in `id_ed25519.pub`: the kind, the key, and perhaps a comment.
     pub(super) fn from_text(text: &str) -> Option<SshRecipient> {
         let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
         let (KIND, key) = (words.next()?, words.next()?) else { return None };
         SshRecipient::from_blob(&Base64::decode_vec(key).ok()?)
     }
 
-    /// Of a key as SSH writes it.
+    /// Reads a key in SSH's form.
     pub(super) fn from_blob(blob: &[u8]) -> Option<SshRecipient> {
         let key = blob.strip_prefix(&[0, 0, 0, KIND.len() as u8])?.strip_prefix(KIND.as_bytes())?;
         SshRecipient::new(key.strip_prefix(&[0, 0, 0, 32])?.try_into().ok()?)
@@ -57,7 +57,7 @@ impl SshRecipient {
         format!("{KIND} {}", Base64::encode_string(&self.blob()))
     }
 
-    /// The key as SSH writes it.
+    /// The key in SSH's form.
     pub(super) fn blob(&self) -> [u8; BLOB_LEN] {
         let blob = [&[0, 0, 0, KIND.len() as u8], KIND.as_bytes(), &[0, 0, 0, 32], &self.ed25519].concat();
         blob.try_into().expect("its length is fixed")
@@ -67,7 +67,7 @@ impl SshRecipient {
         *Sha256::digest(self.blob()).first_chunk().expect("it has 32 bytes")
     }
 
-    /// What both sides make of a secret that they have in common.
+    /// The wrapping key that both sides derive from their shared secret.
     fn wrapping_key(&self, shared: &Secret, share: &[u8; 32]) -> Option<Secret> {
         let tweak = hkdf(&[], &self.blob(), LABEL);
         let shared = x25519(&tweak, shared)?;
@@ -83,14 +83,14 @@ impl SshRecipient {
     }
 }
 
-/// Who can open files.
+/// A key that opens files.
 pub(super) struct SshIdentity {
     scalar: Secret,
     recipient: SshRecipient,
 }
 
 impl SshIdentity {
-    /// Of the seed that RFC 8032 makes a key from.
+    /// The identity of a seed, from which RFC 8032 makes a key.
     pub(super) fn new(seed: &Secret) -> Option<SshIdentity> {
         let mut hash = Sha512::digest(&seed[..]);
         let scalar = Zeroizing::new(*hash.first_chunk().expect("it has 64 bytes"));
@@ -106,7 +106,7 @@ impl SshIdentity {
     /// `None` if the stanza is for somebody else.
     ///
     /// # Errors
-    /// [`AgeError::Header`] for a share that everybody has something in common with.
+    /// [`AgeError::Header`] for a share of low order, whose secret everybody knows.
     pub(super) fn open(
         &self,
         tag: &[u8; SSH_TAG_LEN],

@@ -1,4 +1,4 @@
-//! The payload: chunks of 64 KiB, each sealed for itself, of which the last one is marked as such (C2SP age.md, "Payload").
+//! The payload: chunks of 64 KiB, each sealed separately. The last one is marked as such (C2SP age.md, "Payload").
 
 use super::error::{AgeError, Part};
 use super::primitives::{FileKey, Secret, TAG_LEN, decrypt, encrypt, hkdf, random};
@@ -14,7 +14,7 @@ pub(super) fn write(file_key: &FileKey, plaintext: &[u8], file: &mut Vec<u8>) ->
     let nonce = random::<NONCE_LEN>()?;
     let key = payload_key(file_key, &nonce);
     let chunks = plaintext.len().div_ceil(CHUNK_LEN).max(1);
-    // Its room beforehand: plaintext that is not encrypted yet is left nowhere.
+    // The memory is reserved first: growing would leave copies of plaintext behind.
     file.reserve(NONCE_LEN + plaintext.len() + chunks * TAG_LEN);
     file.extend_from_slice(&nonce[..]);
     for at in 0..chunks {
@@ -27,10 +27,11 @@ pub(super) fn write(file_key: &FileKey, plaintext: &[u8], file: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// The plaintext of a payload, all of it.
+/// All plaintext of a payload.
 ///
 /// # Errors
-/// [`AgeError::Header`] if it ends in its nonce; [`AgeError::Damaged`] if anything is changed, missing, or too much.
+/// [`AgeError::Header`] if the payload ends within its nonce; [`AgeError::Damaged`] if any byte is changed, missing, or
+/// too much.
 pub(super) fn read(file_key: &FileKey, payload: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgeError> {
     let (nonce, sealed) =
         payload.split_first_chunk().ok_or(AgeError::Header("it ends before the payload"))?;

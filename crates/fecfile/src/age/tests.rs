@@ -26,7 +26,7 @@ fn recipient(text: &str) -> Recipient {
     text.parse().expect("it is a recipient")
 }
 
-/// Each kind of key, with its recipient or none, and a file of Go's age.
+/// Each kind of key, with its recipient if it has one, and a file of Go's age.
 fn all_kinds() -> [(Keys, Option<Recipient>, Vec<u8>); 4] {
     [
         (
@@ -154,7 +154,7 @@ fn recipients_that_would_spoil_a_file_are_refused() {
         assert!(matches!(error, AgeError::WorkFactor(n) if n == log_n));
     }
     assert!(matches!(Passphrase::new(Zeroizing::default()), Err(AgeError::EmptyPassphrase)));
-    // Points of order 1, 2, 4 and 8, and one that is zero only after it is reduced (RFC 7748's prime).
+    // Points of order 1, 2, 4 and 8, and a point that is zero only after reduction (RFC 7748's prime).
     let mut prime = [0xff; 32];
     (prime[0], prime[31]) = (0xed, 0x7f);
     let order_8 = bytes("4Ot6fDtBuK4WVuP68Z/EatoJjeucMrH9hmIFFl9JuAA=").try_into().expect("32 bytes");
@@ -179,7 +179,7 @@ fn recipients_that_would_spoil_a_file_are_refused() {
 #[test]
 fn no_bit_can_be_flipped_nothing_cut_off_and_nothing_added() {
     for (keys, _, file) in all_kinds() {
-        // One that takes less work for each try.
+        // A new file with less work for each try.
         let file = match &keys {
             Keys::Passphrase(passphrase) => {
                 seal_with_passphrase(passphrase, 2, b"secret").expect("it is sealed")
@@ -290,7 +290,7 @@ fn malformed_headers_are_refused() {
     }
 }
 
-/// Headers of random pieces: none panics, and none is opened.
+/// Headers of random pieces: none makes the parser panic, and none opens.
 #[test]
 fn random_headers() {
     let share = "TEiF0ypqr+bpvcqXNyCVJpL7OuwPdVwPL7KQEbFDOCc";
@@ -431,7 +431,7 @@ fn ssh_keys_behind_a_passphrase() {
     assert!(matches!(read(None), Err(AgeError::KeyNeedsPassphrase)));
 }
 
-/// Each byte of a private key is changed, and each part of it cut off: nothing panics, and nothing is taken for another key.
+/// Each byte of a private key is changed, and each part of it cut off: nothing panics, and no other key comes out.
 #[test]
 fn damaged_ssh_keys() {
     let expected = recipient(vectors::SSH_RECIPIENT);

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 const PREFIX: &str = "age";
 const SECRET_PREFIX: &str = "age-secret-key-";
 const LABEL: &[u8] = b"age-encryption.org/v1/X25519";
-/// The key of a stanza is used once.
+/// Each stanza's key is used once.
 const NONCE: [u8; 12] = [0; 12];
 
-/// Whom a file can be for.
+/// A recipient of a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct X25519Recipient([u8; 32]);
 
@@ -21,7 +21,7 @@ impl X25519Recipient {
         &self.0
     }
 
-    /// `None` for malformed text, and for a point of low order, to which nothing secret can be sent.
+    /// `None` for malformed text, and for a point of low order, to which no secret can be sent.
     pub(super) fn from_text(text: &str) -> Option<X25519Recipient> {
         let key = <[u8; 32]>::try_from(bech32::decode(PREFIX, text)?.as_slice()).ok()?;
         is_of_high_order(&key).then_some(X25519Recipient(key))
@@ -39,12 +39,12 @@ impl X25519Recipient {
     }
 }
 
-/// Whether something secret can be sent to a point at all.
+/// Whether a secret can be sent to this point.
 pub(super) fn is_of_high_order(point: &[u8; 32]) -> bool {
     x25519(&Zeroizing::new([1; 32]), point).is_some()
 }
 
-/// Who can open files.
+/// A key that opens files.
 pub(super) struct X25519Identity {
     secret: Secret,
     public: [u8; 32],
@@ -77,7 +77,7 @@ impl X25519Identity {
     /// `None` if the stanza is for somebody else.
     ///
     /// # Errors
-    /// [`AgeError::Header`] for a share that everybody has something in common with.
+    /// [`AgeError::Header`] for a share of low order, whose secret everybody knows.
     pub(super) fn open(&self, share: &[u8; 32], body: &[u8; BODY_LEN]) -> Result<Option<FileKey>, AgeError> {
         let shared =
             x25519(&self.secret, share).ok_or(AgeError::Header("a share is a point of low order"))?;

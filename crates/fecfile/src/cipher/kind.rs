@@ -1,4 +1,4 @@
-//! The ciphers, and what all engines take and give.
+//! The ciphers, and the sizes that all engines share.
 
 /// Bytes of a key.
 pub const KEY: usize = 32;
@@ -7,17 +7,17 @@ pub const NONCE: usize = 12;
 /// Bytes of a tag.
 pub const TAG: usize = 16;
 
-/// What seals.
+/// A cipher for sealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// AES-256-GCM (NIST SP 800-38D): fast where the processor has instructions for it.
     Aes256Gcm,
-    /// ChaCha20-Poly1305 (RFC 8439): faster where it has none, as on a Raspberry Pi 4.
+    /// ChaCha20-Poly1305 (RFC 8439): faster where the processor has none, as on a Raspberry Pi 4.
     ChaCha20Poly1305,
 }
 
 impl Cipher {
-    /// All of them.
+    /// All ciphers.
     pub const ALL: [Cipher; 2] = [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
 
     /// The faster one on this machine.
@@ -47,12 +47,12 @@ impl Cipher {
         }
     }
 
-    /// That of a number in the formats.
+    /// The cipher with this number in the formats.
     pub fn from_number(number: u8) -> Option<Cipher> {
         Cipher::ALL.into_iter().find(|cipher| cipher.number() == number)
     }
 }
 
-/// Bytes that were not sealed with this key, nonce and associated data, or were changed since.
+/// The error for bytes that were not sealed with this key, nonce and associated data, or were changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAuthentic;

@@ -1,7 +1,7 @@
-//! Authenticated encryption and the derivation of keys: one interface, and one engine behind it that is chosen when this is built.
+//! Authenticated encryption and the derivation of keys: one interface, and one engine behind it, chosen at build time.
 //!
-//! AWS-LC is the fastest, ring is half as large and builds for more machines; without either the ciphers are those of RustCrypto,
-//! which need no C compiler. All give the same bytes.
+//! AWS-LC is the fastest engine; ring is half as large and builds for more machines. Without either, the ciphers are
+//! those of RustCrypto, which need no C compiler. All give the same bytes.
 
 #[cfg(feature = "aws-lc")]
 mod aws_lc;
@@ -23,31 +23,31 @@ use rust_crypto as engine;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// The name of what computes the ciphers.
+/// The name of the engine.
 pub const ENGINE: &str = engine::NAME;
 
-/// A key of a cipher, made ready.
+/// A key of a cipher, ready for use.
 pub struct AeadKey(engine::Key);
 
 impl AeadKey {
-    /// Makes a key ready.
+    /// Prepares a key.
     pub fn new(cipher: Cipher, key: &[u8; KEY]) -> AeadKey {
         AeadKey(engine::Key::new(cipher, key))
     }
 
-    /// Encrypts `data` where it stands, and gives the tag over it and `associated`. No two calls of a key may have one nonce,
-    /// unless all else is the same too.
+    /// Encrypts `data` in place, and returns the tag over it and `associated`. No two calls of a key may have one
+    /// nonce, unless all other arguments are the same too.
     ///
     /// # Panics
-    /// If `data` is longer than the cipher can take, 2^36 − 32 bytes.
+    /// If `data` is longer than the cipher allows, 2^36 − 32 bytes.
     pub fn seal(&self, nonce: &[u8; NONCE], associated: &[u8], data: &mut [u8]) -> [u8; TAG] {
         self.0.seal(nonce, associated, data)
     }
 
-    /// Decrypts what stands in `data`, ciphertext and behind it the tag, where it stands, and gives the plaintext.
+    /// Decrypts `data`, which is ciphertext and then the tag, in place, and returns the plaintext.
     ///
     /// # Errors
-    /// [`NotAuthentic`]; what `data` holds then is not to be used.
+    /// [`NotAuthentic`]; the content of `data` must not be used then.
     pub fn open<'a>(
         &self,
         nonce: &[u8; NONCE],

@@ -1,4 +1,4 @@
-//! `udp://HOST:PORT` in words, and as the address of a socket.
+//! The text `udp://HOST:PORT`, and the address of a socket.
 
 use super::LiveError;
 use crate::error::{Error, Place, Result};
@@ -6,7 +6,7 @@ use crate::names::show_bytes;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-/// A place on the network, as it was written.
+/// A place on the network, as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// `None` for `udp://:PORT`: any of this machine's addresses.
@@ -15,12 +15,12 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether `path` is meant as a place on the network.
+    /// Whether `path` names a place on the network.
     pub fn is_one(path: &Path) -> bool {
         path.as_os_str().as_encoded_bytes().starts_with(b"udp://")
     }
 
-    /// Whether `path` is meant as a place on the network that packets cannot be sent to, such as tcp:// or srt://.
+    /// Whether `path` names a place on the network that packets cannot be sent to, such as tcp:// or srt://.
     pub fn is_other(path: &Path) -> bool {
         let Some((scheme, _)) = path.to_str().and_then(|text| text.split_once("://")) else { return false };
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -42,7 +42,7 @@ impl Address {
             let host = match host.strip_prefix('[').map(|h| h.strip_suffix(']')) {
                 Some(Some(v6)) => v6,
                 Some(None) => return None,
-                // Of an IPv6 address without brackets nobody knows where it ends.
+                // An IPv6 address without brackets has no clear end.
                 None if host.contains([':', '/', '@']) => return None,
                 None => host,
             };
@@ -56,7 +56,7 @@ impl Address {
         })
     }
 
-    /// Where packets are sent to.
+    /// The address that packets are sent to.
     ///
     /// # Errors
     /// [`LiveError::IncompleteAddress`], [`LiveError::Unresolved`], [`LiveError::NoAddress`].
@@ -67,7 +67,7 @@ impl Address {
         self.resolve("send to")
     }
 
-    /// Where packets are received, for a socket to be bound to; `None`: any address of this machine.
+    /// The address that a receiving socket is bound to; `None` is any address of this machine.
     ///
     /// # Errors
     /// [`LiveError::Unresolved`], [`LiveError::NoAddress`].

@@ -1,32 +1,32 @@
-//! A buffer of what was read at a time: a piece of a byte stream, or datagrams.
+//! A buffer for one read: a piece of a byte stream, or datagrams.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// What was read at a time.
+/// The result of one read.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// The buffer; what it holds is told by `pieces`.
+    /// The buffer; `pieces` tells its content.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` something stands, one behind the other, and how it is divided: into datagrams of so many bytes each, the last one
-    /// perhaps shorter. A byte stream has one piece that is not divided.
+    /// Consecutive pieces in `bytes`, each with the length of its datagrams, of which the last may be shorter. A byte
+    /// stream has a single, undivided piece.
     pub pieces: Vec<(Range<usize>, usize)>,
-    /// Of each piece of datagrams, where and when it came.
+    /// The origin and time of each piece of datagrams.
     pub arrivals: Vec<Arrival>,
-    /// When no datagram was there before these came, or now: all that came earlier was handed on. `None`: there always
-    /// was one, or these are bytes of a stream.
+    /// The time at which no datagram was there, before these or now: all earlier ones were handed on. `None` if there
+    /// always was one, or for bytes of a stream.
     pub empty_at: Option<Instant>,
 }
 
-/// Where and when datagrams came.
+/// The origin and time of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Who sent them, or says so.
+    /// The sender, as the datagrams claim.
     pub from: SocketAddr,
-    /// The address of this machine that they came to, where the system tells.
+    /// The address of this machine that they came to, if the system tells.
     pub to: Option<IpAddr>,
-    /// When the system received the first of them, since 1970, where it tells.
+    /// Time at which the system received the first of them, since 1970, if it tells.
     pub at: Option<Duration>,
 }
 
@@ -36,14 +36,14 @@ impl Chunk {
         self.pieces.iter().flat_map(|(range, stride)| self.bytes[range.clone()].chunks((*stride).max(1)))
     }
 
-    /// The datagrams, each with where and when it came.
+    /// The datagrams, each with its origin and time.
     pub fn datagrams(&self) -> impl Iterator<Item = (&Arrival, &[u8])> {
         self.pieces.iter().zip(&self.arrivals).flat_map(|((range, stride), arrival)| {
             self.bytes[range.clone()].chunks((*stride).max(1)).map(move |bytes| (arrival, bytes))
         })
     }
 
-    /// The same, for whoever changes them where they stand.
+    /// The same, to be changed in place.
     pub fn datagrams_mut(&mut self) -> impl Iterator<Item = (&Arrival, &mut [u8])> {
         let (mut rest, mut at) = (&mut self.bytes[..], 0);
         self.pieces.iter().zip(&self.arrivals).flat_map(move |((range, stride), arrival)| {

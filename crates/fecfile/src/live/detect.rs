@@ -1,6 +1,6 @@
-//! Tells a framed byte stream from everything else: by a whole valid packet at its very start (docs/FORMAT.md,
-//! sections 9.3 and 16). A magic alone says nothing: payloads and damaged containers hold them too. A sealed packet cannot be
-//! checked without its key: what looks like one only helps to say why nothing else was found.
+//! Recognises a framed byte stream by a whole valid packet at its very start (docs/FORMAT.md, sections 9.3 and 16). A
+//! magic alone proves nothing: payloads and damaged containers hold magics too. A sealed packet cannot be checked
+//! without its key: bytes that look like one only help to explain why nothing else was found.
 
 use super::frame::first_packet;
 use crate::cipher::Cipher;
@@ -10,10 +10,10 @@ use crate::leftovers::Beginning;
 use fec_core::format::{packet, sealed_packet};
 use std::io::{self, Read};
 
-/// Bytes read at a time: a frame of the usual length, and more.
+/// Bytes read at a time: more than a frame of the usual length.
 const STEP: usize = 4 << 10;
 
-/// What bytes that start like `head` are; `None` if that cannot be told yet.
+/// The kind of bytes that start like `head`; `None` if it cannot be told yet.
 fn told(head: &[u8], at_end: bool) -> Option<Beginning> {
     match first_packet(head) {
         Ok(packet) if packet::parse(&packet).is_ok() => Some(Beginning::Stream),
@@ -26,7 +26,7 @@ fn told(head: &[u8], at_end: bool) -> Option<Beginning> {
     }
 }
 
-/// Reads the beginning of an input, as little as it takes, and tells what it is.
+/// Reads as little as possible of the beginning of an input, and returns its kind.
 fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<(Vec<u8>, Beginning)> {
     let mut head = Vec::new();
     loop {
@@ -45,7 +45,7 @@ fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::R
     }
 }
 
-/// Whether an object is a stream. What cannot be read in that place is none.
+/// Whether an object is a stream. An object that cannot be read at this place is none.
 ///
 /// # Errors
 /// Those of the object.
@@ -96,9 +96,9 @@ mod tests {
         for bit in 0..8 * stream.len() {
             let mut damaged = stream.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            // (Of the last delimiter's bits each makes the frame longer: nothing can be told yet.)
+            // (Each bit of the last delimiter makes the frame longer: nothing can be told yet.)
             assert_ne!(told(&damaged, false), Some(Beginning::Stream), "{bit}");
-            // (It is too short to be a sealed one.)
+            // (The input is too short for a sealed one.)
             assert_eq!(told(&damaged, true), Some(Beginning::Other), "{bit}");
         }
         assert_eq!(

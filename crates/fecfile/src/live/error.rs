@@ -1,4 +1,4 @@
-//! What goes wrong with live streams.
+//! Errors of live streams.
 
 use crate::error::Class;
 use crate::names::show;
@@ -16,7 +16,7 @@ pub enum LiveError {
     /// No stream can have these settings.
     #[error("{0}")]
     Settings(#[from] SettingsError),
-    /// A rate that cannot be kept, in million bits a second.
+    /// A rate that cannot be kept, in Mb/s.
     #[error("a rate of {0} million bits a second")]
     Rate(f64),
     /// The stream takes no more packets.
@@ -31,36 +31,36 @@ pub enum LiveError {
     /// A trace of losses with other bytes than 0, 1 and spaces.
     #[error("a trace is made of 0 (passes) and 1 (is lost)")]
     NotATrace,
-    /// A trace of losses that says nothing.
+    /// A trace of losses without a digit.
     #[error("the trace is empty")]
     EmptyTrace,
-    /// What stands for a place on the network is none.
+    /// Text that is no address, where a place on the network is expected.
     #[error("{}: not an address", show(.0))]
     NotAnAddress(PathBuf),
-    /// A port that no address has.
+    /// A port above 65,535.
     #[error("port {port} is above 65535")]
     LargePort {
         /// The port.
         port: String,
     },
-    /// What other transports are called by.
+    /// An address of another transport.
     #[error("{}: only udp:// is supported", show(.0))]
     OtherScheme(PathBuf),
     /// An address to send to that lacks its host or port.
     #[error("host or port is missing")]
     IncompleteAddress,
-    /// A name that is not resolved.
+    /// A name that cannot be resolved.
     #[error("{0}")]
     Unresolved(#[source] io::Error),
-    /// A name that stands for no address.
+    /// A name without an address.
     #[error("the name has no address")]
     NoAddress,
-    /// A socket cannot use the interface that was asked for; mostly there is none of that name.
+    /// A socket cannot use the requested interface; mostly there is none of that name.
     #[error("{cause}")]
     Interface {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
@@ -70,30 +70,30 @@ pub enum LiveError {
     /// The address to receive on is none of this machine's.
     #[error("{0}")]
     NotLocal(#[source] io::Error),
-    /// The stream's packets are longer than datagrams may be.
+    /// The stream's packets are longer than datagrams can be.
     #[error("the packets do not fit into datagrams")]
     PacketsTooLong {
-        /// Most bytes of a payload so that they fit.
+        /// Most bytes of a payload whose packets fit.
         most: usize,
     },
-    /// The way to the receiver takes smaller datagrams only.
+    /// The route to the receiver takes smaller datagrams only.
     #[error("{cause}")]
     DatagramTooLong {
-        /// What the system says.
+        /// The system's error.
         #[source]
         cause: io::Error,
-        /// Most bytes of a payload so that its packets pass, if something on the way told.
+        /// Most bytes of a payload whose packets pass, if the route reported it.
         most: Option<usize>,
     },
-    /// There is no way to the receiver.
+    /// There is no route to the receiver.
     #[error("{0}")]
     Unreachable(#[source] io::Error),
-    /// A gap longer than zeros are written for.
+    /// A gap longer than the limit for writing zeros.
     #[error("a gap of {count} packets is more than zeros are written for ({most})")]
     LongGap {
         /// Packets that are missing.
         count: u64,
-        /// Most packets that zeros are written for.
+        /// The limit, in packets.
         most: u64,
     },
     /// A key file that holds no key.
@@ -105,12 +105,12 @@ pub enum LiveError {
     /// The system does not have the memory that a passphrase takes.
     #[error("{0}")]
     Memory(#[from] NoMemory),
-    /// A number for a stream that is sealed: if it had been used before, nonces would repeat.
+    /// A chosen number for a sealed stream: if it had been used before, nonces would repeat.
     #[error(
         "the number of a sealed stream is not for choosing: with one that was used before, it could be read and forged"
     )]
     StreamIdOfSealed,
-    /// Packets came, and the key opens none.
+    /// Packets came, and the key opens none of them.
     #[error("no packet that came is of this key")]
     NothingOpened {
         /// Sealed packets that were forged, or have another key.
@@ -121,7 +121,7 @@ pub enum LiveError {
     /// Authentic packets came, and were sealed too long ago, or in the future.
     #[error("the packets that came were sealed {} {}", duration(*.0), if *.0 < 0 { "in the future" } else { "ago" })]
     Stale(i32),
-    /// Packets are lost for good, and gaps were not to be passed over.
+    /// Packets are lost for good, and gaps were not allowed.
     #[error("lost for good: {0}")]
     LostForGood(LostPackets),
     /// No packet of a stream came.
@@ -129,16 +129,16 @@ pub enum LiveError {
     NothingCame {
         /// Packets of other streams that came.
         foreign: u64,
-        /// Packets and frames that came damaged, or are none.
+        /// Packets and frames that were damaged or malformed.
         damaged: u64,
     },
-    /// All that came is intact, and nothing that this receiver accepts.
+    /// All packets that came are intact, and this receiver accepts none of them.
     #[error("{0}")]
     NothingAccepted(Refusal),
 }
 
 impl LiveError {
-    /// What it means for whoever asked.
+    /// The class of the error, for the caller.
     pub fn class(&self) -> Class {
         match self {
             LiveError::Rate(_)
@@ -183,12 +183,12 @@ fn duration(seconds: i32) -> String {
     }
 }
 
-/// Packets in a row that are lost for good.
+/// Consecutive packets that are lost for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPackets {
-    /// The number of the first.
+    /// The number of the first packet.
     pub first: u64,
-    /// How many, 1 at least.
+    /// Number of packets, at least 1.
     pub count: u64,
 }
 
@@ -207,10 +207,10 @@ impl fmt::Display for LostPackets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// This build does not know what it says, or it breaks a rule.
+    /// The packet breaks a rule, or this build does not know its fields.
     #[error("{0}")]
     Packet(PacketError),
-    /// The stream's window takes more memory than is allowed.
+    /// The stream's window takes more memory than allowed.
     #[error("the window takes {bytes} bytes")]
     Window {
         /// Bytes of its symbols.

@@ -1,30 +1,29 @@
-//! Following a sender from one stream to its next: packets of other streams are kept until it is clear that the one
-//! that is received is over.
+//! Following a sender from one stream to the next: packets of other streams are kept until it is clear that the
+//! received one is over.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A stream that is silent for so long, while packets of another come, is over. One that has nothing to say tells so every
-/// second.
+/// Silence after which a stream is over, if packets of another come. An idle stream shows its presence every second.
 const OVER: Duration = Duration::from_millis(2500);
-/// Packets of another stream that are kept, and their bytes together.
+/// Most packets of other streams that are kept, and their most bytes.
 const MOST_PACKETS: usize = 16_384;
 const MOST_BYTES: usize = 16 << 20;
-/// Streams that have ended and are known again, so that what comes late of them is no new stream.
+/// Most ended streams that are remembered, so that their late packets start no new stream.
 const MOST_ENDED: usize = 64;
 
-/// What is known of other streams than the one that is received.
+/// The knowledge about other streams than the received one.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
-    /// The packets of other streams, since the one that is received was heard last.
+    /// The packets of other streams since the received one was last heard.
     aside: Vec<Vec<u8>>,
     bytes: usize,
-    /// Those that were received to their end.
+    /// Streams that were received to their end.
     ended: VecDeque<[u8; 8]>,
 }
 
 impl Follow {
-    /// Keeps a packet of another stream. There may be several that wait, one behind the other.
+    /// Keeps a packet of another stream. Several streams may wait, one behind the other.
     pub(super) fn keep(&mut self, packet: &[u8]) {
         if self.aside.len() < MOST_PACKETS && self.bytes + packet.len() <= MOST_BYTES {
             self.bytes += packet.len();
@@ -32,25 +31,26 @@ impl Follow {
         }
     }
 
-    /// The stream that is received goes on.
+    /// Drops the packets, because the received stream goes on.
     pub(super) fn forget(&mut self) {
         self.aside.clear();
         self.bytes = 0;
     }
 
-    /// When the stream that was heard last at this time is over, because another has begun; `has_ended`: it has an end.
+    /// The time at which the stream is over that was last heard at `last_heard`, because another has begun; `has_ended`
+    /// says that it has an end.
     pub(super) fn deadline(&self, last_heard: Option<Instant>, has_ended: bool) -> Option<Instant> {
         let last = last_heard.filter(|_| !self.aside.is_empty())?;
         Some(if has_ended { last } else { last + OVER })
     }
 
-    /// Takes what was kept, the first of it for the stream that is received from now on.
+    /// Takes the kept packets; the first one chooses the stream to receive.
     pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
         self.bytes = 0;
         std::mem::take(&mut self.aside)
     }
 
-    /// A stream has ended. (One that fell silent may be heard again.)
+    /// Notes that a stream has ended. (A stream that fell silent may be heard again.)
     pub(super) fn note_end(&mut self, id: u64) {
         if self.ended.len() == MOST_ENDED {
             self.ended.pop_front();
@@ -58,7 +58,7 @@ impl Follow {
         self.ended.push_back(id.to_le_bytes());
     }
 
-    /// Whether a packet is of a stream that was over before.
+    /// Whether a packet belongs to a stream that is over.
     pub(super) fn is_of_ended(&self, id: [u8; 8]) -> bool {
         self.ended.contains(&id)
     }

@@ -1,12 +1,12 @@
 //! Packets in a byte stream: framing that finds its way back after any damage.
 //!
-//! A packet is stuffed so that the two bytes FE FD never occur in it, and these two then end the frame
-//! (docs/FORMAT.md, "Framed byte stream"; the method is that of consistent overhead byte stuffing, with a
-//! delimiter of two bytes, so that nearly all packets grow by 5 bytes and are copied in long runs). Whatever
-//! is damaged, inserted or deleted, the next delimiter starts anew, and nothing inside a packet can look like
-//! one: not even a payload that is a framed stream itself. Every byte is looked at once.
+//! A packet is stuffed so that the two bytes FE FD never occur in it, and these two end the frame (docs/FORMAT.md,
+//! "Framed byte stream"). The method is consistent overhead byte stuffing with a delimiter of two bytes: nearly all
+//! packets grow by 5 bytes and are copied in long runs. After any damage, insertion or deletion the next delimiter
+//! starts anew. Nothing inside a packet can look like a delimiter, not even a payload that is a framed stream itself.
+//! Every byte is read once.
 //!
-//! Nothing is known here of what a packet holds; whether it is whole, its own checksum tells.
+//! This module knows nothing of a packet's content: the packet's own checksum tells whether it is whole.
 
 use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::format::sealed_packet;
@@ -17,10 +17,10 @@ pub(super) const DELIMITER: [u8; 2] = [0xFE, 0xFD];
 
 /// Bytes of the longest packet: a sealed repair packet of payloads of 65,535 bytes.
 const MAX_PACKET: usize = REPAIR_OVERHEAD + SYMBOL_OVERHEAD + 65_535 + sealed_packet::OVERHEAD;
-/// Bytes of its frame at most, without the delimiter.
+/// Most bytes of its frame, without the delimiter.
 const MAX_FRAME: usize = MAX_PACKET + 1 + 3 * 2;
 
-/// The digits of run lengths are below this, so that they never look like a part of the delimiter.
+/// Bound of the digits of run lengths, so that these never look like a part of the delimiter.
 const RADIX: usize = 0xFD;
 /// The longest first run, whose length is one digit.
 const FIRST_RUN: usize = RADIX - 1;
@@ -39,7 +39,7 @@ impl Framer {
 
     /// Appends the frame of `packet` to `out`.
     pub(super) fn frame(&self, packet: &[u8], out: &mut Vec<u8>) {
-        // The packet counts as if a delimiter followed it: a run that is shorter than it could be means one.
+        // The packet is encoded as if a delimiter followed it: a run shorter than the longest means a delimiter.
         let (mut rest, mut longest) = (packet, FIRST_RUN);
         loop {
             let window = &rest[..rest.len().min(longest + 1)];
@@ -63,7 +63,7 @@ impl Framer {
     }
 }
 
-/// Undoes the stuffing of what stood between two delimiters; `None` if no packet has this form.
+/// Undoes the stuffing of the bytes between two delimiters; `None` if they are no packet's.
 fn unstuff(mut frame: &[u8], packet: &mut Vec<u8>) -> Option<()> {
     packet.clear();
     let mut longest = FIRST_RUN;
@@ -85,8 +85,8 @@ fn unstuff(mut frame: &[u8], packet: &mut Vec<u8>) -> Option<()> {
         let (bytes, rest) = frame.split_at_checked(run)?;
         packet.extend_from_slice(bytes);
         frame = rest;
-        // Only a run that ends because a delimiter was there is shorter than it could be; the last one's is
-        // not part of the packet.
+        // A run that ends at a delimiter is shorter than the longest; the last one's delimiter is not part of the
+        // packet.
         match (run < longest, frame.is_empty()) {
             (true, true) => return Some(()),
             (true, false) => packet.extend_from_slice(&DELIMITER),
@@ -99,12 +99,12 @@ fn unstuff(mut frame: &[u8], packet: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// Finds frames in bytes that come in pieces of any size. Holds one frame at most.
+/// Finds frames in bytes that come in pieces of any size. It holds a frame at most.
 pub(super) struct Deframer {
     delimiter: Finder<'static>,
-    /// The frame that is not complete yet.
+    /// The frame that is still incomplete.
     partial: Vec<u8>,
-    /// The partial frame is too long to be one: what comes up to the next delimiter is dropped.
+    /// Whether the partial frame is too long to be one: bytes up to the next delimiter are dropped.
     overlong: bool,
     packet: Vec<u8>,
     /// Pieces between delimiters that are no frames.
@@ -117,13 +117,13 @@ impl Deframer {
         Deframer { delimiter: Finder::new(&DELIMITER), partial, overlong: false, packet, broken: 0 }
     }
 
-    /// Takes the next bytes and gives each packet that is now complete to `on`, which may change it.
+    /// Takes the next bytes and gives each packet that is complete now to `on`, which may change it.
     pub(super) fn feed<E>(
         &mut self,
         mut bytes: &[u8],
         mut on: impl FnMut(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // A delimiter that is cut in two by the ends of the pieces.
+        // The pieces' ends cut a delimiter in two.
         if self.partial.last() == Some(&DELIMITER[0]) && bytes.first() == Some(&DELIMITER[1]) {
             self.partial.pop();
             bytes = &bytes[1..];
@@ -143,7 +143,7 @@ impl Deframer {
         Ok(())
     }
 
-    /// The input has ended: what is left is a frame that was cut, and counts as broken.
+    /// Ends the input. The rest is a cut frame, which counts as broken.
     pub(super) fn finish(&mut self) {
         self.broken += u64::from(self.overlong || !self.partial.is_empty());
         self.partial.clear();
@@ -162,7 +162,7 @@ impl Deframer {
     ) -> Result<(), E> {
         let len = self.partial.len() + tail.len();
         let fits = !std::mem::take(&mut self.overlong) && len <= MAX_FRAME;
-        // Two delimiters in a row: the start of a stream behind the end of another.
+        // Two delimiters in a row mean the start of a stream behind the end of another.
         if fits && len == 0 {
             return Ok(());
         }
@@ -186,8 +186,8 @@ impl Deframer {
     }
 }
 
-/// The packet in the frame at the very start of a stream. Without one, whether it may still follow: there is no end of
-/// a frame yet, and more bytes could hold one.
+/// The packet in the frame at the very start of a stream. The error says whether it may still follow, because no frame
+/// has ended yet and more bytes could hold one.
 pub(super) fn first_packet(bytes: &[u8]) -> Result<Vec<u8>, bool> {
     let Some(frame) = bytes.strip_prefix(&DELIMITER) else { return Err(DELIMITER.starts_with(bytes)) };
     let most = &frame[..frame.len().min(MAX_FRAME + DELIMITER.len())];
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(framed(&[packet]), [0xFE, 0xFD, 1, 0x11, 1, 0, 0x22, 0xFE, 0xFD]);
     }
 
-    /// Every single change costs the frames that it touches, two at most, and no other.
+    /// Every single change costs the frames that it touches, two at most, and no others.
     #[test]
     fn damage_costs_the_frames_it_touches() {
         let packets: Vec<Vec<u8>> = (0..7u8).map(|i| vec![i; 20 + usize::from(i)]).collect();

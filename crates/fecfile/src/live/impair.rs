@@ -1,5 +1,5 @@
-//! A channel that loses, reorders and doubles packets, the same way each time: to see a stream mended
-//! without a lossy network, and to measure how much it can stand.
+//! A channel that loses, reorders and doubles packets, the same way each time. It shows recovery without a lossy
+//! network, and measures how much a stream can stand.
 //!
 //! ```text
 //! packet ─▶ lost by any of the loss models? ─▶ a copy too? ─▶ held back for up to `reorder` packets ─▶ out
@@ -11,10 +11,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::str::FromStr;
 
-/// The most packets that one may be held back for.
+/// The most packets that a packet may be held back for.
 const MAX_REORDER: u32 = 65_536;
 
-/// Everything that a channel does to packets.
+/// All that a channel does to packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Impairment {
     /// A packet is lost if any of these loses it.
@@ -23,7 +23,7 @@ pub struct Impairment {
     pub reorder: u32,
     /// The share of packets that come twice.
     pub dup: f64,
-    /// All randomness follows from it.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ impl FromStr for Impairment {
 }
 
 impl Impairment {
-    /// The channel at work.
+    /// The channel, started.
     ///
     /// # Errors
     /// As [`Loss::start`].
@@ -75,7 +75,7 @@ impl Impairment {
     }
 }
 
-/// The items of a list with commas. What a comma follows is an item only if it has a kind: the second number of
+/// The items of a list with commas. Text after a comma is an item only if it has a kind: the second number of
 /// `ge:0.05,50` has none.
 fn items(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
@@ -100,17 +100,17 @@ pub struct Channel {
     random: SplitMix64,
     /// Packets that were sent.
     arrived: u64,
-    /// Packets that passed, copies included: keeps the order of those with the same turn.
+    /// Packets that passed, copies included. It keeps the order of packets with the same turn.
     placed: u64,
-    /// Packets held back, by the turn at which they come out. Never more than twice `reorder` + 2.
+    /// Packets held back, by the turn at which they come out. They are never more than twice `reorder` + 2.
     held: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
     lost: u64,
 }
 
 impl Channel {
-    /// Sends a packet, and gives to `out` those whose turn it is.
+    /// Sends a packet, and gives `out` the packets whose turn it is.
     pub fn send(&mut self, packet: &[u8], out: &mut dyn FnMut(&[u8])) {
-        // All models see every packet, so that each one's pattern does not depend on the others.
+        // Every model sees every packet, so that no pattern depends on the other models.
         let lost = self.losses.iter_mut().fold(false, |lost, model| model.next_is_lost() | lost);
         self.lost += u64::from(lost);
         let copies = if lost { 0 } else { 1 + u32::from(self.dup > 0.0 && self.random.chance(self.dup)) };
@@ -127,7 +127,7 @@ impl Channel {
         self.arrived += 1;
     }
 
-    /// Gives out everything that is held back.
+    /// Gives out all packets that are held back.
     pub fn flush(&mut self, out: &mut dyn FnMut(&[u8])) {
         self.release(u64::MAX, out);
     }

@@ -11,11 +11,11 @@ use zeroize::Zeroizing;
 /// Bytes of a key.
 pub const KEY_LEN: usize = 32;
 
-/// What makes a key of a passphrase slow (RFC 7914): 64 MiB, and a fifth of a second or more.
+/// The work of making a key from a passphrase (RFC 7914): 64 MiB, and a fifth of a second or more.
 const LOG_N: u8 = 16;
 const R: u32 = 8;
 const P: u32 = 1;
-/// The same everywhere: sender and receiver have nothing in common but the passphrase.
+/// The salt is the same everywhere: sender and receiver share only the passphrase.
 const SALT: &[u8] = b"fec stream passphrase 1";
 
 /// 32 secret bytes. They are overwritten when the key is dropped.
@@ -34,7 +34,7 @@ impl StreamKey {
         StreamKey(Zeroizing::new(bytes))
     }
 
-    /// A new one, from the system's source of randomness.
+    /// A new key, from the system's source of randomness.
     ///
     /// # Errors
     /// Those of that source.
@@ -45,7 +45,8 @@ impl StreamKey {
         Ok(StreamKey(bytes))
     }
 
-    /// The key of a passphrase for a new stream: as [`from_passphrase`](StreamKey::from_passphrase) makes it, and not of a short one.
+    /// The key of a passphrase for a new stream, made as by [`from_passphrase`](StreamKey::from_passphrase); short
+    /// passphrases are refused.
     ///
     /// # Errors
     /// [`LiveError::Passphrase`], [`LiveError::Memory`].
@@ -54,8 +55,8 @@ impl StreamKey {
         StreamKey::from_passphrase(passphrase)
     }
 
-    /// The key of a passphrase: scrypt with N = 2^16, r = 8, p = 1. Everybody who knows or guesses the passphrase has it. Takes
-    /// 64 MiB of memory, and a fifth of a second or more.
+    /// The key of a passphrase: scrypt with N = 2^16, r = 8, p = 1. Everybody who knows or guesses the passphrase has
+    /// it. It takes 64 MiB of memory, and a fifth of a second or more.
     ///
     /// # Errors
     /// [`LiveError::Memory`].
@@ -78,10 +79,10 @@ impl StreamKey {
         key.map(StreamKey::new).ok_or_else(|| Error::at("read the key", path, LiveError::KeyFile))
     }
 
-    /// Writes a key file, which its owner alone may read.
+    /// Writes a key file that only its owner may read.
     ///
     /// # Errors
-    /// Those of the file, and that it exists.
+    /// Those of the file, also if it exists.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_secret(path, &self.0[..])
     }

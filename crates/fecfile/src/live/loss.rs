@@ -1,5 +1,5 @@
-//! Models of loss: which packets a channel loses, the same ones each time. A model is told of nothing but that another
-//! packet comes, so it serves commands and measurements alike.
+//! Models of loss: the packets that a channel loses, the same ones each time. A model only learns that another packet
+//! comes, so it serves commands and measurements alike.
 
 use super::LiveError;
 use crate::error::Error;
@@ -11,15 +11,15 @@ use std::str::FromStr;
 
 /// The largest trace file, in bytes.
 const MAX_TRACE: u64 = 64 << 20;
-/// Where a burst starts if nothing else is said: the packets before it have passed.
+/// The default start of a burst: the packets before it have passed.
 const BURST_START: u64 = 1000;
 
-/// Which packets are lost.
+/// The packets that are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
-    /// Each packet on its own, with this probability.
+    /// Each packet independently, with this probability.
     Random(f64),
-    /// Gilbert-Elliott: this loss on the average, in bursts of this mean length, in packets.
+    /// Gilbert-Elliott: this average loss, in bursts of this mean length, in packets.
     Bursts {
         /// Mean loss, 0 ≤ p < 1.
         mean: f64,
@@ -30,10 +30,10 @@ pub enum Loss {
     Once {
         /// Packets of the burst.
         packets: u64,
-        /// The first of them, counted from 0.
+        /// The first lost packet, counted from 0.
         start: u64,
     },
-    /// A file of `0` (passes) and `1` (is lost), one for each packet, from the start again at its end.
+    /// A file of `0` (passes) and `1` (is lost), one for each packet; it begins again at its end.
     Trace(PathBuf),
 }
 
@@ -44,7 +44,7 @@ pub enum ImpairmentError {
     /// A loss model without a kind.
     #[error("a loss model is KIND:VALUE, as in random:0.05")]
     NoKind,
-    /// A kind of loss that is not known.
+    /// An unknown kind of loss.
     #[error("{0}: not one of random, ge, burst, trace")]
     UnknownKind(String),
     /// Bursts without their length.
@@ -53,16 +53,16 @@ pub enum ImpairmentError {
     /// Bursts that are too short for their loss, or for a packet.
     #[error("a burst has 1 packet at least, and losses above L/(L+1) need longer ones")]
     ShortBursts,
-    /// Something else than a number.
+    /// Text that is no number.
     #[error("{0} is not a number")]
     NotANumber(String),
-    /// Something else than a share.
+    /// Text that is no share.
     #[error("{0}: a share is at least 0 and below 1")]
     NotAShare(String),
-    /// Something else than a seed.
+    /// Text that is no seed.
     #[error("{0}: a seed is a whole number")]
     NotASeed(String),
-    /// Something else than packets to hold one back for.
+    /// Text that is no number of packets to hold one back for.
     #[error("reorder is a number of packets up to {most}")]
     Reorder {
         /// The most.
@@ -86,7 +86,7 @@ impl FromStr for Loss {
                 let (mean, length) = value.split_once(',').ok_or(ImpairmentError::NoLength)?;
                 let mean = share(mean)?;
                 let length: f64 = length.parse().map_err(|_| not_a_number(length))?;
-                // From the good state a burst begins with mean / (length · (1 − mean)), a probability.
+                // A burst begins in the good state with mean / (length · (1 − mean)), a probability.
                 if !(1.0..=1e9).contains(&length) || mean > length / (length + 1.0) {
                     return Err(ImpairmentError::ShortBursts);
                 }
@@ -105,10 +105,10 @@ impl FromStr for Loss {
 }
 
 impl Loss {
-    /// The model at work.
+    /// The model, started.
     ///
     /// # Errors
-    /// A trace file that cannot be read, is too large, or is none.
+    /// A trace file that cannot be read, is too large, or is no trace.
     pub fn start(&self, seed: u64) -> crate::Result<LossModel> {
         let state = match self {
             Loss::Random(p) => State::Random(*p),
@@ -128,7 +128,7 @@ impl Loss {
     }
 }
 
-/// As [`Loss::from_str`] reads it.
+/// The text that [`Loss::from_str`] reads.
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,7 +141,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Reads a probability that is not 1.
+/// Reads a probability below 1.
 pub(super) fn share(text: &str) -> Result<f64, ImpairmentError> {
     let share: Option<f64> = text.parse().ok();
     share.filter(|p| (0.0..1.0).contains(p)).ok_or_else(|| ImpairmentError::NotAShare(text.to_owned()))
@@ -166,7 +166,7 @@ fn read_trace(path: &Path) -> crate::Result<Vec<bool>> {
     Ok(lost)
 }
 
-/// Says of one packet after the other whether it is lost.
+/// Tells of each packet in turn whether it is lost.
 #[derive(Debug)]
 pub struct LossModel {
     state: State,

@@ -7,8 +7,9 @@
 //!          (reads, or receives)
 //! ```
 //!
-//! What a packet holds is the codec's affair; here packets are bytes. The codec has no clock and no sockets: timers,
-//! deadlines and the silence of a network are here. Neither direction needs the other, and nothing is ever sent back.
+//! The content of a packet is the codec's affair; here packets are bytes. The codec has neither clock nor sockets:
+//! timers, deadlines and the silence of a network belong here. Neither direction needs the other, and nothing is ever
+//! sent back.
 //!
 //! ```
 //! use fecfile::error::Place;

@@ -1,13 +1,13 @@
-//! Where the bytes of a stream go, in pieces as they come.
+//! The destination of a stream's bytes, which come in pieces.
 
 use crate::error::{Error, Place, Result};
 use crate::io::output::FileOut;
 use std::io::{self, Write};
 
-/// Bytes that are gathered before they are written, unless the input pauses.
+/// Bytes to gather before a write, unless the input pauses.
 const GATHER: usize = 128 << 10;
 
-/// A file that appears when it is whole, or something that is written as it comes.
+/// A file that appears when it is whole, or a writer that gets the bytes as they come.
 pub struct Output<'a> {
     to: Writing<'a>,
     buffer: Vec<u8>,
@@ -20,7 +20,7 @@ enum Writing<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// What is written from front to back, as a pipe; errors name `place`.
+    /// A writer that gets the bytes from front to back, as a pipe does; errors name `place`.
     pub fn stream(place: Place, writer: impl Write + 'a) -> Output<'a> {
         Output::new(Writing::Stream(place, Box::new(writer)))
     }
@@ -30,7 +30,7 @@ impl<'a> Output<'a> {
         Output::new(Writing::File(file))
     }
 
-    /// Whether it is a file that appears under its name at the end.
+    /// Whether the output is a file that appears under its name at the end.
     pub fn is_file(&self) -> bool {
         matches!(self.to, Writing::File(_))
     }
@@ -45,7 +45,7 @@ impl<'a> Output<'a> {
         if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
     }
 
-    /// Takes so many zeros.
+    /// Takes `count` zeros.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
         while count > 0 {
             let now = count.min(GATHER as u64);
@@ -56,7 +56,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     pub(super) fn flush(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Writes bytes to where somebody may wait for them.
+/// Writes bytes, and flushes them for a reader that may wait.
 fn write_all(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     writer.write_all(bytes)?;
     writer.flush()

@@ -2,28 +2,28 @@
 
 use std::time::{Duration, Instant};
 
-/// What may go out at once: bytes of so much time.
+/// The longest burst: bytes of this much time may go out at once.
 const BURST: Duration = Duration::from_millis(2);
-/// Sleeping is not more exact than this.
+/// Exactness of sleeping.
 const GRAIN: Duration = Duration::from_micros(200);
 
-/// Says when bytes may be sent so that they do not exceed a rate.
+/// Tells when bytes may be sent without exceeding a rate.
 #[derive(Debug)]
 pub struct Pace {
     seconds_per_byte: f64,
-    /// When all that was sent would have been sent at exactly the rate.
+    /// The time at which all bytes would have been sent at exactly the rate.
     due: Instant,
 }
 
 impl Pace {
-    /// A rate in 10^6 bits a second, above 0.
+    /// A pace of `mbps` Mb/s, above 0.
     pub fn new(mbps: f64, now: Instant) -> Pace {
         Pace { seconds_per_byte: 8e-6 / mbps, due: now }
     }
 
-    /// Counts bytes that are sent now, and tells how long to wait before the next.
+    /// Counts bytes that are sent now, and returns the time to wait before the next.
     pub fn sent(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
-        // Time in which nothing was sent is not saved up, but for a burst.
+        // Idle time is not saved up, except for a burst.
         if let Some(earliest) = now.checked_sub(BURST) {
             self.due = self.due.max(earliest);
         }
@@ -50,7 +50,7 @@ mod tests {
                 }
             }
         };
-        // 1000 bytes a millisecond.
+        // The rate is 1000 bytes a millisecond.
         send(&mut now, 5000);
         let took = (now - start).as_secs_f64();
         assert!((took - 5.0).abs() < 0.01, "{took}");

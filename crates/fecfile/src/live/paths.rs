@@ -1,5 +1,5 @@
-//! One stream over one or several ways through networks: each packet goes over all of them. As long as one of them takes
-//! packets the stream goes on.
+//! A stream over one or several ways through networks: each packet goes over all of them. The stream goes on as long as
+//! one of them takes packets.
 
 use super::LiveError;
 use super::address::Address;
@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long a way that takes no packets is left alone, before it is tried again.
+/// Time for which a way that takes no packets is left alone, before the next attempt.
 const REST: Duration = Duration::from_secs(1);
 
 /// A place in a network, and the interface through which it is reached.
@@ -16,17 +16,17 @@ const REST: Duration = Duration::from_secs(1);
 pub struct Way {
     /// The receiver, or a multicast group.
     pub address: Address,
-    /// Through this interface.
+    /// The interface to send through.
     pub interface: Interface,
 }
 
-/// A way that is open.
+/// An open way.
 struct OpenWay {
     address: Address,
     sender: PacketSender,
-    /// It took no packets, and rests until then.
+    /// The end of its rest, if it took no packets.
     rests_until: Option<Instant>,
-    /// Packets that it did not get meanwhile.
+    /// Packets that it missed by resting.
     missed: u64,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// Opens them. A packet has up to `overhead` bytes more than its payload.
+    /// Opens the ways. A packet has up to `overhead` bytes more than its payload.
     ///
     /// # Errors
     /// Those of [`PacketSender::open`].
@@ -53,17 +53,18 @@ impl Ways {
     /// Sends a packet over all ways.
     ///
     /// # Errors
-    /// That of the last way that took packets; of one way alone all.
+    /// The error of the last way that took packets; a single way reports every error.
     pub(super) fn send(&mut self, packet: &[u8]) -> Result<()> {
         self.on_each(|way| way.sender.send(packet), 1)
     }
 
-    /// Sends all that waits.
+    /// Sends all waiting packets.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.on_each(|way| way.sender.flush(), 0)
     }
 
-    /// Does something on each way that does not rest; fails when none is left. `packets` are what the others miss.
+    /// Calls `act` on each way that does not rest. It fails when no way is left. `packets` is the number of packets
+    /// that a way misses otherwise.
     fn on_each(&mut self, mut act: impl FnMut(&mut OpenWay) -> io::Result<()>, packets: u64) -> Result<()> {
         let (is_only, overhead) = (self.ways.len() == 1, self.overhead);
         let mut failed = None;
@@ -87,17 +88,17 @@ impl Ways {
                 }
             }
         }
-        // Those that rest may come back.
+        // Resting ways may come back.
         match failed {
             Some(error) if !any && self.ways.iter().all(|way| way.rests_until.is_some()) => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Hears what the networks have said of all that was sent.
+    /// Takes in the networks' replies to all packets.
     ///
     /// # Errors
-    /// That of a way that takes smaller packets only, if no other took them.
+    /// The error of a way that takes smaller packets only, if no other way took them.
     pub(super) fn listen(&mut self) -> Result<()> {
         let overhead = self.overhead;
         let heard: Vec<_> =
@@ -108,7 +109,7 @@ impl Ways {
         }
     }
 
-    /// What the networks said of packets.
+    /// The networks' replies to packets.
     pub(super) fn replies(&self) -> Replies {
         self.ways.iter().map(|way| way.sender.replies()).fold(Replies::default(), |all, of_one| Replies {
             refused: all.refused + of_one.refused,

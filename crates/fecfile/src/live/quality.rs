@@ -1,5 +1,5 @@
-//! How good a link is, for whoever runs it: what was lost before and after mending, in bursts of which length, what it cost in
-//! time, and what it would have taken.
+//! The quality of a link, for its operator: losses before and after repair, the lengths of bursts, the delay, and the
+//! settings that would have sufficed.
 
 use super::timers::Deadline;
 use fec_core::window::Prospect;
@@ -7,48 +7,48 @@ use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Delays are kept up to this one, in microseconds.
+/// The longest delay that is recorded, in microseconds.
 const MOST_DELAY: u64 = 3_600_000_000;
-/// Bursts are kept up to this length.
+/// The longest burst that is recorded.
 const MOST_BURST: u64 = 1 << 20;
-/// A window is watched in so many parts.
+/// Parts in which a window is watched.
 const PARTS: usize = 8;
-/// What is advised is so much more than what would just have sufficed.
+/// Factor by which advised settings exceed those that would just have sufficed.
 const RESERVE: f64 = 1.15;
 
 /// The quality of a link, as far as source packets tell.
 #[derive(Clone, Debug)]
 pub struct Quality {
-    /// Source packets that came or were missing when they had to be given out.
+    /// Source packets that came, or were missing when they had to be given out.
     total: u64,
-    /// Of those, the ones that did not come.
+    /// Source packets that did not come.
     missing: u64,
-    /// Of those, the ones that were not mended.
+    /// Source packets that were not repaired.
     lost: u64,
-    /// Of the missing ones, those that came after they had been mended.
+    /// Missing source packets that came after their repair.
     overtaken: u64,
-    /// The same for losses behind the first window, which a longer one could have mended.
+    /// Losses behind the first window, which a longer one could have repaired.
     mendable: u64,
-    /// Of the lost ones, those that were given up by the clock.
+    /// Lost source packets that the clock gave up.
     overdue: u64,
     deadline: Option<Deadline>,
     pace: Pace,
     longest: u64,
     bursts: Histogram<u64>,
-    /// How many in a row are missing just now.
+    /// Length of the current burst of missing packets.
     burst: u64,
     delays: Histogram<u64>,
-    /// Up to which packet the stream had been heard of at these times, while packets were waited for.
+    /// Times, and the end of the stream that was known at them, while packets were waited for.
     heard: VecDeque<(u64, Instant)>,
     worst: WorstWindow,
-    /// What the next packets could stand.
+    /// The losses that the next packets could stand.
     prospect: Option<Prospect>,
 }
 
-/// How fast the stream goes.
+/// The speed of the stream.
 #[derive(Clone, Debug, Default)]
 struct Pace {
-    /// Up to which packet it had been heard of at this time.
+    /// A time, and the end of the stream that was known at it.
     since: Option<(u64, Instant)>,
     packets_per_second: f64,
 }
@@ -67,10 +67,10 @@ impl Pace {
 /// The most packets that were missing in any window.
 #[derive(Clone, Debug, Default)]
 struct WorstWindow {
-    /// Packets that were missing of all, in parts of a window; the last one grows.
+    /// Missing packets and all packets, in parts of a window; the last one grows.
     parts: VecDeque<(u64, u64)>,
     missing: u64,
-    /// Whether something was lost in it.
+    /// Whether any packet was lost in it.
     worst: u64,
 }
 
@@ -97,21 +97,21 @@ impl Default for Quality {
     }
 }
 
-/// What would have mended what was lost.
+/// Advice: a change that would have prevented the losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Advice {
     /// A longer window, in packets.
     Window(u32),
-    /// Protecting packets for longer.
+    /// A longer protection of packets.
     Latency,
-    /// That the receiver waits for longer.
+    /// A longer wait at the receiver.
     Patience,
-    /// More repair packets: one for so many source packets; 0 for more than one each.
+    /// More repair packets: one for this many source packets; 0 for more than one each.
     Rate(u32),
 }
 
 impl Quality {
-    /// Nothing yet, where lost packets are given up by this deadline.
+    /// A quality without packets, for a stream whose lost packets are given up by this deadline.
     pub(super) fn new(deadline: Option<Deadline>) -> Quality {
         Quality { deadline, ..Quality::default() }
     }
@@ -120,7 +120,7 @@ impl Quality {
         self.deadline
     }
 
-    /// The stream was heard of up to `end` by now, and packets before are waited for.
+    /// Notes that the stream is known up to `end`, and that packets before are waited for.
     pub(super) fn hear(&mut self, end: u64, now: Instant) {
         self.pace.hear(end, now);
         if self.heard.back().is_none_or(|(heard, _)| *heard < end) {
@@ -128,13 +128,13 @@ impl Quality {
         }
     }
 
-    /// Notes what the next packets could stand.
+    /// Notes the losses that the next packets could stand.
     pub(super) fn foresee(&mut self, prospect: Option<Prospect>, overtaken: u64) {
         self.prospect = prospect.or(self.prospect);
         self.overtaken = overtaken;
     }
 
-    /// A packet is given out.
+    /// Notes a packet that is given out.
     pub(super) fn packet(&mut self, seq: u64, rebuilt: bool, now: Instant) {
         while self.heard.front().is_some_and(|(end, _)| *end <= seq) {
             self.heard.pop_front();
@@ -150,7 +150,7 @@ impl Quality {
         }
     }
 
-    /// Packets are lost for good; `is_overdue`: because of the deadline.
+    /// Notes packets that are lost for good; `is_overdue` says that the deadline was the cause.
     pub(super) fn gap(&mut self, count: u64, is_overdue: bool) {
         self.lost += count;
         self.overdue += if is_overdue { count } else { 0 };
@@ -189,7 +189,7 @@ impl Quality {
         Quality::share(self.missing.saturating_sub(self.overtaken), self.total)
     }
 
-    /// The share that was not mended.
+    /// The share of source packets that were not repaired.
     pub fn loss_after(&self) -> f64 {
         Quality::share(self.lost, self.total)
     }
@@ -199,18 +199,19 @@ impl Quality {
         self.longest
     }
 
-    /// Nine of ten bursts had at most so many source packets; 0 if none was missing.
+    /// The length, in source packets, that nine of ten bursts did not exceed; 0 if none was missing.
     pub fn usual_burst(&self) -> u64 {
         self.bursts.value_at_quantile(0.9)
     }
 
-    /// How long a payload waited for packets before it, or to be mended itself: this part of all waited no longer.
+    /// The time that this part of all payloads did not exceed in waiting for packets before them, or for their own
+    /// repair.
     pub fn delay(&self, part: f64) -> Duration {
         Duration::from_micros(self.delays.value_at_quantile(part))
     }
 
-    /// A burst of so many source packets would be mended if it came now, and nothing else was lost, as long as the stream goes on
-    /// as before; `None`: not known.
+    /// The longest burst, in source packets, that would be repaired if it came now, nothing else was lost, and the
+    /// stream went on as before; `None` if unknown.
     pub fn margin(&self) -> Option<u64> {
         let prospect = self.prospect?;
         let in_time = self.deadline.map(|deadline| {
@@ -220,17 +221,17 @@ impl Quality {
         Some(prospect.burst().min(in_time.unwrap_or(u64::MAX)))
     }
 
-    /// What would have mended what was lost, in a stream with windows of up to `most` packets; `None`: nothing was lost, or
-    /// nothing is known to help.
+    /// A change that would have prevented the losses, in a stream with windows of up to `most` packets; `None` if
+    /// nothing was lost, or nothing is known to help.
     pub fn advice(&self, most: u32) -> Option<Advice> {
         let prospect = self.prospect.filter(|_| self.mendable > 0)?;
         let (rows, window) = (prospect.rows_per_packet, f64::from(prospect.window));
         let worst = self.worst.worst.max(self.burst) as f64 * RESERVE;
         let on_the_whole = self.loss_before() * RESERVE;
-        // Of rows, too, this share is lost.
+        // This share of the rows is lost, too.
         let is_enough = |rows: f64, window: f64| rows * (1.0 - on_the_whole) * (window - worst) >= worst;
         if is_enough(rows, window) {
-            // It was given up for another reason.
+            // The packets were given up for another reason.
             return (self.overdue > 0).then_some(Advice::Patience);
         }
         if on_the_whole < rows * (1.0 - on_the_whole) {
@@ -239,7 +240,7 @@ impl Quality {
             if let Some(longer) = longer.map(|longer| (longer / 100.0).ceil() as u32 * 100)
                 && longer <= 65_536
             {
-                // Where the sender lets go of packets after some time, the window is not what is short.
+                // The sender lets go of packets after some time, so the window is not too short.
                 return Some(if prospect.window < most { Advice::Latency } else { Advice::Window(longer) });
             }
         }
@@ -281,7 +282,7 @@ mod tests {
     const PROSPECT: Prospect =
         Prospect { window: 6000, covered: 5760, rows_per_packet: 1.0 / 6.0, lacking: 0, room: 2048 };
 
-    /// A stream in which `state` says of each packet whether it came (0), was mended (1) or is lost (2).
+    /// A stream in which `state` says for each packet whether it came (0), was repaired (1) or is lost (2).
     fn quality(count: u64, state: impl Fn(u64) -> u8) -> Quality {
         let mut quality = Quality::default();
         quality.foresee(Some(PROSPECT), 0);
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn delays_are_those_of_waiting() {
         let (mut quality, start, ms) = (Quality::default(), Instant::now(), Duration::from_millis(1));
-        // Packet 0 is missing: 1 to 99 come, one a millisecond, and wait until it is mended.
+        // Packet 0 is missing: 1 to 99 come, one a millisecond, and wait for its repair.
         (2..=100).for_each(|end| quality.hear(end, start + end as u32 * ms));
         let end = start + 150 * ms;
         quality.packet(0, true, end);
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn advice_is_what_would_have_helped() {
-        // 857 of 6000 would be what one row for six packets mends if windows did not move by blocks.
+        // A row for six packets would repair 857 of 6000 if windows did not move by blocks.
         assert_eq!(PROSPECT.burst(), 819);
         assert_eq!(quality(30_000, |seq| u8::from(seq % 20 == 3)).advice(6000), None, "all is mended");
         let burst =

@@ -1,5 +1,5 @@
-//! Input that is read by a thread of its own, so that whoever works on it can wait with a clock, and so that the
-//! system's buffers are emptied while it works. A few buffers go round; when all are full, reading waits.
+//! A thread that reads an input, so that its user can wait with a clock, and the system's buffers are emptied while the
+//! user works. A few buffers go round; when all are full, reading waits.
 
 use super::chunk::Chunk;
 use super::udp::PacketReceiver;
@@ -7,18 +7,17 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Bytes read of a byte stream at a time, at most.
+/// Most bytes of a byte stream for each read.
 const READ: usize = 256 << 10;
 /// Buffers that go round between the threads.
 const BUFFERS: usize = 12;
-/// How long a thread that waits for packets takes to tell that none came, and to notice that nobody wants them any
-/// more.
+/// Time in which a thread that waits for packets tells that none came, and notices that nobody wants them any more.
 pub(super) const NOTICE: Duration = Duration::from_millis(100);
 
-/// What comes next of an input.
+/// The next result of an input.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Something was read.
+    /// Data was read.
     Chunk(Chunk),
     /// Nothing came in time.
     Nothing,
@@ -28,14 +27,14 @@ pub(super) enum Next {
     Failed(io::Error),
 }
 
-/// A thread that reads an input, seen from whoever works on it.
+/// A thread that reads an input, as its user sees it.
 pub(super) struct ReaderThread {
     full: Receiver<io::Result<Chunk>>,
     empty: SyncSender<Chunk>,
 }
 
 impl ReaderThread {
-    /// Reads a byte stream, of which `head` was read before.
+    /// Reads a byte stream; `head` is its beginning, which was read before.
     pub(super) fn of_bytes(head: Vec<u8>, mut input: impl Read + Send + 'static) -> io::Result<ReaderThread> {
         let mut head = Some(head).filter(|head| !head.is_empty());
         ReaderThread::start(move |chunk| {
@@ -65,14 +64,14 @@ impl ReaderThread {
         ReaderThread::start(move |chunk| receiver.receive(chunk, NOTICE).map(|()| true))
     }
 
-    /// Starts the thread; `fill` reads into a chunk and tells whether there may be more.
+    /// Starts the thread; `fill` reads into a chunk and returns whether there may be more.
     fn start(
         mut fill: impl FnMut(&mut Chunk) -> io::Result<bool> + Send + 'static,
     ) -> io::Result<ReaderThread> {
         let (filled, full) = sync_channel::<io::Result<Chunk>>(BUFFERS);
         let (empty, emptied) = sync_channel::<Chunk>(BUFFERS);
         for _ in 0..BUFFERS {
-            // There is room for all of them.
+            // The channel holds all of them.
             let _ = empty.try_send(Chunk::default());
         }
         std::thread::Builder::new().name("input".into()).spawn(move || {
@@ -91,7 +90,7 @@ impl ReaderThread {
         Ok(ReaderThread { full, empty })
     }
 
-    /// What comes next, waiting until `deadline` for it, or without an end.
+    /// Waits for the next result until `deadline`, or without an end.
     pub(super) fn next(&self, deadline: Option<Instant>) -> Next {
         let item = match deadline {
             None => self.full.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -105,14 +104,14 @@ impl ReaderThread {
         }
     }
 
-    /// Whether something is there already; it counts as taken.
+    /// The result that is already there, if any; it counts as taken.
     pub(super) fn try_next(&self) -> Next {
         self.next(Some(Instant::now()))
     }
 
-    /// Gives a buffer back to be filled again.
+    /// Returns a buffer, to be filled again.
     pub(super) fn give_back(&self, chunk: Chunk) {
-        // There is room for all; a thread that has ended needs none.
+        // The channel holds all of them; a thread that has ended needs none.
         let _ = self.empty.try_send(chunk);
     }
 }

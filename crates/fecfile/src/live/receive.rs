@@ -1,4 +1,4 @@
-//! Receives: from packets back to the payload.
+//! Receiving: from packets back to the payload.
 
 use super::address::Address;
 use super::chunk::Chunk;
@@ -23,27 +23,27 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The longest gap that is filled with zeros, in packets: more would be a flood that one packet can cause.
+/// The longest gap that is filled with zeros, in packets: a single packet could cause a flood of more.
 const MOST_ZEROS: u64 = 1 << 20;
-/// So much silence is a good sign that a network stream has ended.
+/// Silence that is a good sign of the end of a network stream.
 pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
 
-/// Where packets come from.
+/// The source of packets.
 pub enum PacketSource {
     /// A framed byte stream.
     Bytes {
-        /// What to call it.
+        /// Its name.
         place: Place,
-        /// What was read of it before.
+        /// Its beginning, which was read before.
         head: Vec<u8>,
         /// The rest.
         input: Box<dyn Read + Send>,
     },
     /// Datagrams.
     Udp {
-        /// Where they come to.
+        /// The address that they come to.
         address: Address,
-        /// Through this interface.
+        /// The interface that they come through.
         interface: Interface,
     },
 }
@@ -57,73 +57,72 @@ impl PacketSource {
     }
 }
 
-/// How a stream is received.
+/// The way a stream is received.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveOptions {
-    /// The stream with this number; `None`: the first one that comes.
+    /// The number of the stream; `None` for the first one that comes.
     pub stream_id: Option<u64>,
-    /// Packets are sealed, and others are not taken. `None`: they are not.
+    /// The opening of sealed packets, if only these are accepted. `None` if packets are not sealed.
     pub opening: Option<Opening>,
-    /// When a lost packet is given up; `None`: when no repair packet covers it any more.
+    /// The time at which a lost packet is given up; `None` if only when no repair packet covers it any more.
     pub deadline: Option<Deadline>,
-    /// A lost packet is given up when so many later ones were sent.
+    /// Number of later packets after which a lost packet is given up.
     pub deadline_packets: Option<u32>,
-    /// What stands for packets that are lost for good.
+    /// The output for packets that are lost for good.
     pub gaps: GapPolicy,
-    /// The stream ends when it is silent for so long, once a packet came: see [`NETWORK_IDLE`]. `None`: it waits for
-    /// ever, unless the sender of datagrams has said that it has ended. Time in which the process was stopped does not
-    /// count, here and in what follows.
+    /// Silence after a packet that ends the stream: see [`NETWORK_IDLE`]. `None` to wait for ever, unless the sender of
+    /// datagrams has announced the end. Time in which the process was stopped does not count, here and below.
     pub idle: Option<Duration>,
-    /// Receiving ends when the first packet does not come in this time; `None`: it waits for ever.
+    /// Time for the first packet, after which receiving ends; `None` to wait for ever.
     pub wait: Option<Duration>,
-    /// When a stream is over, because it has ended, is silent, or another takes its place, the next one of the network is
-    /// received. Then only [`wait`](Self::wait) is an end, or whoever stops it.
+    /// Whether the next stream of the network is received once a stream is over, because it has ended, is silent, or
+    /// another takes its place. Only [`wait`](Self::wait) and the watcher then end it.
     pub follow: bool,
-    /// How often [`ReceptionWatcher::so_far`] is told; `None`: never.
+    /// Interval of [`ReceptionWatcher::so_far`]; `None` for never.
     pub tell_every: Option<Duration>,
 }
 
-/// How sealed packets are opened.
+/// The opening of sealed packets.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// The key that the sender has.
+    /// The sender's key.
     pub key: StreamKey,
-    /// Packets of a network are refused that were sealed longer ago than so many seconds, or so far in the future, by the
-    /// clocks of both ends: they may be a recording. `None`: they are taken.
+    /// Seconds, by the clocks of both ends, by which a network's packet may have been sealed in the past or in the
+    /// future: others are refused, since they may be a recording. `None` accepts all.
     pub max_age: Option<u32>,
 }
 
-/// So many seconds are enough for a network, and for clocks that are set by one.
+/// Seconds that suffice for a network, and for clocks that a network sets.
 pub const MAX_AGE: u32 = 10;
 
-/// What becomes of a gap.
+/// The treatment of a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GapPolicy {
     /// The payload goes on behind it.
     #[default]
     Skip,
-    /// Zeros, a full packet's for each.
+    /// Zeros, as many as in a full packet for each.
     Zero,
-    /// Receiving ends; of a byte stream also when its beginning is missing.
+    /// Receiving ends; for a byte stream also if its beginning is missing.
     Fail,
 }
 
-/// Told what happens while a stream is received.
+/// Receives events while a stream is received.
 pub trait ReceptionWatcher {
     /// Datagrams are received at this address from now on.
     fn listening(&mut self, _address: SocketAddr) {}
 
-    /// Packets come that are not accepted, and why; none that are came until now, or for a second or so (then
+    /// Tells that packets come that are not accepted, and why. None was accepted until now, or for a second or so (if
     /// [`Received::arrived`] is not 0).
     fn not_accepted(&mut self, _received: &Received, _why: &LiveError) {}
 
-    /// So much was received until now.
+    /// Tells the totals until now.
     fn so_far(&mut self, _received: &Received) {}
 
-    /// A stream is over, and the next one is waited for.
+    /// Tells that a stream is over, and that the next one is waited for.
     fn over(&mut self, _received: &Received) {}
 
-    /// Whether receiving is to end as if the stream had.
+    /// Whether receiving must end as if the stream had ended.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -131,12 +130,11 @@ pub trait ReceptionWatcher {
 
 impl ReceptionWatcher for Silent {}
 
-/// Receives a stream to its end. What comes is written even if it has gaps: [`Received`] tells.
+/// Receives a stream to its end. Its packets are written even if it has gaps, which [`Received`] tells.
 ///
 /// # Errors
-/// Those of source and output; [`LiveError::NothingCame`] and [`LiveError::NothingAccepted`] if nothing of a stream
-/// came, [`LiveError::LongGap`] and [`LiveError::LostForGood`] by what the options say of gaps. A file does not appear
-/// then.
+/// Those of source and output; [`LiveError::NothingCame`] and [`LiveError::NothingAccepted`] if no packet of a stream
+/// came; [`LiveError::LongGap`] and [`LiveError::LostForGood`] by the options for gaps. A file does not appear then.
 pub fn receive(
     source: PacketSource,
     output: Output<'_>,
@@ -161,10 +159,10 @@ pub fn receive(
     Ok(received)
 }
 
-/// A source that is open.
+/// An open source.
 struct Intake {
     reader: ReaderThread,
-    /// Of a network, the kernel's count of dropped packets.
+    /// The kernel's count of dropped packets, for a network.
     drops: Option<Drops>,
 }
 
@@ -187,7 +185,7 @@ impl Intake {
     }
 }
 
-/// Packets to the decoder, what it delivers to the output, and the clock.
+/// The way of packets to the decoder and of its payloads to the output, with the clock.
 struct Session<'a> {
     decoder: Decoder,
     limits: Limits,
@@ -201,10 +199,10 @@ struct Session<'a> {
     output: Output<'a>,
     received: Received,
     deadlines: Deadlines,
-    /// What is lost now is given up by the clock.
+    /// Whether the clock gives up the packets that are lost now.
     is_overdue: bool,
     started: Instant,
-    /// When the packets came that are taken now.
+    /// Time at which the packets came that are taken now.
     now: Instant,
 }
 
@@ -225,7 +223,7 @@ impl<'a> Session<'a> {
             follow: Follow::default(),
             deframer: (!is_network).then(Deframer::new),
             opener: options.opening.as_ref().map(|Opening { key, max_age }| {
-                // What stands in a file may have been there for long.
+                // Packets in a file may have been there for long.
                 Opener::new(key.clone(), max_age.filter(|_| is_network))
             }),
             drops,
@@ -243,7 +241,7 @@ impl<'a> Session<'a> {
         self.options.follow && self.is_network()
     }
 
-    /// What is known of the stream's end.
+    /// The knowledge about the stream's end.
     fn end(&self) -> End {
         match (self.decoder.has_ended(), self.decoder.is_told_end()) {
             (true, _) => End::Reached,
@@ -256,7 +254,8 @@ impl<'a> Session<'a> {
         self.drops.is_some()
     }
 
-    /// Works until the stream or its source has ended, and tells why the source cannot be read further, if so.
+    /// Works until the stream or its source has ended. Returns the reason why the source cannot be read further, if
+    /// there is one.
     fn run(
         &mut self,
         reader: &ReaderThread,
@@ -314,7 +313,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for what comes next, and when this is; `silence` learns what it may.
+    /// Waits for the next result, and returns it with its time; `silence` gets its information.
     fn listen(
         &mut self,
         reader: &ReaderThread,
@@ -338,7 +337,7 @@ impl<'a> Session<'a> {
         (next, now)
     }
 
-    /// Gives up what is past its deadline.
+    /// Gives up packets past their deadline.
     fn give_up_overdue(&mut self, now: Instant) -> Result<()> {
         if let Some(before) = self.deadlines.due(now) {
             self.now = now;
@@ -350,7 +349,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What is received is over: what is missing of it is lost, and the next stream is received.
+    /// Ends the received stream, whose missing packets are lost, and turns to the next.
     fn next_stream(&mut self, watcher: &mut dyn ReceptionWatcher) -> Result<()> {
         self.give_up()?;
         let kept = self.follow.take();
@@ -370,14 +369,14 @@ impl<'a> Session<'a> {
         kept.iter().try_for_each(|packet| self.take_packet(packet))
     }
 
-    /// What is missing is lost.
+    /// Gives up all missing packets.
     fn give_up(&mut self) -> Result<()> {
         self.decoder.give_up_before(u64::MAX);
         self.drain()?;
         self.output.flush()
     }
 
-    /// Takes packets; tells whether there was one of this stream.
+    /// Takes packets. Returns whether any was of this stream.
     fn take(&mut self, chunk: &mut Chunk, now: Instant) -> Result<bool> {
         self.now = now;
         let before = self.received.arrived;
@@ -401,7 +400,7 @@ impl<'a> Session<'a> {
         Ok(self.received.arrived > before)
     }
 
-    /// Takes a packet; one that is sealed is opened where it stands. `came`: when the system received it, since 1970,
+    /// Takes a packet; a sealed one is opened in place. `came` is the time at which the system received it, since 1970,
     /// if it tells.
     fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
@@ -427,7 +426,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes a packet that is not sealed any more.
+    /// Takes a packet in the clear.
     fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
         let fate = self.decoder.receive(packet);
         self.received.count(fate);
@@ -442,7 +441,7 @@ impl<'a> Session<'a> {
         self.drain()
     }
 
-    /// Writes what is ready.
+    /// Writes the payloads that are ready.
     fn drain(&mut self) -> Result<()> {
         self.refuse_late_join()?;
         while let Some(event) = self.decoder.next() {
@@ -458,7 +457,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Anybody may join a network late. What is missing in front of a file or pipe is a gap like any other.
+    /// Everybody may join a network late. A missing beginning of a file or pipe is a gap like any other.
     fn refuse_late_join(&self) -> Result<()> {
         match self.decoder.begins_at() {
             Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {
@@ -468,7 +467,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes on behind packets that are lost for good, as far as the options allow it.
+    /// Goes on behind packets that are lost for good, if the options allow it.
     fn gap(&mut self, lost: LostPackets) -> Result<()> {
         self.received.gap(lost, self.is_overdue);
         match self.options.gaps {
@@ -487,7 +486,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Brings what was received up to date.
+    /// Updates the totals.
     fn count_up(&mut self, now: Instant) {
         self.received.parameters = self.decoder.parameters().copied();
         self.received.statistics = self.decoder.statistics();
@@ -497,7 +496,7 @@ impl<'a> Session<'a> {
         self.received.time = now - self.started;
     }
 
-    /// The input has ended: what is missing is lost.
+    /// Ends the input: missing packets are lost.
     fn finish(mut self) -> Result<(Received, Output<'a>)> {
         if let Some(deframer) = &mut self.deframer {
             deframer.finish();

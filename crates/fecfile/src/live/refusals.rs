@@ -4,25 +4,25 @@ use super::LiveError;
 use super::received::{Received, Refusals};
 use std::time::{Duration, Instant};
 
-/// So many packets that are not accepted are told of.
+/// Number of refused packets that is worth a notice.
 const MANY: u64 = 8;
-/// A stream of which something was accepted before may be quiet for so long: it says every second that it is there.
+/// Time for which a stream with accepted packets may be quiet: a sender shows its presence every second.
 const QUIET: Duration = Duration::from_millis(1500);
 
-/// Watches what is refused of one stream.
+/// Watches the refused packets of a stream.
 #[derive(Debug, Default)]
 pub(super) struct RefusalWatch {
-    /// Packets that were accepted until now, and what had been refused when the last of them came.
+    /// Number of packets accepted until now, and the refusals before the last of them came.
     accepted: u64,
     before: Refusals,
-    /// When the first one was refused since then.
+    /// Time of the first refusal since then.
     since: Option<Instant>,
     is_told: bool,
     is_told_later: bool,
 }
 
 impl RefusalWatch {
-    /// Why nothing is accepted, when that is to be told: once before anything is, and once after.
+    /// The reason why nothing is accepted, if it is worth a notice: once before any packet is accepted, and once after.
     pub(super) fn notice(&mut self, received: &Received, now: Instant) -> Option<LiveError> {
         let refusals = received.refusals();
         if received.arrived != self.accepted {
@@ -64,13 +64,13 @@ mod tests {
         };
         let told = refuse(&mut received, NotOpened::Unsealed, 0, 5000);
         assert_eq!(told, [(700, "no packet that came is of this key".to_owned())]);
-        // As long as some are accepted, nothing is told.
+        // Nothing is told as long as some packets are accepted.
         for second in 5..10 {
             received.count(Fate::Accepted);
             assert_eq!(refuse(&mut received, NotOpened::Forged, second * 1000, second * 1000 + 1000), []);
         }
         received.count(Fate::Accepted);
-        // The first one came together with the last that was accepted.
+        // The first refusal came together with the last accepted packet.
         let told = refuse(&mut received, NotOpened::Stale(11), 10_000, 20_000);
         assert_eq!(told, [(11_600, "the packets that came were sealed 11 seconds ago".to_owned())]);
         received.count(Fate::Accepted);

@@ -1,14 +1,15 @@
-//! Which packets of a sealed stream have come, by their counters (in the manner of RFC 6479): none is taken twice.
+//! The packets of a sealed stream that have come, by their counters (in the manner of RFC 6479): none is accepted
+//! twice.
 
-/// Counters that are told apart. What lies further behind the newest is too old.
+/// Number of counters that are told apart. A counter further behind the newest is too old.
 const SPAN: u64 = 1 << 16;
 const BITS: u64 = 64;
 
-/// The counters that were seen, of the newest ones.
+/// The newest counters that were seen.
 #[derive(Debug)]
 pub(super) struct Replays {
     newest: Option<u64>,
-    /// A bit for each of the last [`SPAN`], by its counter modulo that.
+    /// A bit for each of the last [`SPAN`] counters, by the counter modulo that.
     seen: Vec<u64>,
 }
 
@@ -30,7 +31,7 @@ impl Replays {
         back.is_some_and(|back| back >= SPAN || self.seen[word] & bit != 0)
     }
 
-    /// A packet with this counter came, which was not known.
+    /// Notes a packet with this counter, which must not be known.
     pub(super) fn note(&mut self, counter: u64) {
         match self.newest {
             Some(newest) if counter <= newest => {}
@@ -64,7 +65,7 @@ mod tests {
         for step in 0..300_000u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let far = if step % 10_000 == 77 { SPAN * 3 / 2 } else { 0 };
-            // Most come in order, some late, some twice, some after a gap.
+            // Most come in order, some late, some twice, and some after a gap.
             let counter = (end + far + (state >> 33) % 40).saturating_sub((state >> 50) % 30 * (step % 100));
             let expected = taken.contains(&counter) || counter + SPAN < end;
             assert_eq!(replays.is_known(counter), expected, "{counter} of {end}");

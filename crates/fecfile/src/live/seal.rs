@@ -1,7 +1,8 @@
 //! Sealed packets (format specification, section 13.3): each is encrypted and authentic on its own.
 //!
-//! The codec knows nothing of it: packets are sealed when they leave the encoder, and opened before they reach the decoder. So
-//! repair packets combine what is in the clear, and whoever has no key sees that packets of a stream go by, and how long they are.
+//! The codec knows nothing of sealing: packets are sealed when they leave the encoder, and opened before they reach the
+//! decoder. Repair packets therefore combine packets in the clear. A person without the key only sees that packets of a
+//! stream go by, and their lengths.
 
 use super::key::StreamKey;
 use super::replay::Replays;
@@ -11,7 +12,7 @@ use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Streams that a receiver remembers the keys of.
+/// Most streams whose keys a receiver remembers.
 const MOST_STREAMS: usize = 64;
 
 /// The key of one stream, by HKDF-SHA256 (RFC 5869).
@@ -26,7 +27,7 @@ fn now() -> u32 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec as u32
 }
 
-/// The same of a time since 1970.
+/// The seconds of a time since 1970, modulo 2^32.
 fn seconds(time: Duration) -> u32 {
     time.as_secs() as u32
 }
@@ -41,7 +42,7 @@ pub(super) struct Sealer {
 }
 
 impl Sealer {
-    /// For the stream of this number, which no other stream of this key may have.
+    /// A sealer for the stream of this number, which no other stream of this key may have.
     pub(super) fn new(key: &StreamKey, cipher: Cipher, stream_id: u64) -> Sealer {
         Sealer { cipher, key: key_of(cipher, key, stream_id), counter: 0, sealed: Vec::new() }
     }
@@ -75,26 +76,26 @@ pub(super) enum NotOpened {
     NoPacket(PacketError),
     /// It is not sealed.
     Unsealed,
-    /// Another key, or none: it was forged, or damaged.
+    /// It was sealed with another key or none, forged, or damaged.
     Forged,
-    /// It came before, or it is so old that this cannot be told.
+    /// It came before, or is so old that this cannot be told.
     Copy,
-    /// It is authentic, and was sealed so many seconds ago by the clocks of both ends (in the future if negative).
+    /// It is authentic, and was sealed this many seconds ago by the clocks of both ends (in the future if negative).
     Stale(i32),
 }
 
-/// Opens packets: of one key, and of any stream.
+/// Opens packets of one key, and of any stream.
 pub(super) struct Opener {
     key: StreamKey,
-    /// The most that the clocks of both ends may differ, and the way may take, in seconds; `None`: anything.
+    /// Most seconds by which the clocks of both ends may differ, including the way; `None` for any.
     max_age: Option<u32>,
-    /// Those that were opened last are last.
+    /// The streams, the most recently opened last.
     streams: Vec<Opened>,
-    /// When the newest packet was sealed.
+    /// Time at which the newest packet was sealed.
     newest: Option<u32>,
 }
 
-/// A stream of which a packet was opened.
+/// A stream with an opened packet.
 struct Opened {
     stream_id: u64,
     cipher: Cipher,
@@ -107,8 +108,8 @@ impl Opener {
         Opener { key, max_age, streams: Vec::new(), newest: None }
     }
 
-    /// Opens a packet where it stands, and gives it. What is no packet may have other bytes afterwards. `came`: when
-    /// the system received it, since 1970; what waited for a receiver that was stopped is no recording.
+    /// Opens a packet in place, and returns it. Bytes that are no packet may be changed. `came` is the time at which
+    /// the system received it, since 1970; packets that waited for a stopped receiver are no recording.
     pub(super) fn open<'a>(
         &mut self,
         bytes: &'a mut [u8],
@@ -120,7 +121,7 @@ impl Opener {
     fn open_at<'a>(&mut self, bytes: &'a mut [u8], now: u32) -> Result<&'a mut [u8], NotOpened> {
         let sealed = sealed_packet::parse(bytes).map_err(|error| match error {
             PacketError::Authentication(0) => NotOpened::Unsealed,
-            // What is short is no sealed packet.
+            // A short packet is not a sealed one.
             PacketError::Damaged if sealed_packet::is_sealed(bytes) == Some(false) => NotOpened::Unsealed,
             error => NotOpened::NoPacket(error),
         })?;
@@ -148,7 +149,7 @@ impl Opener {
                 let key = key_of(cipher, &self.key, sealed.stream_id);
                 decrypt(&key, &sealed, bytes)?;
                 is_fresh(&sealed, self.max_age, now)?;
-                // One that begins now is newer than those that were had: others are recordings.
+                // A stream that begins now is newer than the known ones: others are recordings.
                 if let (Some(_), Some(newest)) = (self.max_age, self.newest)
                     && (newest.wrapping_sub(sealed.time) as i32) > 0
                 {
@@ -169,12 +170,12 @@ impl Opener {
     }
 }
 
-/// Decrypts what is in a packet where it stands, if it is authentic.
+/// Decrypts the sealed part of a packet in place, if it is authentic.
 fn decrypt(key: &AeadKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOpened> {
     key.open(&sealed.nonce(), &sealed.head, &mut bytes[HEAD..]).map(|_| ()).map_err(|_| NotOpened::Forged)
 }
 
-/// Whether an authentic packet was sealed now, as far as clocks tell.
+/// Whether an authentic packet was sealed recently, as far as clocks tell.
 fn is_fresh(sealed: &Sealed, max_age: Option<u32>, now: u32) -> Result<(), NotOpened> {
     let age = now.wrapping_sub(sealed.time) as i32;
     match max_age {
@@ -237,12 +238,12 @@ mod tests {
         let mut sealer = Sealer::new(&StreamKey::new([1; 32]), Cipher::Aes256Gcm, 3);
         let mut nonces = std::collections::HashSet::new();
         for _ in 0..100 {
-            // The same packet in the same second.
+            // The same packet is sealed in the same second.
             assert!(nonces.insert(sealer.seal_at(&mark(3, 7), 5)[36..44].to_vec()));
         }
     }
 
-    /// A packet is as old as it was when it came, however long it waited for its receiver.
+    /// A packet has the age that it had on arrival, however long it waited for its receiver.
     #[test]
     fn what_waited_here_is_no_recording() {
         let key = StreamKey::new([1; 32]);
@@ -298,11 +299,11 @@ mod tests {
         assert_eq!(at(1, 0, 1000), Ok(()));
         assert_eq!(at(2, 0, 999), Err(NotOpened::Stale(6)));
         assert_eq!(at(2, 0, 1000), Ok(()));
-        // Packets of a stream that is known may overtake one another.
+        // Packets of a known stream may overtake one another.
         assert_eq!(at(1, 1, 999), Ok(()));
     }
 
-    /// Streams come and go; that of the receiver is not forgotten for others.
+    /// Streams come and go; the receiver's own is not forgotten for others.
     #[test]
     fn streams_are_told_apart() {
         let key = StreamKey::new([1; 32]);

@@ -1,53 +1,53 @@
-//! What a receiver does by the clock: it gives packets up, notices silence, and tells how far it is.
+//! A receiver's work by the clock: it gives packets up, notices silence, and tells its progress.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Once the sender has said that it has ended, so much silence is enough.
+/// Silence that suffices once the sender has announced the end.
 const IDLE_AFTER_END: Duration = Duration::from_millis(500);
-/// When all up to the end is there as well, so much without a packet that speaks against it.
+/// Silence that suffices once all packets up to the end are there too, without a packet that contradicts it.
 const LINGER: Duration = Duration::from_millis(200);
-/// Whoever looks so much later than planned was stopped.
+/// Delay of a look from which the process must have been stopped.
 const STOPPED: Duration = Duration::from_secs(1);
-/// The reader of a byte stream gets so much time to say that something is there.
+/// Time for the reader of a byte stream to tell that data is there.
 const LOOK: Duration = Duration::from_millis(100);
-/// Packets of no stream that come faster than they can be taken are listened to for so long.
+/// Time for which a flood of foreign packets, faster than they can be taken, is heard.
 const FLOODED: Duration = Duration::from_secs(5);
-/// Deadlines are kept with this precision.
+/// Precision of deadlines.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// When a lost packet is given up, which repair packets might still mend.
+/// The time at which a lost packet is given up that repair packets might still rebuild.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// So long after a later one came,
+    /// Least time since a later packet came.
     pub after: Duration,
-    /// and not before so many later ones were sent: repair packets come with them.
+    /// Least number of later packets sent, since repair packets come with them.
     pub packets: u32,
 }
 
 impl Deadline {
-    /// For whoever watches or listens: a silence is at most a second longer than the outage that made it, with time to spare, and
-    /// streams of few packets are mended all the same.
+    /// The deadline for watching or listening: a silence is at most a second longer than the outage behind it, with
+    /// time to spare, and streams of few packets are repaired all the same.
     pub const LIVE: Deadline = Deadline { after: Duration::from_millis(900), packets: 60 };
 }
 
-/// When lost packets are given up.
+/// The times at which lost packets are given up.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     deadline: Option<Deadline>,
-    /// How far the stream had come, and when.
+    /// Times, and the progress of the stream at them.
     heard: VecDeque<(Instant, u64)>,
-    /// How far it has come.
+    /// The progress of the stream.
     end: u64,
 }
 
 impl Deadlines {
-    /// `None`: they never are.
+    /// `None` if they are never given up.
     pub(super) fn new(deadline: Option<Deadline>) -> Deadlines {
         Deadlines { deadline, heard: VecDeque::new(), end: 0 }
     }
 
-    /// Notes how far the stream has come, if packets before are missing.
+    /// Notes the progress of the stream, if packets before it are missing.
     pub(super) fn hear(&mut self, end: Option<u64>, now: Instant) {
         if let (Some(_), Some(end)) = (self.deadline, end) {
             self.end = end;
@@ -58,19 +58,19 @@ impl Deadlines {
         }
     }
 
-    /// When the next packet is given up; `None`: not before more were sent.
+    /// The time at which the next packet is given up; `None` if not before more were sent.
     pub(super) fn next(&self) -> Option<Instant> {
         let deadline = self.deadline?;
         let (at, heard) = self.heard.front()?;
         (heard + u64::from(deadline.packets) <= self.end).then(|| *at + deadline.after)
     }
 
-    /// For so long nobody looked at what came.
+    /// Postpones the deadlines by a time in which nobody took packets.
     pub(super) fn postpone(&mut self, by: Duration) {
         self.heard.iter_mut().for_each(|(at, _)| *at += by);
     }
 
-    /// Packets before this one are past their deadline.
+    /// Packets before the returned one are past their deadline.
     pub(super) fn due(&mut self, now: Instant) -> Option<u64> {
         let mut before = None;
         while self.next().is_some_and(|at| at <= now) {
@@ -80,38 +80,38 @@ impl Deadlines {
     }
 }
 
-/// Whether a source has been silent for so long that the stream has ended. Silence is what somebody listened to: a
-/// process that was stopped, or had no turn, has heard nothing, and what came meanwhile waits in its socket.
+/// Whether a source has been silent for so long that the stream has ended. Silence needs a listener: a process that was
+/// stopped, or had no turn, has heard nothing, and packets from meanwhile wait in its socket.
 #[derive(Debug)]
 pub(super) struct Silence {
     idle: Option<Duration>,
-    /// How long the first packet may take.
+    /// Time for the first packet.
     wait: Option<Duration>,
     is_network: bool,
-    /// When a packet came last.
+    /// Time of the last packet.
     last_packet: Option<Instant>,
-    /// Since when the first packet is waited for.
+    /// Time from which the first packet is waited for.
     began: Instant,
-    /// All that came before this moment was taken.
+    /// All packets that came before this moment were taken.
     empty_at: Option<Instant>,
-    /// When it was seen that a deadline is past, although nothing tells that all was taken that came before.
+    /// Time at which a deadline was seen to be past, without proof that all earlier packets were taken.
     overdue: Option<Instant>,
 }
 
-/// What is known of the end of a stream.
+/// The knowledge about the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// Nothing.
     Unknown,
-    /// The sender has said that it has ended; something before may be missing.
+    /// The sender has announced the end; packets before it may be missing.
     Told,
-    /// All before it is there, or named as lost.
+    /// All packets before it are there, or named as lost.
     Reached,
 }
 
 impl Silence {
-    /// The stream ends after `idle` without a packet; a network, of which the end is told, after less; and `wait` after now,
-    /// if no packet comes at all.
+    /// A stream ends after `idle` without a packet, on a network with an announced end after less, and after `wait` if
+    /// no packet comes at all.
     pub(super) fn new(
         idle: Option<Duration>,
         wait: Option<Duration>,
@@ -121,36 +121,36 @@ impl Silence {
         Silence { idle, wait, is_network, last_packet: None, began: now, empty_at: None, overdue: None }
     }
 
-    /// When a packet came last.
+    /// Time of the last packet.
     pub(super) fn last_packet(&self) -> Option<Instant> {
         self.last_packet
     }
 
-    /// A packet came.
+    /// Notes that a packet came.
     pub(super) fn ends(&mut self, now: Instant) {
         (self.last_packet, self.overdue) = (Some(now), None);
     }
 
-    /// Nothing more was there at this time than what was taken by now.
+    /// Notes that no more packets were there at this time than were taken by now.
     pub(super) fn was_empty(&mut self, at: Option<Instant>) {
         self.empty_at = self.empty_at.max(at);
     }
 
-    /// When whoever waits is to look again, unless something comes before; `None`: the source tells that nothing came.
+    /// Time of the next look, unless data comes before; `None` if the source tells that nothing came.
     pub(super) fn look_at(&self, end: End, now: Instant) -> Option<Instant> {
         let deadline = self.deadline(end).filter(|_| !self.is_network)?;
         Some(if now < deadline { deadline } else { now + LOOK })
     }
 
-    /// Whoever waited from `asked` on was to look again at `planned` and does so now. Tells for how long nobody could
-    /// look, if that was long: then silence begins anew.
+    /// Notes a wait from `asked` on that was planned to end at `planned`, and ends now. Returns the time in which
+    /// nobody could look, if it was long: silence then begins anew.
     pub(super) fn wakes(
         &mut self,
         asked: Instant,
         planned: Option<Instant>,
         now: Instant,
     ) -> Option<Duration> {
-        // Deadlines that are past already were planned for now.
+        // Deadlines that are already past were planned for now.
         let late = now.saturating_duration_since(planned?.max(asked));
         if late < STOPPED {
             return None;
@@ -160,15 +160,15 @@ impl Silence {
         Some(late)
     }
 
-    /// Nothing came since `asked`. A byte stream does not tell that nothing is there: its reader gets a turn to say
-    /// otherwise.
+    /// Notes that nothing came since `asked`. A byte stream does not tell that it is empty: its reader gets a turn to
+    /// contradict.
     pub(super) fn heard_nothing(&mut self, asked: Instant, now: Instant) {
         if !self.is_network && now >= asked + LOOK {
             self.was_empty(Some(asked));
         }
     }
 
-    /// When the stream has ended, unless a packet comes before.
+    /// Time at which the stream has ended, unless a packet comes before.
     fn deadline(&self, end: End) -> Option<Instant> {
         let Some(last) = self.last_packet else {
             return self.wait.map(|wait| self.began + wait);
@@ -183,23 +183,23 @@ impl Silence {
         self.idle.into_iter().chain(most).min().map(|idle| last + idle)
     }
 
-    /// Whether no packet came until the stream has ended.
+    /// Whether no packet came up to the end of the stream's deadline.
     pub(super) fn is_over(&mut self, end: End, now: Instant) -> bool {
         self.deadline(end).is_some_and(|deadline| self.is_past(deadline, now))
     }
 
-    /// Whether no packet came up to `deadline`, and that is past.
+    /// Whether `deadline` is past, and no packet came up to it.
     pub(super) fn is_past(&mut self, deadline: Instant, now: Instant) -> bool {
         if now < deadline {
             return false;
         }
-        // Whoever floods a socket holds nothing up.
+        // A flooded socket holds nothing up.
         let overdue = *self.overdue.get_or_insert(now);
         self.empty_at.is_some_and(|at| at >= deadline) || now >= overdue + FLOODED
     }
 }
 
-/// Something that happens again and again.
+/// A recurring event.
 #[derive(Debug)]
 pub(super) struct Every {
     interval: Option<Duration>,
@@ -207,17 +207,17 @@ pub(super) struct Every {
 }
 
 impl Every {
-    /// In so much time from now on; `None`: never.
+    /// An event after each `interval` from now on; `None` for never.
     pub(super) fn new(interval: Option<Duration>, now: Instant) -> Every {
         Every { interval, next: interval.map(|interval| now + interval) }
     }
 
-    /// When it is due.
+    /// Time of the next event.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Whether it is due now. A program that was stopped for a while does not make up for all it has missed.
+    /// Whether it is due now. A program that was stopped for a while does not make up for all missed events.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.next.is_some_and(|at| now >= at);
         if is_due {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(pipe.deadline(End::Reached), None);
     }
 
-    /// That the time is over says nothing as long as packets may wait that came before.
+    /// A time that is over proves nothing as long as packets from before may wait.
     #[test]
     fn silence_is_over_when_nothing_waits_that_came_before() {
         let start = Instant::now();
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Whoever is stopped hears nothing, and that is no silence; nor is it time to give anything up.
+    /// A stopped process hears nothing, which is no silence, and gives nothing up.
     #[test]
     fn time_without_a_turn_is_no_silence() {
         let start = Instant::now();
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!((deadlines.due(start + 9 * SECOND), deadlines.due(start + 10 * SECOND)), (None, Some(5)));
     }
 
-    /// A pipe does not tell that nothing is there: its reader gets a turn after the deadline.
+    /// A pipe does not tell that it is empty: its reader gets a turn after the deadline.
     #[test]
     fn a_pipe_is_asked_once_more() {
         let start = Instant::now();
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(network.look_at(End::Unknown, start), None, "it tells");
     }
 
-    /// Whoever sends so much that the socket is never empty holds nothing up.
+    /// A sender that never lets the socket be empty holds nothing up.
     #[test]
     fn a_flood_is_no_packet() {
         let start = Instant::now();
@@ -358,7 +358,7 @@ mod tests {
         silence.ends(start);
         let over = (0..1000u32).find(|tenth| silence.is_over(End::Unknown, start + *tenth * SECOND / 10));
         assert_eq!(over, Some(60), "{FLOODED:?} after the deadline");
-        // It counts from when somebody looks.
+        // The time counts from the first look.
         silence.ends(start);
         assert!(!silence.is_over(End::Unknown, start + 60 * SECOND));
     }

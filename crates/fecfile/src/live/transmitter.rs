@@ -1,4 +1,4 @@
-//! From the encoder into the world: impairment, pacing, and a byte stream or a network.
+//! The way of packets from the encoder: impairment, pacing, and a byte stream or a network.
 
 use super::frame::{DELIMITER, Framer};
 use super::impair::Channel;
@@ -12,20 +12,22 @@ use crate::context::Silent;
 use crate::error::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// How long a sender that waits for its pace takes to notice that it is to stop.
+/// Time in which a sender that waits for its pace notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(20);
-/// For so long a sender that is to stop keeps its pace. Then its end goes out at once, without the repair packets in front of it.
+/// Time for which a stopped sender keeps its pace. After that, its end goes out at once, without the repair packets in
+/// front of it.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// Told what happens while a stream is sent.
+/// Receives events while a stream is sent.
 pub trait SendWatcher {
-    /// Whether sending is to end: what was read is sent, as far as the pace does not hold it up, and the end. Asked between chunks, and
-    /// where the pace waits.
+    /// Whether sending must end: data that was read is sent, as far as the pace does not delay it, and then the end. It
+    /// is called between chunks, and while the pace waits.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// The network says for the first time that nobody receives what is sent, or that there is no way to them. The stream goes on.
+    /// Tells that the network has reported, for the first time, that nobody receives the packets or that there is no
+    /// route to them. The stream goes on.
     fn not_received(&mut self, _replies: &Replies) {}
 }
 
@@ -48,22 +50,22 @@ pub(super) struct Transmitter<'a> {
     pace: Option<Pace>,
     link: Link<'a>,
     watcher: &'a mut dyn SendWatcher,
-    /// The watcher knows that packets are not received.
+    /// Whether the watcher knows that packets are not received.
     is_told: bool,
-    /// When a pause of the pace ended because sending is to end.
+    /// Time at which a pause of the pace ended because sending must end.
     hurried_since: Option<Instant>,
     sent: SentPackets,
-    /// The first failure; after it nothing is sent.
+    /// The first failure; nothing is sent after it.
     failed: Option<Error>,
-    /// Something was sent since the last flush.
+    /// Whether a packet was sent since the last flush.
     busy: bool,
-    /// When something was sent last, seen at the flush after it.
+    /// Time of the last packet, noted at the flush after it.
     last_sent: Instant,
 }
 
 impl<'a> Transmitter<'a> {
-    /// Sends over `link`, sealed, through what loses packets on purpose and at `mbps` million bits a second, as long as `watcher`
-    /// does not say that it is to end.
+    /// Sends over `link`: sealed, through the channel that loses packets on purpose, and at `mbps` Mb/s, until
+    /// `watcher` says that sending must end.
     pub(super) fn new(
         sealer: Option<Sealer>,
         channel: Option<Channel>,
@@ -88,7 +90,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Whether sending is to end.
+    /// Whether sending must end.
     pub(super) fn is_stopped(&self) -> bool {
         self.watcher.is_stopped()
     }
@@ -102,17 +104,17 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Whether sending is to end, and waited for its pace then: there is no time for all that was read.
+    /// Whether sending must end, and the pace had to wait: there is no time for all that was read.
     pub(super) fn is_cut_short(&self) -> bool {
         self.hurried_since.is_some()
     }
 
-    /// Whether there is no time for anything but the end.
+    /// Whether there is time for the end alone.
     fn is_hurried(&self) -> bool {
         self.hurried_since.is_some_and(|since| since.elapsed() >= GRACE)
     }
 
-    /// Waits for the pace, unless sending is to end.
+    /// Waits for the pace, unless sending must end.
     fn wait(&mut self, wait: Duration) {
         let until = Instant::now() + wait;
         loop {
@@ -167,7 +169,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Sends what the impairment holds back, and all else that waits.
+    /// Sends the packets that the impairment holds back, and all other waiting data.
     pub(super) fn release(&mut self) -> Result<()> {
         let (link, failed) = (&mut self.link, &mut self.failed);
         if let Some(channel) = &mut self.channel {
@@ -180,7 +182,7 @@ impl<'a> Transmitter<'a> {
         self.flush()
     }
 
-    /// Sends all that waits.
+    /// Sends all waiting data.
     pub(super) fn flush(&mut self) -> Result<()> {
         if std::mem::take(&mut self.busy) {
             self.last_sent = Instant::now();
@@ -189,7 +191,7 @@ impl<'a> Transmitter<'a> {
         self.link.flush()
     }
 
-    /// The failure of what was sent before.
+    /// The failure of an earlier packet.
     pub(super) fn result(&mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -202,17 +204,17 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// What was sent.
+    /// The packets sent so far.
     pub(super) fn sent(&self) -> SentPackets {
         self.sent
     }
 
-    /// What seals the packets.
+    /// The cipher that seals the packets.
     pub(super) fn cipher(&self) -> Option<Cipher> {
         self.sealer.as_ref().map(Sealer::cipher)
     }
 
-    /// When something was sent last.
+    /// Time of the last packet.
     pub(super) fn last_sent(&self) -> Instant {
         self.last_sent
     }
@@ -230,7 +232,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Hears what the network has said of all that was sent.
+    /// Takes in the network's replies to all packets.
     pub(super) fn listen(&mut self) -> Result<()> {
         match &mut self.link {
             Link::Bytes { .. } => Ok(()),
@@ -238,7 +240,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// What the network said of packets.
+    /// The network's replies to packets.
     pub(super) fn replies(&self) -> Replies {
         match &self.link {
             Link::Bytes { .. } => Replies::default(),
@@ -252,7 +254,7 @@ impl<'a> Transmitter<'a> {
     }
 }
 
-/// Where packets go.
+/// The destination of packets.
 pub(super) enum Link<'a> {
     Bytes { framer: Box<Framer>, frame: Vec<u8>, output: Output<'a> },
     Udp(Ways),
@@ -261,7 +263,7 @@ pub(super) enum Link<'a> {
 impl<'a> Link<'a> {
     /// Frames in a byte stream.
     pub(super) fn bytes(mut output: Output<'a>) -> Result<Link<'a>> {
-        // Whatever stands before, perhaps the end of a stream that was cut: here a frame begins.
+        // A frame begins here, whatever stands before, such as the end of a stream that was cut.
         output.write(&DELIMITER)?;
         Ok(Link::Bytes { framer: Box::new(Framer::new()), frame: Vec::new(), output })
     }

@@ -1,7 +1,8 @@
-//! Packets over UDP, many with one system call where the kernel can: segmentation offload on the way out,
-//! `recvmmsg` and receive offload on the way in. Where it cannot, they go one by one.
+//! Packets over UDP, many with one system call where the kernel can: segmentation offload on the way out, `recvmmsg`
+//! and receive offload on the way in. Otherwise they go singly.
 //!
-//! One packet is one datagram. Streams never send anything back; whoever measures a way may ([`PacketReceiver::answer`]).
+//! A packet is a datagram. Streams never send anything back; a measurement of the route may
+//! ([`PacketReceiver::answer`]).
 
 use super::LiveError;
 use super::address::Address;
@@ -16,20 +17,20 @@ use std::time::{Duration, Instant};
 
 /// The largest payload of a UDP datagram (over IPv4).
 pub const MAX_DATAGRAM: usize = 65_507;
-/// Bytes asked for as a receive buffer; the system may give fewer.
+/// Requested bytes of a receive buffer; the system may give fewer.
 const RECEIVE_BUFFER: usize = 32 << 20;
-/// Bytes asked for as a send buffer.
+/// Requested bytes of a send buffer.
 const SEND_BUFFER: usize = 2 << 20;
-/// Bytes of one receive buffer: one datagram, or as many small ones as the kernel joins.
+/// Bytes of a receive buffer: one datagram, or as many small ones as the kernel joins.
 const SLOT: usize = 65_536;
-/// Different lengths of packets that are gathered at the same time.
+/// Number of different packet lengths that are gathered at the same time.
 const LENGTHS: usize = 4;
 /// Bytes of the headers of UDP and IP in front of a datagram.
 const HEADERS_V4: usize = 28;
 const HEADERS_V6: usize = 48;
-/// How often packets are sent again because the system told of others instead.
+/// Number of times that packets are sent again because the system reported on others instead.
 const REPLIES: u32 = 16;
-/// How often a full queue of the system is tried again, 1 ms apart, before the packets count as not sent.
+/// Number of attempts at a full queue of the system, 1 ms apart, before the packets count as not sent.
 const RETRIES: u32 = 50;
 
 /// Options of the network interface.
@@ -37,12 +38,12 @@ const RETRIES: u32 = 50;
 pub struct Interface {
     /// Name of the interface to use, for multicast above all.
     pub name: Option<String>,
-    /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers.
+    /// Reach of multicast packets: 0 stays on this machine, 1 on this network, more crosses routers.
     pub hops: u32,
 }
 
 impl Default for Interface {
-    /// Whichever the system chooses, and this network only.
+    /// The system's choice of interface, and this network only.
     fn default() -> Interface {
         Interface { name: None, hops: 1 }
     }
@@ -56,13 +57,13 @@ impl Interface {
         }
     }
 
-    /// The interface's number, for which the system is asked by any socket; 0 if none is named: the system's choice.
+    /// The interface's number, from the system, by any socket; 0 if none is named, for the system's choice.
     fn index(&self, socket: &Socket) -> io::Result<u32> {
         let Some(name) = &self.name else { return Ok(0) };
         Ok(rustix::net::netdevice::name_to_index(socket, name)?)
     }
 
-    /// Why no socket could be opened: because of the interface, if one is named.
+    /// The reason why no socket could be opened: the interface, if one is named.
     fn refusal(&self, cause: io::Error) -> ErrorKind {
         match &self.name {
             Some(name) => LiveError::Interface { name: name.clone(), cause }.into(),
@@ -71,14 +72,14 @@ impl Interface {
     }
 }
 
-/// What the network said of packets that were sent.
+/// The network's replies to sent packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replies {
-    /// How often a machine said that nobody receives there.
+    /// Number of reports by a machine that nobody receives there.
     pub refused: u64,
-    /// How often something on the way said that there is no way.
+    /// Number of reports on the way that there is no route.
     pub unreachable: u64,
-    /// The most bytes of a datagram that pass, if something on the way said that one was too long.
+    /// The most bytes of a datagram that pass, if a reply said that one was too long.
     pub most: Option<usize>,
 }
 
@@ -88,14 +89,14 @@ pub struct PacketSender {
     state: UdpSocketState,
     to: SocketAddr,
     replies: Replies,
-    /// Bytes of the longest packet that was sent.
+    /// Bytes of the longest packet sent.
     longest: usize,
-    /// Packets that wait, those of one length behind one another, as the kernel wants them.
+    /// Waiting packets, grouped by length, as the kernel wants them.
     waiting: Vec<Run>,
     /// Whether segmentation offload may be used.
     offload: bool,
     any_sent: bool,
-    /// Packets that the system did not take because the network was away.
+    /// Packets that the system did not take because the network was down.
     unsent: u64,
 }
 
@@ -109,7 +110,7 @@ impl PacketSender {
     /// A socket for packets to `address`.
     ///
     /// # Errors
-    /// Those of [`Address::destination`]; [`LiveError::Interface`]; what the system says.
+    /// Those of [`Address::destination`]; [`LiveError::Interface`]; errors of the system.
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
         let to = address.destination()?;
         let open = || -> io::Result<PacketSender> {
@@ -118,7 +119,7 @@ impl PacketSender {
             if let SocketAddr::V6(to) = &mut to
                 && to.scope_id() == 0
             {
-                // Of an address that is the same on every network, the interface says on which.
+                // An address that exists on every network needs the interface to say on which.
                 to.set_scope_id(interface.index(&socket)?);
             }
             interface.bind(&socket)?;
@@ -131,20 +132,20 @@ impl PacketSender {
                 _ => {}
             }
             socket.bind(&any(to.is_ipv4(), 0).into())?;
-            // Fewer bytes are only slower.
+            // A smaller buffer is only slower.
             let _ = socket.set_send_buffer_size(SEND_BUFFER);
             let sender = PacketSender::new(socket.into(), to)?;
-            // A system that cannot tells less of the way.
+            // A system that cannot do this tells less of the route.
             as_far_as_possible(sender.learn_path())?;
             Ok(sender)
         };
         open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
     }
 
-    /// Sends through a socket that is open.
+    /// Sends through an open socket.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// Errors of the socket.
     pub fn new(socket: UdpSocket, to: SocketAddr) -> io::Result<PacketSender> {
         let state = UdpSocketState::new((&socket).into())?;
         let waiting = Vec::with_capacity(LENGTHS);
@@ -162,8 +163,8 @@ impl PacketSender {
         })
     }
 
-    /// From now on packets that are too long for any part of the way are refused as soon as it says so, and what the network
-    /// says of packets is heard.
+    /// Makes the system refuse packets that are too long for a part of the route, as soon as that part says so, and
+    /// report the network's replies.
     fn learn_path(&self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         {
@@ -178,15 +179,15 @@ impl PacketSender {
         self.state.enable_transport_errors((&self.socket).into())
     }
 
-    /// What the network said until now.
+    /// The network's replies until now.
     pub fn replies(&self) -> Replies {
         self.replies
     }
 
-    /// Hears what the network has said of all that was sent.
+    /// Takes in the network's replies to all packets.
     ///
     /// # Errors
-    /// `EMSGSIZE` if some of it was too long for a part of the way.
+    /// `EMSGSIZE` if a packet was too long for a part of the route.
     pub fn listen(&mut self) -> io::Result<()> {
         self.hear();
         self.check_path()
@@ -199,7 +200,7 @@ impl PacketSender {
         }
     }
 
-    /// Hears what the network has said; whether it has said anything.
+    /// Takes in the network's replies. Returns whether there was any.
     fn hear(&mut self) -> bool {
         let mut any = false;
         while let Ok(Some(error)) = self.state.recv_transport_error((&self.socket).into()) {
@@ -224,11 +225,11 @@ impl PacketSender {
         self
     }
 
-    /// Takes a packet; it is on its way when [`PacketSender::flush`] returns, or before.
+    /// Takes a packet, which is on its way by the return of [`PacketSender::flush`].
     ///
     /// # Errors
-    /// What the system says of this packet, or of those that waited. A network that goes away is none: those packets
-    /// count as [`unsent`](PacketSender::unsent).
+    /// Errors of this packet, or of waiting ones. A network that goes down is no error: its packets count as
+    /// [`unsent`](PacketSender::unsent).
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         let most = if self.offload {
             self.state.max_gso_segments().min(MAX_DATAGRAM / packet.len().max(1))
@@ -252,21 +253,21 @@ impl PacketSender {
         let run = &mut self.waiting[run];
         run.len = packet.len();
         run.bytes.extend_from_slice(packet);
-        // Together, so that no packet waits for more than one full run of another length.
+        // All lengths are sent together, so that no packet waits for more than one full run of another length.
         if run.bytes.len() >= most * packet.len() {
             self.flush()?;
         }
         Ok(())
     }
 
-    /// Sends all that waits.
+    /// Sends all waiting packets.
     ///
     /// # Errors
     /// As [`PacketSender::send`].
     pub fn flush(&mut self) -> io::Result<()> {
         let mut waiting = std::mem::take(&mut self.waiting);
         let mut done = Ok(());
-        // Repair packets are the longest, and should not overtake what they cover.
+        // Repair packets are the longest, and should not overtake the packets that they cover.
         waiting.sort_unstable_by_key(|run| run.len);
         for run in &mut waiting {
             if done.is_ok() && !run.bytes.is_empty() {
@@ -283,12 +284,12 @@ impl PacketSender {
         self.unsent
     }
 
-    /// Sends packets of `len` bytes each that stand behind one another.
+    /// Sends consecutive packets of `len` bytes each.
     fn transmit(&mut self, packets: &[u8], len: usize) -> io::Result<()> {
         let (mut rest, mut retries, mut replies) = (packets, 0, 0);
         self.longest = self.longest.max(len);
         while !rest.is_empty() {
-            // The offload can turn out not to work here, or, behind a change of route, not any more.
+            // The offload may turn out not to work here, or no longer after a change of route.
             let segments = self.state.max_gso_segments().max(1);
             let now = if segments > 1 { rest.len() } else { len };
             let segment_size = (now > len).then_some(len);
@@ -305,7 +306,7 @@ impl PacketSender {
                     wait(&self.socket, PollFlags::OUT)?;
                     continue;
                 }
-                // Said of packets before: these were not sent yet.
+                // The error is about earlier packets: these were not sent yet.
                 Err(_) if replies < REPLIES && self.hear() => {
                     self.check_path()?;
                     replies += 1;
@@ -317,7 +318,7 @@ impl PacketSender {
                     std::thread::sleep(Duration::from_millis(1));
                     continue;
                 }
-                // A network that goes away is loss like any other; one that was never there is an error.
+                // A network that goes down is a loss like any other; a network that was never there is an error.
                 Err(e) if self.any_sent && is_outage(&e) => self.unsent += (now / len) as u64,
                 Err(e) => return Err(e),
             }
@@ -327,11 +328,11 @@ impl PacketSender {
     }
 }
 
-/// Most bytes of a datagram that pass on the way to an address, as far as this machine knows: the network that it is on, or
-/// what something on the way has said lately.
+/// Most bytes of a datagram that pass on the route to an address, by this machine's knowledge: its own network, or a
+/// recent reply on the route.
 ///
 /// # Errors
-/// Those of [`Address::destination`]; [`LiveError::Interface`]; what the system says.
+/// Those of [`Address::destination`]; [`LiveError::Interface`]; errors of the system.
 pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
     let to = address.destination()?;
     let ask = || -> io::Result<usize> {
@@ -343,10 +344,10 @@ pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
     ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
 }
 
-/// [`most_bytes`] on the way to where a socket is connected to.
+/// [`most_bytes`] on the route to a socket's connected address.
 ///
 /// # Errors
-/// What the system says of the socket.
+/// Errors of the socket.
 pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
     let asked = match socket.peer_addr()?.is_ipv4() {
@@ -385,11 +386,11 @@ pub struct PacketReceiver {
 }
 
 impl PacketReceiver {
-    /// A socket for packets that come to `address`, of which a multicast group is joined.
+    /// A socket for packets that come to `address`; a multicast group is joined.
     ///
     /// # Errors
     /// Those of [`Address::local`]; [`LiveError::AddressInUse`], [`LiveError::NotLocal`], [`LiveError::Interface`];
-    /// what the system says.
+    /// errors of the system.
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketReceiver> {
         let local = address.local()?;
         let open = || -> io::Result<PacketReceiver> {
@@ -415,20 +416,20 @@ impl PacketReceiver {
         })
     }
 
-    /// Receives through a socket that is bound.
+    /// Receives through a bound socket.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// Errors of the socket.
     pub fn new(socket: UdpSocket) -> io::Result<PacketReceiver> {
         enlarge(&socket);
         let state = UdpSocketState::new((&socket).into())?;
         Ok(PacketReceiver { socket, state })
     }
 
-    /// Where packets are received.
+    /// The address at which packets are received.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// Errors of the socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -440,11 +441,12 @@ impl PacketReceiver {
         Drops { inode, v4: self.local_addr().is_ok_and(|a| a.is_ipv4()) }
     }
 
-    /// Waits for packets, at most `limit`, and reads as many as are there into `chunk`: none if none came. Its
-    /// [`empty_at`](Chunk::empty_at) is when it looked last and found none; it looks once more after `limit`.
+    /// Waits for packets, at most `limit`, and reads those that are there into `chunk`, which is empty if none came.
+    /// Its [`empty_at`](Chunk::empty_at) is the time of the last look that found none; there is a last look after
+    /// `limit`.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// Errors of the socket.
     pub fn receive(&self, chunk: &mut Chunk, limit: Duration) -> io::Result<()> {
         chunk.empty_at = None;
         let mut is_over = false;
@@ -458,17 +460,17 @@ impl PacketReceiver {
                     }
                     is_over = !self.wait(limit)?;
                 }
-                // An earlier packet of ours was refused; there are none, and it would change nothing.
+                // An earlier packet of ours was refused; none was sent here, and it would change nothing.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 done => return done,
             }
         }
     }
 
-    /// Waits until there is something to receive, at most `limit`; tells whether there is.
+    /// Waits until there is a packet to receive, at most `limit`. Returns whether there is.
     ///
     /// # Errors
-    /// What the system says of the socket.
+    /// Errors of the socket.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
         wait_for(&self.socket, PollFlags::IN, Some(limit))
     }
@@ -476,8 +478,8 @@ impl PacketReceiver {
     /// Reads packets that are there into `chunk`, without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` when there are none. What the system says of the socket; of one that is connected also what the
-    /// network says of packets that were sent.
+    /// `WouldBlock` if there are none. Errors of the socket; for a connected one also the network's replies to sent
+    /// packets.
     pub fn receive_now(&self, chunk: &mut Chunk) -> io::Result<()> {
         chunk.pieces.clear();
         chunk.arrivals.clear();
@@ -495,10 +497,10 @@ impl PacketReceiver {
         Ok(())
     }
 
-    /// Sends a packet back to where others came from, from the address that they came to.
+    /// Sends a packet back to the origin of others, from the address that they came to.
     ///
     /// # Errors
-    /// What the system says; nothing waits until it takes more.
+    /// Errors of the system; the call never waits until it takes more.
     pub fn answer(&self, arrival: &Arrival, packet: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: arrival.from,
@@ -519,7 +521,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Packets that came while the receive buffer was full; `None` where the system does not tell.
+    /// Packets that came while the receive buffer was full; `None` if the system does not tell.
     pub fn count(&self) -> Option<u64> {
         let inode = self.inode?.to_string();
         let table = std::fs::read_to_string(if self.v4 { "/proc/net/udp" } else { "/proc/net/udp6" }).ok()?;
@@ -529,9 +531,9 @@ impl Drops {
     }
 }
 
-/// Asks for a large receive buffer, for the time in which a burst comes and nobody reads.
+/// Requests a large receive buffer, for bursts that come while nobody reads.
 pub fn enlarge(socket: &UdpSocket) {
-    // More than the system's limit is for administrators; without either, what the system gives stays.
+    // Only administrators get more than the system's limit; if both fail, the system's own size stays.
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER).is_err() {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
     }
@@ -552,7 +554,7 @@ fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocket> {
         socket.set_only_v6(false)?;
     }
     if to.ip().is_multicast() {
-        // Several receivers of one group on one machine all get its packets.
+        // Several receivers of one group on a machine all get its packets.
         socket.set_reuse_address(true)?;
     }
     socket.bind(&to.into())?;
@@ -573,7 +575,7 @@ fn wait(socket: &UdpSocket, flags: PollFlags) -> io::Result<()> {
     wait_for(socket, flags, None).map(|_| ())
 }
 
-/// Waits until the socket can be used, at most `limit`; false if it cannot by then.
+/// Waits until the socket can be used, at most `limit`. Returns false if it cannot by then.
 fn wait_for(socket: &UdpSocket, flags: PollFlags, limit: Option<Duration>) -> io::Result<bool> {
     let limit = limit.and_then(|limit| rustix::event::Timespec::try_from(limit).ok());
     loop {
@@ -620,7 +622,7 @@ mod tests {
         }
     }
 
-    /// Silence is told by a socket that was empty after the time was over, and not by a clock alone.
+    /// Silence follows from a socket that was empty after the time was over, and not from a clock alone.
     #[test]
     fn an_empty_socket_tells_when_it_was_empty() {
         let receiver = PacketReceiver::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).unwrap();
@@ -630,7 +632,7 @@ mod tests {
         receiver.receive(&mut chunk, limit).unwrap();
         assert!(chunk.pieces.is_empty());
         assert!(chunk.empty_at.is_some_and(|at| at >= asked + limit), "it looked after the wait");
-        // A packet that waits was there before anybody looked.
+        // A waiting packet was there before the first look.
         sender.send_to(b"packet", receiver.local_addr().unwrap()).unwrap();
         receiver.receive(&mut chunk, limit).unwrap();
         assert_eq!((chunk.parts().count(), chunk.empty_at), (1, None));
@@ -646,7 +648,7 @@ mod tests {
         assert!(chunk.empty_at.is_some_and(|at| at >= asked), "before that one came");
     }
 
-    /// Who measures a way answers from the address that it was asked at.
+    /// A measurement answers from the address that it was asked at.
     #[test]
     fn an_answer_goes_back_the_way_that_the_question_came() {
         for (place, asked_at) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "127.0.0.2"), ("[::]:0", "::1")] {
@@ -654,7 +656,7 @@ mod tests {
             let port = receiver.local_addr().unwrap().port();
             let asked_at = SocketAddr::new(asked_at.parse().unwrap(), port);
             let asker = UdpSocket::bind(any(asked_at.is_ipv4(), 0)).unwrap();
-            // Connected: an answer from elsewhere would not be let in.
+            // The asker is connected: an answer from elsewhere would not get in.
             asker.connect(asked_at).unwrap();
             asker.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             asker.send(b"question").unwrap();

@@ -1,7 +1,7 @@
-//! Whoever writes to the places where shards are, and has no key: what they put in place of a sealed payload is well formed, with
-//! right checksums, digests and roots, and no root is known to the reader. Nothing of it may come out.
+//! Attacks by somebody who can write to the places of shards, and has no key. The forged payload is well formed, with
+//! right checksums, digests and roots, and the reader knows no root. No byte of it may come out.
 //!
-//! FEC_ATTACKS says how many there are (10,000 are the long form), FEC_SEED which.
+//! FEC_ATTACKS is the number of attacks (10,000 for the long form), FEC_SEED chooses them.
 
 use super::sealer::{SealedTo, Sealer, Sealing};
 use crate::age::{Identity, KeyKind, Keys};
@@ -47,7 +47,7 @@ fn sealed(identity: &Identity, cipher: Cipher, len: usize, random: &mut SplitMix
 }
 
 impl Sealed {
-    /// A container of it, in groups of `sets` sets.
+    /// A container of the payload, in groups of `sets` sets.
     fn container(&self, sets: u32) -> Vec<u8> {
         let code = Code::new(3, 1).expect("a code");
         let mut layout =
@@ -68,7 +68,8 @@ impl Sealed {
     }
 }
 
-/// Every way to read a container: what came out, and whether it was said to be right. Files that did not appear have nothing.
+/// Every way to read a container: the output, and whether it was reported as right. Files that did not appear have no
+/// output.
 fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Vec<u8>, bool)> {
     let context = Context::default();
     let place = Place::Nowhere;
@@ -115,7 +116,7 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
     ways
 }
 
-/// One attack: what it is, and what is put there.
+/// An attack: its name, and the forged bytes.
 fn attack(kind: u64, random: &mut SplitMix64, mine: &Sealed, others: &[Sealed]) -> (&'static str, Sealed) {
     let mut forged = mine.clone();
     let mut below = |bound: usize| (random.next() % bound as u64) as usize;
@@ -231,7 +232,7 @@ fn nothing_that_was_not_sealed_with_the_key_comes_out() {
         let mine = &mine[mine.len() - 1];
         let (name, forged) = attack(nth % KINDS, &mut random, mine, others);
         let is_same = (&forged.sealed, &forged.seal, forged.is_marked) == (&mine.sealed, &mine.seal, true);
-        // One group, or several.
+        // A single group, or several.
         let sets = if random.next().is_multiple_of(2) { 64 } else { 1 };
         for (way, out, is_right) in read(forged.container(sets), &keys, folder.path()) {
             let context = format!("attack {nth}, {name}, {way}, {} bytes", mine.plain.len());
@@ -240,7 +241,7 @@ fn nothing_that_was_not_sealed_with_the_key_comes_out() {
                 continue;
             }
             assert!(!is_right, "{context}: it is said to be right");
-            // Groups before the one that is forged may have gone to a writer.
+            // Groups before the forged one may have gone to a writer.
             assert!(mine.plain.starts_with(&out), "{context}: something else came out");
             assert!(sets == 1 || out.is_empty(), "{context}: {} bytes came out of one group", out.len());
             assert!(!way.starts_with("file") || out.is_empty(), "{context}: a file appeared");

@@ -3,7 +3,7 @@
 use crate::cipher::{AeadKey, Cipher, KEY, NONCE, derive};
 use sha2::{Digest, Sha256};
 
-/// What is joined with the content key before keys are derived from it.
+/// Joined with the content key before keys are derived from it.
 const SALT: &[u8] = b"fec sealed payload";
 
 /// The key of the chunks.
@@ -24,7 +24,7 @@ pub(super) fn nonce(number: u64, is_last: bool) -> [u8; NONCE] {
     nonce
 }
 
-/// What is authentic with each chunk: the SHA-256 of the whole seal.
+/// The associated data of each chunk: the SHA-256 of the whole seal.
 pub(super) fn associated(seal: &[u8]) -> [u8; 32] {
     Sha256::digest(seal).into()
 }

@@ -16,15 +16,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
-/// Chunks that are opened at the same time, where they stand in a file.
+/// Chunks that are opened in place at the same time.
 const BATCH: u64 = 32;
 
-/// How much of a sealed payload there is.
+/// The available part of a sealed payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     /// Its bytes, as far as they are known.
     pub(crate) sealed_len: u64,
-    /// More followed, and is lost: so nothing of what is there is its end.
+    /// Whether more followed and is lost: the last available byte is not the payload's end.
     pub(crate) is_cut: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Opener {
     associated: [u8; 32],
     content: SealedKind,
     private: Meta,
-    /// What it opens.
+    /// The place of the payload.
     place: Place,
 }
 
@@ -51,7 +51,8 @@ impl Opener {
     /// Gets the content key from the seal, and opens its private part.
     ///
     /// # Errors
-    /// [`SealError::Format`] for a seal that breaks a rule; [`SealError::Age`] when no key fits; [`SealError::PrivatePart`].
+    /// [`SealError::Format`] for a seal that breaks a rule; [`SealError::Age`] when no key fits;
+    /// [`SealError::PrivatePart`].
     pub fn new(bytes: &[u8], keys: &Keys) -> std::result::Result<Opener, SealError> {
         let seal = Seal::parse(bytes)?;
         let cipher = Cipher::from_number(seal.cipher).expect("the parser knows the ciphers");
@@ -65,7 +66,7 @@ impl Opener {
         Ok(Opener { key, associated, content: seal.content, private, place: Place::Nowhere })
     }
 
-    /// The same, whose errors name what it opens.
+    /// The same opener, whose errors name `place`.
     pub(crate) fn of(self, place: Place) -> Opener {
         Opener { place, ..self }
     }
@@ -74,7 +75,7 @@ impl Opener {
         Error::at("open", self.place.clone(), cause)
     }
 
-    /// What is sealed.
+    /// The kind of the payload.
     pub fn content(&self) -> SealedKind {
         self.content
     }
@@ -84,7 +85,7 @@ impl Opener {
         self.private.name.as_deref()
     }
 
-    /// Bytes of the payload, of a sealed one of so many.
+    /// Bytes of the payload in `sealed` sealed bytes.
     ///
     /// # Errors
     /// [`SealError::Length`].
@@ -92,7 +93,7 @@ impl Opener {
         seal::plain_len(sealed).ok_or_else(|| self.error(SealError::Length(sealed)))
     }
 
-    /// Bytes of the payload, of what there is of a sealed one.
+    /// Bytes of the payload in the available part of a sealed one.
     ///
     /// # Errors
     /// As [`plain_len`](Opener::plain_len).
@@ -105,7 +106,7 @@ impl Opener {
         Ok(chunks * CHUNK as u64 + rest.saturating_sub(seal::TAG as u64))
     }
 
-    /// Opens a chunk where it stands; its plaintext.
+    /// Opens a chunk in place, and returns its plaintext.
     ///
     /// # Errors
     /// [`SealError::Chunk`]; [`SealError::CutChunk`].
@@ -117,12 +118,12 @@ impl Opener {
         opened.map_err(|_| self.error(SealError::Chunk(number)))
     }
 
-    /// Opens a sealed payload, or a part of it, where it stands in a file: at 0 there stands chunk `part.start / 65,536`, and
-    /// behind it all others that the part touches. Afterwards the part stands at 0; what is behind it is not to be used. With
+    /// Opens a sealed payload, or a part of it, in place in a file. Chunk `part.start / 65,536` stands at 0, and all
+    /// other chunks of the part follow it. Afterwards the part stands at 0, and bytes behind it must not be used. With
     /// `gaps`, chunks that are not authentic become zeros.
     ///
     /// # Errors
-    /// [`SealError::Chunk`]; those of the file by `fail`.
+    /// [`SealError::Chunk`]; errors of the file, made by `fail`.
     pub(crate) fn open_file(
         &self,
         file: &(dyn WriteAt + Sync),
@@ -133,7 +134,7 @@ impl Opener {
     ) -> Result<()> {
         let chunks = self.opened_len(extent)?.div_ceil(CHUNK as u64).max((!extent.is_cut).into());
         let first = part.start / CHUNK as u64;
-        // An empty part in the last chunk, or behind it, still proves a chunk where there is one.
+        // An empty part, in the last chunk or behind it, still proves a chunk if there is one.
         let end = part.end.div_ceil(CHUNK as u64).max(first + 1).min(chunks);
         let rooms: Vec<Mutex<Zeroizing<Vec<u8>>>> =
             (0..BATCH.min(end.saturating_sub(first))).map(|_| Mutex::default()).collect();
@@ -145,7 +146,8 @@ impl Opener {
             let note = |e: Error| {
                 lock(&error).get_or_insert(e);
             };
-            // All of a batch is read before any of it is written: plaintext never reaches ciphertext that is still wanted.
+            // All of a batch is read before any of it is written: plaintext never overwrites ciphertext that is still
+            // needed.
             threads.run(count, &|nth| {
                 let mut room = lock(&rooms[nth]);
                 match self.read_chunk(file, first, next + nth as u64, (extent, gaps), &mut room, fail) {
@@ -177,7 +179,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Reads and opens chunk `number` of a file that begins with chunk `first`; false if it became zeros.
+    /// Reads and opens chunk `number` of a file that begins with chunk `first`. Returns false if it became zeros.
     fn read_chunk(
         &self,
         file: &dyn WriteAt,
@@ -201,7 +203,7 @@ impl Opener {
         }
     }
 
-    /// Opens whole chunks that stand one behind the other, from number `first` on, of a sealed payload of `sealed_len` bytes.
+    /// Opens consecutive whole chunks, from number `first` on, of a sealed payload of `sealed_len` bytes.
     ///
     /// # Errors
     /// [`SealError::Chunk`].
@@ -226,7 +228,7 @@ impl Opener {
         let at = |chunk: u64| chunk.saturating_mul(SEALED_CHUNK as u64).min(sealed_len);
         at(first)..at(end)
     }
-    /// The bytes of the payload whose chunks are whole in a part of a sealed one of `sealed_len` bytes.
+    /// The bytes of the payload whose chunks are whole in the range `sealed` of a sealed payload of `sealed_len` bytes.
     pub(crate) fn opened_range(sealed: &Range<u64>, sealed_len: u64) -> Range<u64> {
         let is_last = sealed.end == sealed_len;
         let tags = seal::TAG as u64 * sealed.end.div_ceil(SEALED_CHUNK as u64);
@@ -235,10 +237,10 @@ impl Opener {
     }
 }
 
-/// What a reader of an encoding does about its seal.
+/// The opener that a reader of an encoding needs, if it is sealed.
 ///
 /// # Errors
-/// Those of [`SealError`] that say why it cannot be read, or not with these keys.
+/// Errors of [`SealError`] that say why the payload cannot be read, or not with these keys.
 pub(crate) fn opener(
     is_sealed: bool,
     meta: Option<&Meta>,
@@ -266,15 +268,15 @@ pub(crate) fn opener(
     }
 }
 
-/// A file that is opened where it stands.
+/// A file that can be opened in place.
 pub(crate) trait WriteAt: ReadAt {
-    /// Writes all of `bytes` at a place.
+    /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
     /// Those of the system.
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
 
-    /// Makes `len` bytes at a place zeros, of a file that is so long: a hole, where it can have one.
+    /// Writes `len` zeros at `offset`, within the file: a hole, if the file system has holes.
     ///
     /// # Errors
     /// Those of the system.
@@ -292,38 +294,38 @@ impl WriteAt for std::fs::File {
     fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Not every file system can.
+        // Some file systems have no holes.
         fallocate(self, flags, offset, len as u64).or_else(|_| self.write_all_at(offset, &vec![0; len]))
     }
 }
 
-/// Opens what is written, from front to back. Without an opener all goes out as it is.
+/// A writer that opens data from front to back. Without an opener, the data goes out unchanged.
 pub(crate) struct Unsealed<'a> {
     opener: Option<&'a Opener>,
     out: &'a mut dyn Write,
     opening: Opening,
 }
 
-/// How far a sealed payload was opened.
+/// The progress of opening a sealed payload.
 #[derive(Clone, Default)]
 pub(crate) struct Opening {
     number: u64,
-    /// Bytes that are not opened yet: less than a chunk, or one of which it is not known whether it is the last.
+    /// Bytes that are not opened yet: less than a chunk, or a chunk that may be the last.
     held: Zeroizing<Vec<u8>>,
-    /// Chunks that are not authentic become zeros.
+    /// Whether chunks that are not authentic become zeros.
     gaps: bool,
-    /// Bytes of plaintext that went out.
+    /// Bytes of plaintext written.
     plain_len: u64,
 }
 
-/// What ends with a piece that is released.
+/// The end of a piece that is released.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Nothing: more follows, perhaps of the same chunk.
+    /// The piece ends nothing: more follows, perhaps of the same chunk.
     Nothing,
-    /// What is wanted, with a chunk behind which the payload goes on.
+    /// The wanted part ends, with a chunk that others follow.
     Part,
-    /// The payload.
+    /// The payload ends.
     Payload,
 }
 
@@ -333,12 +335,12 @@ impl Opening {
         Opening { number, ..Opening::default() }
     }
 
-    /// Chunks that are not authentic become zeros, if `gaps`: something is known to be lost.
+    /// With `gaps`, chunks that are not authentic become zeros: some of them are known to be lost.
     pub(crate) fn with_gaps(gaps: bool) -> Opening {
         Opening { gaps, ..Opening::default() }
     }
 
-    /// Opens what is held, a whole chunk, and writes its plaintext; why it is not authentic, if it is not.
+    /// Opens the held chunk, and writes its plaintext. Returns the error if it is not authentic.
     fn open(&mut self, opener: &Opener, is_last: bool, out: &mut dyn Write) -> io::Result<Option<Error>> {
         let number = self.number;
         let sealed = self.held.len();
@@ -361,12 +363,12 @@ impl Opening {
     }
 }
 
-/// A writer that opens what goes through it.
+/// A writer that opens the bytes written to it.
 struct Through<'a> {
     opener: &'a Opener,
     opening: &'a mut Opening,
     out: &'a mut dyn Write,
-    /// Why a chunk is not authentic: then a write fails.
+    /// The reason why a chunk is not authentic, which makes a write fail.
     failure: Option<Error>,
 }
 
@@ -381,7 +383,7 @@ impl Write for Through<'_> {
                 }
             }
             let held = &mut self.opening.held;
-            // At once, since what grows leaves copies behind.
+            // All memory is reserved at once, since a growing buffer leaves copies behind.
             let room = SEALED_CHUNK - held.len();
             held.reserve_exact(room);
             let (part, behind) = rest.split_at(rest.len().min(room));
@@ -397,25 +399,26 @@ impl Write for Through<'_> {
 }
 
 impl<'a> Unsealed<'a> {
-    /// From there on.
+    /// A writer that continues `opening`.
     pub(crate) fn new(opener: Option<&'a Opener>, out: &'a mut dyn Write, opening: Opening) -> Unsealed<'a> {
         Unsealed { opener, out, opening }
     }
 
-    /// How far it is, for one that goes on later.
+    /// The progress, for a later writer.
     pub(crate) fn pause(self) -> Opening {
         self.opening
     }
 
-    /// Bytes of plaintext that went out, of a payload that is sealed.
+    /// Bytes of plaintext written, of a sealed payload.
     pub(crate) fn plain_len(&self) -> Option<u64> {
         self.opener.map(|_| self.opening.plain_len)
     }
 
-    /// Writes what `write` writes, opened: nothing of it, unless all of it is authentic. For that `write` is called twice.
+    /// Writes the output of `write`, opened; nothing of it, unless all of it is authentic. `write` is called twice for
+    /// that.
     ///
     /// # Errors
-    /// [`SealError::Chunk`]; those of `write`, and of the writer by `fail`.
+    /// [`SealError::Chunk`]; errors of `write`; errors of the writer, made by `fail`.
     pub(crate) fn release(
         &mut self,
         end: End,

@@ -1,4 +1,4 @@
-//! Sealed payloads, in place of those that are sealed.
+//! Sealed payloads, which stand for their plaintexts.
 
 use super::sealer::Sealer;
 use crate::error::{Place, Result};
@@ -9,27 +9,28 @@ use std::io::{self, Read};
 use std::sync::Mutex;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A sealed payload, in place of what is sealed.
+/// A sealed payload, which stands for its plaintext.
 ///
-/// A chunk is sealed again for each read that wants a part of it, so long reads cost less. Of bytes that change meanwhile, what comes out is not all of one
-/// version, but no two versions of a byte do as long as each is read once: the keystream hides them both.
+/// Each read of a part of a chunk seals the chunk again, so long reads cost less. If the input changes while it is
+/// sealed, the output may mix versions. As long as each byte is read once, no keystream is reused for two versions of a
+/// byte.
 pub struct SealedPayload<'a> {
     payload: &'a dyn Payload,
     sealer: &'a Sealer,
-    /// Room for chunks that do not come out in one piece.
+    /// Buffers for chunks that are read in pieces.
     spare: Mutex<Vec<Chunk>>,
 }
 
-/// Room for a chunk, which is wiped.
+/// A buffer for a chunk, wiped when dropped.
 type Chunk = Zeroizing<Vec<u8>>;
 
 impl<'a> SealedPayload<'a> {
-    /// Seals `payload`, all of it, and no other with this sealer.
+    /// Seals all of `payload`; the sealer must seal no other payload.
     pub fn new(payload: &'a dyn Payload, sealer: &'a Sealer) -> SealedPayload<'a> {
         SealedPayload { payload, sealer, spare: Mutex::default() }
     }
 
-    /// Seals chunk `number` into `out`, which is as long as it is.
+    /// Seals chunk `number` into `out`, which has the length of the sealed chunk.
     fn chunk(&self, number: u64, out: &mut [u8]) -> Result<()> {
         let start = number * CHUNK as u64;
         let len = out.len() - seal::TAG;
@@ -41,7 +42,7 @@ impl<'a> SealedPayload<'a> {
         Ok(())
     }
 
-    /// Room for a chunk.
+    /// A buffer for a chunk.
     fn room(&self) -> Chunk {
         lock(&self.spare).pop().unwrap_or_else(|| Zeroizing::new(vec![0; SEALED_CHUNK]))
     }
@@ -58,7 +59,7 @@ impl Payload for SealedPayload<'_> {
 
     fn read_parts(&self, offset: u64, parts: &mut [&mut [u8]]) -> Result<()> {
         let (size, mut at) = (self.size(), offset);
-        // What of the last chunk was not wanted by the part before.
+        // The rest of the last chunk behind the part before.
         let mut room: Option<Chunk> = None;
         let mut held = None;
         for part in parts {
@@ -105,7 +106,7 @@ pub struct SealedReader<'a, R> {
     inner: R,
     sealer: &'a Sealer,
     number: u64,
-    /// The chunk that goes out, and what of it did.
+    /// The outgoing chunk, and how many of its bytes have gone out.
     chunk: Zeroizing<Vec<u8>>,
     gone: usize,
     /// The byte behind the chunk, which shows that it is not the last.
@@ -114,7 +115,7 @@ pub struct SealedReader<'a, R> {
 }
 
 impl<'a, R: Read> SealedReader<'a, R> {
-    /// Seals what `inner` reads, all of it, and nothing else with this sealer.
+    /// Seals all that `inner` reads; the sealer must seal nothing else.
     pub fn new(inner: R, sealer: &'a Sealer) -> SealedReader<'a, R> {
         let chunk = Zeroizing::new(Vec::with_capacity(SEALED_CHUNK));
         SealedReader { inner, sealer, number: 0, chunk, gone: 0, ahead: None, has_ended: false }
@@ -145,7 +146,7 @@ impl<R: Read> Read for SealedReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let wants_next = self.gone == self.chunk.len() && !self.has_ended && !out.is_empty();
         if wants_next && let Err(error) = self.next() {
-            // What was read is not given out unsealed.
+            // Unsealed bytes are never given out.
             self.chunk.zeroize();
             self.gone = 0;
             return Err(error);
@@ -157,7 +158,7 @@ impl<R: Read> Read for SealedReader<'_, R> {
     }
 }
 
-/// A source as it is coded: sealed, if something seals it.
+/// A source in its coded form: sealed, if there is a sealer.
 pub(crate) enum Coded<'s, 'k> {
     Plain(Source<'s>),
     Payload(SealedPayload<'k>),
@@ -173,7 +174,7 @@ impl<'s: 'k, 'k> Coded<'s, 'k> {
         }
     }
 
-    /// What is coded.
+    /// The source of the coded bytes.
     pub(crate) fn source(&mut self) -> Source<'_> {
         match self {
             Coded::Plain(Source::Payload(payload)) => Source::Payload(*payload),

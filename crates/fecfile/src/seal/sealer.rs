@@ -1,4 +1,4 @@
-//! What seals a payload: its key, and the seal that its recipients open.
+//! The sealer of a payload: its key, and the seal that its recipients open.
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
@@ -10,28 +10,28 @@ use fec_core::format::seal::{self, Seal, SealedKind};
 use std::num::NonZeroUsize;
 use zeroize::Zeroizing;
 
-/// For whom payloads are sealed, and how.
+/// The recipients of sealed payloads, and the cipher.
 #[derive(Clone, Debug)]
 pub struct Sealing {
-    /// Who can open them.
+    /// The people who can open them.
     pub to: SealedTo,
-    /// What encrypts the chunks.
+    /// The cipher of the chunks.
     pub cipher: Cipher,
 }
 
-/// Who can open what is sealed.
+/// The people who can open a sealed payload.
 #[derive(Clone, Debug)]
 pub enum SealedTo {
-    /// Whoever has the identity of any of these.
+    /// Holders of the identity of any of these.
     Recipients(Vec<Recipient>),
-    /// Whoever knows this.
+    /// Everybody who knows this passphrase.
     Passphrase(Passphrase),
 }
 
-/// What makes a key of a passphrase slow: scrypt with N = 2^18, 256 MiB and a second.
+/// The work of making a key from a passphrase: scrypt with N = 2^18, 256 MiB and a second.
 const LOG_N: u8 = 18;
 
-/// Seals one payload, with a key that nothing else is ever sealed with.
+/// Seals one payload, with a key that seals nothing else.
 pub struct Sealer {
     key: AeadKey,
     associated: [u8; 32],
@@ -39,11 +39,11 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A new key, given to all recipients, on so many threads, and `name` inside the seal.
+    /// A sealer with a new key, given to all recipients on up to `threads` threads, and with `name` inside the seal.
     ///
     /// # Errors
-    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Passphrase`]; [`SealError::TooLong`] for more recipients than the meta has room
-    /// for; [`SealError::Format`] for a name that none may be.
+    /// Those of the source of randomness; [`SealError::Age`]; [`SealError::Passphrase`]; [`SealError::TooLong`] for
+    /// more recipients than fit the meta; [`SealError::Format`] for a name that is not allowed.
     pub fn new(
         sealing: &Sealing,
         content: SealedKind,
@@ -87,12 +87,12 @@ impl Sealer {
         Ok(Sealer { key: chunk_key(cipher, content_key), associated: associated(&seal), seal })
     }
 
-    /// The meta of the encoding: the seal, and nothing else.
+    /// The meta of the encoding: the seal alone.
     pub fn meta(&self) -> Meta {
         Meta { seal: Some(self.seal.clone()), ..Meta::default() }
     }
 
-    /// Seals chunk `number`: `bytes` are its plaintext and room for the tag.
+    /// Seals chunk `number`: `bytes` are its plaintext and space for the tag.
     pub(super) fn seal_chunk(&self, number: u64, is_last: bool, bytes: &mut [u8]) {
         let (data, tag) = bytes.split_last_chunk_mut().expect("there is room for the tag");
         *tag = self.key.seal(&nonce(number, is_last), &self.associated, data);

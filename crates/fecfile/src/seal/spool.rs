@@ -1,4 +1,4 @@
-//! A temporary file that nobody can read: for what has to be whole before it is sealed.
+//! An encrypted temporary file, for data that must be whole before it is sealed.
 
 use crate::cipher::KEY;
 use crate::error::{Error, Place, Result};
@@ -11,21 +11,21 @@ use std::path::Path;
 use std::sync::Mutex;
 use zeroize::Zeroizing;
 
-/// Bytes that are encrypted at a time.
+/// Bytes encrypted at a time.
 const PIECE: usize = 256 << 10;
 
-/// A temporary file without a name, encrypted with a key that only this process has, and only as long as it runs. Whoever reads the
-/// disk afterwards learns nothing. It is not authentic, and whoever sees the disk before and after bytes are written over learns how
-/// they differ: it keeps out who finds the disk, not who watches it.
+/// A temporary file without a name, encrypted with a key that only this process has, and only while it runs. A person
+/// who reads the disk afterwards learns nothing. The file is not authentic, and a person who sees the disk before and
+/// after bytes are overwritten learns how they differ: it keeps out finders of the disk, not watchers.
 pub(crate) struct SecretSpool {
     spool: Spool,
     key: Zeroizing<[u8; KEY]>,
-    /// Buffers that nobody is using.
+    /// Unused buffers.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl SecretSpool {
-    /// An empty one in this folder.
+    /// An empty spool in this folder.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -36,7 +36,7 @@ impl SecretSpool {
         Ok(SecretSpool { spool: Spool::within(Some(folder))?, key, spare: Mutex::default() })
     }
 
-    /// Puts bytes at a place.
+    /// Writes bytes at `offset`.
     ///
     /// # Errors
     /// Those of the file.
@@ -54,17 +54,17 @@ impl SecretSpool {
         put
     }
 
-    /// Fills `out` with what was put there; what was not put is anything.
+    /// Fills `out` with the bytes at `offset`; bytes that were never written are arbitrary.
     ///
     /// # Errors
-    /// Those of the file, and of one that ends before.
+    /// Errors of the file, and of its early end.
     pub(crate) fn get(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.spool.bytes().read_exact_at(offset, out)?;
         self.apply(offset, out);
         Ok(())
     }
 
-    /// The key stream of a place.
+    /// Applies the key stream of `offset`.
     fn apply(&self, offset: u64, bytes: &mut [u8]) {
         let mut cipher = ChaCha20Legacy::new(&Key::from(*self.key), &LegacyNonce::default());
         cipher.seek(offset);
@@ -81,7 +81,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let spool = SecretSpool::within(folder.path()).expect("a spool");
         let bytes: Vec<u8> = (0..700_000u32).map(|i| (i >> 8) as u8).collect();
-        // Far out too, and in any order.
+        // Offsets far out too, and in any order.
         for offset in [1 << 40, 77, 3] {
             spool.put(offset, &bytes).expect("it is written");
             let mut back = vec![0; 1000];

@@ -1,5 +1,5 @@
-//! The golden vectors, which the independent implementation in `scripts/oracle_seal.py` wrote from the specification: the same
-//! seals and the same chunks come out, and they open.
+//! The golden vectors, which the independent implementation in `scripts/oracle_seal.py` wrote from the specification:
+//! this crate makes the same seals and chunks, and opens them.
 
 use super::open::Opener;
 use super::sealed::SealedPayload;

@@ -1,4 +1,4 @@
-//! What goes wrong with keys and signatures.
+//! Errors of keys and signatures.
 
 use super::id::KeyId;
 use crate::class::Class;
@@ -6,28 +6,28 @@ use crate::names::bytes;
 use crate::passphrases::NoMemory;
 use std::fmt;
 
-/// The most memory that the passphrase of a key may take, in bytes: what minisign takes.
+/// The most memory for a key's passphrase, in bytes, as in minisign.
 pub(super) const MOST_MEMORY: u64 = 1 << 30;
-/// The most blocks of 1 KiB that are mixed: four times as many as minisign does.
+/// The most blocks of 1 KiB for it: four times as many as in minisign.
 pub(super) const MOST_BLOCKS: u64 = 1 << 22;
 
-/// Why a key or a signature is of no use.
+/// Reason why a key or a signature is of no use.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {
-    /// Something else than a public key.
+    /// Text that is no public key.
     #[error("not a minisign public key: {0}")]
     NotAPublicKey(&'static str),
-    /// Something else than a secret key. What is in it is not told.
+    /// Text that is no secret key. The error reveals nothing of the text.
     #[error("not a minisign secret key: {0}")]
     NotASecretKey(&'static str),
-    /// Something else than a signature.
+    /// Text that is no signature.
     #[error("not a minisign signature: {0}")]
     NotASignature(&'static str),
     /// A signature of the old kind, over the bytes themselves.
     #[error("it is a minisign signature of the old kind (Ed), and only the prehashed kind (ED) is accepted")]
     Legacy,
-    /// A secret key whose passphrase is made slow with more memory or work than is allowed.
+    /// A secret key whose passphrase takes more memory or work than allowed.
     #[error(
         "its passphrase takes {} of memory and {blocks} blocks of work; at most {} and {} are allowed",
         bytes(*memory),
@@ -49,10 +49,10 @@ pub enum SignError {
     /// The passphrase does not open the secret key.
     #[error("the passphrase is wrong, or the file of the secret key is damaged")]
     Passphrase,
-    /// No encoding that is there is signed by a key that counts.
+    /// No available encoding is signed by a key that counts.
     #[error("{0}")]
     Unsigned(Box<Unsigned>),
-    /// More signatures of the right keys, and encodings that they may be of, than are tried.
+    /// More signatures of the right keys, and more encodings for them, than are tried.
     #[error("{signatures} signatures and {roots} encodings are here: too many to try every pair")]
     TooMany {
         /// Signatures of keys that count.
@@ -62,18 +62,18 @@ pub enum SignError {
     },
 }
 
-/// What is there in place of a signature that counts.
+/// The findings in place of a signature that counts.
 #[derive(Debug, Default)]
 pub struct Unsigned {
     /// The keys that count.
     pub signers: Vec<KeyId>,
-    /// Keys that count, whose signatures there are: of something else, or forged.
+    /// Keys that count and have signatures here: of other roots, or forged.
     pub wrong: Vec<KeyId>,
-    /// Other keys, of which there are signatures.
+    /// Other keys with signatures here.
     pub others: Vec<KeyId>,
     /// Signatures of minisign's old kind.
     pub legacy: usize,
-    /// What stands for a signature and is none.
+    /// Malformed signatures.
     pub malformed: usize,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for Unsigned {
 }
 
 impl SignError {
-    /// What it means for the caller.
+    /// The class of the error, for the caller.
     pub fn class(&self) -> Class {
         match self {
             SignError::Unsigned(_) | SignError::NotASignature(_) | SignError::Legacy => Class::Untrue,

@@ -1,4 +1,4 @@
-//! How a key is named.
+//! The name of a key.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub(super) [u8; 8]);
 
-/// As minisign shows it: 16 hexadecimal digits.
+/// The name in minisign's form, 16 hexadecimal digits.
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016X}", u64::from_le_bytes(self.0))

@@ -1,8 +1,9 @@
-//! Signatures over roots, with the keys and in the files of minisign: Ed25519, prehashed with BLAKE2b (docs/FORMAT.md, section 19).
+//! Signatures over roots, with the keys and in the files of minisign: Ed25519, prehashed with BLAKE2b (docs/FORMAT.md,
+//! section 19).
 //!
-//! A root names an encoding, and a signature says whose it is: whoever has the public key needs no root any more. What is
-//! signed is a line of text ([`message`]), so that minisign itself can check it. Keys and signatures are parsed strictly, and
-//! nothing that is found beside an encoding counts before it was checked with a key that the caller brought.
+//! A root names an encoding, and a signature names its author: a holder of the public key needs no root any more. The
+//! signed text is a line ([`message`]), so that minisign itself can check it. Keys and signatures are parsed strictly.
+//! No signature found beside an encoding counts before it was checked with a key that the caller brought.
 
 pub(crate) mod error;
 mod id;

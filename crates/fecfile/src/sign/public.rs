@@ -1,4 +1,4 @@
-//! Public keys: whose signatures count.
+//! Public keys, whose signatures count.
 
 use super::error::SignError;
 use super::id::KeyId;
@@ -11,9 +11,9 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What public keys begin with, and secret ones.
+/// The first bytes of public keys, and of secret ones.
 pub(super) const ALGORITHM: [u8; 2] = *b"Ed";
-/// Bytes of a file with a public key, at most.
+/// Most bytes of a file with a public key.
 const LONGEST_FILE: usize = 4096;
 
 /// A public key of minisign, whose signatures count.
@@ -65,28 +65,28 @@ impl Signer {
         key.parse().map_err(fail)
     }
 
-    /// The key as its file has it.
+    /// The text of its file.
     pub fn to_text(&self) -> String {
         let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
         text::commented(&format!("minisign public key {}", self.id), &bytes).to_string()
     }
 
-    /// By what signatures name it.
+    /// The name of the key in signatures.
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether the key's owner made a signature, whatever it is of, with its trusted comment.
+    /// Whether the key's owner made a signature over any message, with its trusted comment.
     pub(super) fn made(&self, signature: &Signature) -> bool {
         signature.id() == self.id && self.verifies(&signature.vouched_for(), &signature.global)
     }
 
-    /// Whether a signature is of this key, over `root`, and its trusted comment too.
+    /// Whether a signature, with its trusted comment, is of this key and over `root`.
     pub fn has_signed(&self, root: &Digest, signature: &Signature) -> bool {
         self.made(signature) && self.signs(root, signature)
     }
 
-    /// The same of a signature that the key's owner made.
+    /// The same for a signature that is known to be of the key's owner.
     pub(super) fn signs(&self, root: &Digest, signature: &Signature) -> bool {
         self.verifies(&hashed(root), &signature.signed)
     }

@@ -1,16 +1,16 @@
-//! Signatures that were found beside encodings. None of them is checked.
+//! Signatures found beside encodings. None of them is checked.
 
 use super::error::SignError;
 use super::id::KeyId;
 use super::signature::Signature;
 use std::collections::BTreeSet;
 
-/// Annexes of one file that are looked at.
+/// Most annexes of a file that are examined.
 pub const MOST_OF_ONE: usize = 16;
-/// Different signatures of all files that are kept: of as many files as an encoding has shards.
+/// Most different signatures of all files: of as many files as an encoding has shards.
 pub const MOST_IN_ALL: usize = 256 * MOST_OF_ONE;
 
-/// Signatures that were found, each once, and what was found in their place.
+/// The signatures found, each once, and the findings in place of signatures.
 #[derive(Clone, Debug, Default)]
 pub struct Signatures {
     list: BTreeSet<Signature>,
@@ -19,7 +19,7 @@ pub struct Signatures {
 }
 
 impl Signatures {
-    /// Adds what an annex, or a file, holds.
+    /// Adds the content of an annex or a file.
     pub(crate) fn add(&mut self, data: &[u8]) {
         match Signature::parse(data) {
             Ok(signature) => self.insert(signature),
@@ -51,7 +51,7 @@ impl Signatures {
         self.list.iter().map(Signature::id).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether one of these very bytes is there.
+    /// Whether the list holds exactly these bytes.
     pub(crate) fn has(&self, signature: &Signature) -> bool {
         self.list.contains(signature)
     }

@@ -1,4 +1,4 @@
-//! The text of minisign's files: lines, of which one is a comment and the next base64.
+//! The text of minisign's files: lines of comment, each followed by one of base64.
 
 use crate::io::small;
 use base64ct::{Base64, Encoding};
@@ -6,17 +6,17 @@ use std::io;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// What the first line of every file begins with.
+/// The first words of every file.
 const UNTRUSTED: &str = "untrusted comment: ";
-/// What the third line of a signature begins with.
+/// The first words of the third line of a signature.
 const TRUSTED: &str = "trusted comment: ";
 
-/// Whether a line has no characters that would do something to a terminal or to other lines.
+/// Whether a line has no characters that would affect a terminal or other lines.
 fn is_plain(line: &str) -> bool {
     line.chars().all(|c| c == '\t' || !c.is_control())
 }
 
-/// The lines of a file, if there are exactly so many. The last may end without a line feed.
+/// The lines of a file, if there are exactly `N`. The last may end without a line feed.
 pub(super) fn lines<const N: usize>(text: &str) -> Option<[&str; N]> {
     let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
     let mut out = [""; N];
@@ -26,17 +26,17 @@ pub(super) fn lines<const N: usize>(text: &str) -> Option<[&str; N]> {
     lines.next().is_none().then_some(out)
 }
 
-/// Whether a line is the comment that nothing vouches for.
+/// Whether a line is the untrusted comment.
 pub(super) fn is_untrusted(line: &str) -> bool {
     line.starts_with(UNTRUSTED)
 }
 
-/// The comment of a line that the signature vouches for.
+/// The comment of a line that the signature covers.
 pub(super) fn trusted(line: &str) -> Option<&str> {
     line.strip_prefix(TRUSTED)
 }
 
-/// The bytes of a line of base64, if there are exactly so many: padded, canonical, and in constant time.
+/// The bytes of a line of base64, if there are exactly `N`: padded, canonical, and in constant time.
 pub(super) fn decoded<const N: usize>(line: &str) -> Option<Zeroizing<[u8; N]>> {
     // Base64 is decoded in blocks of three bytes.
     let mut room = Zeroizing::new(vec![0; N.next_multiple_of(3)]);
@@ -60,7 +60,7 @@ pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8]) -> String {
     format!("{}{TRUSTED}{trusted}\n{}\n", *commented(comment, signed), *encoded(global))
 }
 
-/// The text of a file that has at most so many bytes; `None` for another.
+/// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8.
 pub(super) fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<String>>> {
     let Some(bytes) = small::read(path, most)? else { return Ok(None) };
     Ok(std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.to_owned())))

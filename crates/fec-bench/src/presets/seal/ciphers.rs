@@ -1,4 +1,4 @@
-//! The ciphers on chunks, with a key that is ready and with one that is made for each chunk; beside them whole age files.
+//! The ciphers on chunks, with a ready key and with a key made for each chunk; and whole age files.
 
 use crate::counters;
 use crate::error::{Error, Result};
@@ -11,16 +11,16 @@ use fecfile::seal::SealError;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 
-/// Bytes of chunks: of the formats, and shorter ones.
+/// Bytes of chunks: the formats' length, and a shorter one.
 pub(super) const CHUNKS: [usize; 2] = [64 << 10, 16 << 10];
 
-/// Bytes of plaintext of an age file: so many that its one recipient hardly counts.
+/// Bytes of plaintext of an age file: enough that its single recipient hardly counts.
 pub(super) const FILE: usize = 4 << 20;
 
-/// How many figures are measured.
+/// Number of figures.
 pub(super) const FIGURES: usize = 2 * CHUNKS.len();
 
-/// What is authentic with each chunk: a digest.
+/// The associated data of each chunk: a digest.
 const ASSOCIATED: [u8; 32] = [0x5a; 32];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl Operation {
     }
 }
 
-/// One row.
+/// A row.
 struct Row {
     cipher: &'static str,
     operation: Operation,
     chunk: usize,
     key: &'static str,
-    /// Bytes that one call goes through.
+    /// Bytes of a call.
     bytes: usize,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn table(lab: &mut Lab) -> Result<FigureTable> {
     Ok(table)
 }
 
-/// All ways of one operation on chunks of one length, in turn.
+/// All ways of an operation on chunks of one length, in turn.
 fn rows(lab: &mut Lab, table: &mut FigureTable, operation: Operation, chunk: usize) -> Result<()> {
     let ways = Cipher::ALL.map(|cipher| [false, true].map(|fresh| (cipher, fresh)));
     let mut works: Vec<ChunkWork> =
@@ -119,14 +119,14 @@ fn cells(lab: &Lab, row: &Row, measured: &Measured, first: f64) -> Vec<(&'static
     cells.into_iter().chain(counters::cells(&measured.counts, bytes)).collect()
 }
 
-/// A chunk that is sealed or opened again and again where it stands.
+/// A chunk that is sealed or opened again and again in place.
 pub(super) struct ChunkWork {
     cipher: Cipher,
-    /// Whether each call makes the key ready.
+    /// Whether each call makes a new key.
     fresh: bool,
     secret: [u8; KEY],
     key: AeadKey,
-    /// The chunk, and room for its tag.
+    /// The chunk, and space for its tag.
     bytes: Vec<u8>,
     /// The tags of both states of the chunk: opening swaps ciphertext and plaintext, whose difference is the keystream.
     tags: [[u8; TAG]; 2],
@@ -140,7 +140,7 @@ impl ChunkWork {
         let key = AeadKey::new(cipher, &secret);
         let mut bytes = vec![0; chunk + TAG];
         Mmix(1).fill(&mut bytes[..chunk]);
-        // The tag of a text is made when its keystream is added to the other text; twice added, it is gone.
+        // The tag of a text is made when its keystream is added to the other text; added twice, the keystream is gone.
         let second = key.seal(&[0; NONCE], &ASSOCIATED, &mut bytes[..chunk]);
         let first = key.seal(&[0; NONCE], &ASSOCIATED, &mut bytes[..chunk]);
         ChunkWork { cipher, fresh, secret, key, bytes, tags: [first, second], calls: 0, is_wrong: false }
@@ -195,7 +195,7 @@ impl ChunkWork {
         nonce
     }
 
-    /// Whether all that was opened was authentic, and what was sealed last can be opened.
+    /// Checks that all opened chunks were authentic, and that the last sealed one can be opened.
     ///
     /// # Errors
     /// [`Error::NotAuthentic`].

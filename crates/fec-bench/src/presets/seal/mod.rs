@@ -1,4 +1,4 @@
-//! Sealing: what the ciphers cost, beside OpenSSL's, and what each recipient costs.
+//! Sealing: the cost of the ciphers, beside OpenSSL's, and of each recipient.
 
 mod ciphers;
 mod openssl;

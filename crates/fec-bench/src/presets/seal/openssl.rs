@@ -1,7 +1,7 @@
-//! The same ciphers by OpenSSL, as its own program measures them, where it is installed.
+//! The same ciphers by OpenSSL, measured by its own program where it is installed.
 //!
-//! Its measurement encrypts and authenticates without a break, with one key and neither nonces nor tags between: what is left out
-//! is nothing beside 64 KiB.
+//! OpenSSL's measurement encrypts and authenticates without a break, with one key and without nonces and tags between:
+//! their cost is nothing beside 64 KiB.
 
 use super::ciphers::{CHUNKS, ChunkWork};
 use crate::lab::Lab;
@@ -16,20 +16,20 @@ use std::time::{Duration, Instant};
 
 const CHUNK: usize = CHUNKS[0];
 
-/// How many figures are measured.
+/// Number of figures.
 pub(super) const FIGURES: usize = Cipher::ALL.len();
 
-/// What one run of the program takes, and when it is ended.
+/// The time of a run of the program, and the time after which it is killed.
 const RUN: Duration = Duration::from_millis(1100);
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Runs at most: more make no median better.
 const MOST: u32 = 7;
 
-/// How long this library works before and after each run.
+/// Time of this library's work before and after each run.
 const OWN: Duration = Duration::from_millis(100);
 
-/// The most that is read of what it prints.
+/// Most bytes read of its output.
 const MOST_PRINTED: u64 = 16 << 10;
 
 pub(super) fn table(lab: &mut Lab, notes: &mut Vec<String>) -> FigureTable {
@@ -60,7 +60,7 @@ pub(super) fn table(lab: &mut Lab, notes: &mut Vec<String>) -> FigureTable {
     table
 }
 
-/// Both in turn, as often as there is time.
+/// Both in turn, as often as time allows.
 fn row(lab: &mut Lab, table: &mut FigureTable, cipher: Cipher) -> Result<(), String> {
     let Some(share) = lab.share(&format!("{}, beside OpenSSL", cipher.name())) else { return Ok(()) };
     let mut work = ChunkWork::new(cipher, CHUNK, false);
@@ -99,7 +99,7 @@ fn row(lab: &mut Lab, table: &mut FigureTable, cipher: Cipher) -> Result<(), Str
     Ok(())
 }
 
-/// What the program prints, or why there is nothing.
+/// The program's output, or the reason why there is none.
 fn print(arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("openssl");
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -107,10 +107,10 @@ fn print(arguments: &[&str]) -> Result<String, String> {
         std::io::ErrorKind::NotFound => "openssl is not installed".to_owned(),
         _ => format!("openssl does not start: {e}"),
     })?;
-    // It prints less than a pipe holds, and only then ends.
+    // The program prints less than a pipe holds, and ends only then.
     let ended = wait(&mut child);
     if ended.is_err() {
-        // One that has ended already is as good; and nothing is left of either.
+        // Errors do not matter: a process that has ended already is as good, and nothing remains of either.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -133,7 +133,7 @@ fn wait(child: &mut Child) -> Result<(), String> {
     Err(if interrupted() { "interrupted".to_owned() } else { "openssl did not end".to_owned() })
 }
 
-/// The version that it tells: one line of printable characters.
+/// The version in the output: one line of printable characters.
 fn version(text: &str) -> Result<&str, String> {
     let line = text.trim_end();
     let is_plain = |line: &&str| line.len() <= 120 && line.bytes().all(|c| matches!(c, b' '..=b'~'));
@@ -143,7 +143,8 @@ fn version(text: &str) -> Result<&str, String> {
         .ok_or_else(|| "openssl tells no version".to_owned())
 }
 
-/// Bytes a second, of what `-mr` prints: a line `+H:65536`, and one `+F:25:AES-256-GCM:2180972544.00`; no more of these.
+/// Bytes per second, from the output of `-mr`: a line `+H:65536`, and a line `+F:25:AES-256-GCM:2180972544.00`, each
+/// exactly once.
 fn rate(text: &str, cipher: Cipher) -> Result<f64, String> {
     let lines = |start: &'static str| text.lines().filter_map(move |line| line.strip_prefix(start));
     let mut lengths = lines("+H:");

@@ -1,4 +1,5 @@
-//! What recipients cost: giving the content key to each of them, one after the other and on all threads, and getting it back.
+//! The cost of recipients: giving the content key to each of them, one after the other and on all threads, and getting
+//! it back.
 
 use super::ciphers::random;
 use crate::error::{Error, Result};
@@ -12,15 +13,15 @@ use fecfile::seal::{SealError, SealedTo, Sealer, Sealing};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 
-/// Recipients of a file; of kinds that do not fit so often into a seal, as many as do.
+/// Recipients of a file; kinds that do not fit a seal so often have as many as fit.
 const COUNTS: [usize; 3] = [1, 10, 100];
 
 const KINDS: [(KeyKind, &str); 2] = [(KeyKind::X25519, "X25519"), (KeyKind::Hybrid, "ML-KEM-768 and X25519")];
 
-/// How many figures are measured: sealing and opening.
+/// Number of figures: sealing and opening.
 pub(super) const FIGURES: usize = 2 * COUNTS.len() * KINDS.len();
 
-/// What is sealed.
+/// The text to be sealed.
 const CONTENT_KEY: [u8; 32] = [0x42; 32];
 
 pub(super) fn table(lab: &mut Lab, notes: &mut Vec<String>) -> Result<FigureTable> {
@@ -63,7 +64,7 @@ fn recipients(identities: &[Identity]) -> Vec<Recipient> {
     identities.iter().map(Identity::recipient).collect()
 }
 
-/// How many of these, from the first on, fit into a seal.
+/// Number of recipients, from the first on, that fit a seal.
 fn fitting(recipients: &[Recipient]) -> usize {
     let counts: Vec<usize> = (1..=recipients.len()).collect();
     counts.partition_point(|count| {
@@ -123,7 +124,7 @@ fn row(lab: &mut Lab, table: &mut FigureTable, name: &str, mut identities: Vec<I
 mod tests {
     use super::*;
 
-    /// By the specification a hybrid stanza has 16 + 1494 + 1 + 43 + 1 bytes, and 41 of them have 63,755.
+    /// A hybrid stanza has 16 + 1494 + 1 + 43 + 1 bytes by the specification, and 41 of them have 63,755.
     #[test]
     fn as_many_fit_as_the_lengths_of_stanzas_say() {
         let x25519 = recipients(&identities(KeyKind::X25519, 100).expect("randomness"));

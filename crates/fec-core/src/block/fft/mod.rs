@@ -1,26 +1,24 @@
 //! The fast way: a truncated additive Fourier transform.
 //!
-//! Where the known points are the first k, the polynomial's coefficients in a suitable basis ([`basis`]) follow
-//! from its values by layers of butterflies, and its values at other points from the coefficients by the same
-//! layers backwards (Gao and Mateer, Additive Fast Fourier Transforms over Finite Fields, 2010): O(n log n)
-//! multiplications instead of k · m. Both directions are cut short: k need not be a power of two, and only
-//! blocks of sixteen points with wanted ones among them are evaluated.
+//! If the known points are the first k, layers of butterflies turn the values into coefficients in a suitable basis
+//! ([`basis`]). The same layers backwards give the values at other points (Gao and Mateer, Additive Fast Fourier
+//! Transforms over Finite Fields, 2010): O(n log n) multiplications instead of k · m. Both directions are cut short: k
+//! need not be a power of two, and only blocks of sixteen points with wanted ones among them are evaluated.
 //!
-//! Any k known points that are the first k up to the exclusive or with one constant serve as well, since
-//! polynomials stay of the same degree when their argument is shifted. So points are called positions here.
+//! Any k known points serve that are the first k after an exclusive or with one constant, since a shift of its argument
+//! keeps a polynomial's degree. Points after that shift are called positions here.
 //!
-//! With the points of a node, 2h of them from `offset` on, f = low + s · high, where low and high have h
-//! coefficients and s is the skew on the first h points, and the skew plus one on the others. That is all the
-//! planning needs:
+//! A node has 2h points, from `offset` on. There f = low + s · high: low and high have h coefficients each, and s is
+//! the skew on the first h points and the skew plus one on the others. The planning needs only this:
 //!
 //! - Inverse, all points of the node known: by the butterflies of both halves, then of the node.
-//! - Inverse, only the first r known: f is known to be `residue` + g, with r coefficients of g to be found.
-//!   Up to h of them stand in the first half, where the residue is low + s · high of it. More than that: the
-//!   first half's coefficients of f follow, and are the residue of the second half, after addition of high.
-//! - Forward: low + s · high on the first half, and high added to that on the second.
+//! - Inverse, only the first r points known: f is `residue` + g, with r unknown coefficients of g. If r ≤ h, all of
+//!   them stand in the first half, whose residue is low + s · high of the node's residue. If r > h, the coefficients of
+//!   f in the first half follow. With high added, they are the residue of the second half.
+//! - Forward: low + s · high on the first half; the second half is the first plus high.
 //!
-//! This is planning alone: what comes out is a [`Program`] of passes over blocks of sixteen rows. The block
-//! within which the known points end is a pass of its own, which follows the same recursion down to one point.
+//! This module only plans. Its result is a [`Program`] of passes over blocks of sixteen rows. The block within which
+//! the known points end is a pass of its own, which follows the same recursion down to one point.
 
 mod basis;
 
@@ -32,21 +30,20 @@ use crate::gf256::mul;
 /// Points of the field, and of the outermost node.
 const POINTS: usize = 256;
 
-/// What is exclusive-or'ed to the positions 0..k to give the points `known`, in any order, if there is such a
-/// constant.
+/// The constant that maps positions 0..k to the points `known`, in any order, by exclusive or, if there is one.
 pub(super) fn shift(known: &[u8]) -> Option<u8> {
     let mut is_known = [false; POINTS];
     known.iter().for_each(|&point| is_known[usize::from(point)] = true);
-    // 0 first, so that originals keep their places.
+    // 0 is tried first, so that originals keep their places.
     let mut candidates: Vec<u8> = known.to_vec();
     candidates.sort_unstable();
     candidates.into_iter().find(|&shift| (0..known.len()).all(|i| is_known[i ^ usize::from(shift)]))
 }
 
-/// k of the shards for which `is_intact` holds from which [`Engine::Fft`](super::Engine::Fft) can compute all
-/// others, in ascending order; none if there are no such k.
+/// k intact shards, in ascending order, from which [`Engine::Fft`](super::Engine::Fft) can compute all others; `None`
+/// if there are no such k.
 ///
-/// With all originals there, it is these. O(256 · k) at worst.
+/// If all originals are intact, the result is the originals. O(256 · k) at worst.
 pub fn transformable(code: Code, is_intact: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
     let serves = |shift: &usize| (0..code.k()).all(|i| i ^ shift < code.n() && is_intact(i ^ shift));
     let shift = (0..POINTS).find(serves)?;
@@ -55,8 +52,8 @@ pub fn transformable(code: Code, is_intact: impl Fn(usize) -> bool) -> Option<Ve
     Some(known)
 }
 
-/// The program that computes the values at the positions `wanted`, which are distinct and not below k, from those
-/// at 0..k; the value at position i is source row `sources[i]`, and destinations are in the order of `wanted`.
+/// The program that computes the values at the positions `wanted` from those at 0..k. Wanted positions are distinct and
+/// not below k. The value at position i is source row `sources[i]`, and destinations are in the order of `wanted`.
 pub(super) fn program(sources: Vec<u8>, wanted: &[u8]) -> Program {
     let k = sources.len();
     let mut row_at = [None; POINTS];
@@ -67,11 +64,11 @@ pub(super) fn program(sources: Vec<u8>, wanted: &[u8]) -> Program {
     planner.program
 }
 
-/// The residue of a block: a block of coefficients and, if it is the first half of a node, the `high` and the
-/// skew of that node, still to be added.
+/// The residue of a block: a block of coefficients. In the first half of a node, the `high` and the skew of that node
+/// are still to be added.
 type Residue = (usize, Option<(usize, u8)>);
 
-/// A block of which at most [`FEW`] rows, the number given last, are to be added, times the factor.
+/// A block, the factor of its rows, and how many rows are to be added, at most [`FEW`].
 type Few = Option<(usize, u8, usize)>;
 
 struct Planner {
@@ -95,8 +92,8 @@ impl Planner {
         self.row_at[offset..offset + size].iter().any(Option::is_some)
     }
 
-    /// The coefficients of f on the `size` points from `offset` on, all of them known. With `more`, to be
-    /// asked of two blocks only: two blocks to be added to the result.
+    /// The coefficients of f on the `size` points from `offset` on, all of them known. `more` names two blocks to be
+    /// added to the result, and is only for nodes of two blocks.
     fn interpolate_all(&mut self, offset: usize, size: usize, more: Option<[usize; 2]>) -> Vec<usize> {
         if size == BLOCK {
             let to = self.block();
@@ -125,8 +122,8 @@ impl Planner {
         low
     }
 
-    /// The coefficients of g in f = `residue` + g on the `size` points from `offset` on, the first `known` of
-    /// them known: that many, in new blocks.
+    /// The coefficients of g in f = `residue` + g on the `size` points from `offset` on, of which the first `known` are
+    /// known: `known` coefficients, in new blocks.
     fn interpolate(
         &mut self,
         offset: usize,
@@ -170,15 +167,15 @@ impl Planner {
         coefficients
     }
 
-    /// [`interpolate`](Self::interpolate) for a single block. Since f on the block is at hand here, wanted
-    /// points of the block and of the one after it are evaluated at once.
+    /// [`interpolate`](Self::interpolate) for a single block. f on the block is at hand here, so wanted points of the
+    /// block and of the one after it are evaluated at once.
     fn interpolate_block(&mut self, offset: usize, known: usize, residue: Option<Residue>) -> usize {
         let here = self.any_wanted(offset, BLOCK);
         // The node's `high`, with which f on the next block follows from f on this one.
         let high = residue.and_then(|(_, rest)| rest).map(|(high, _)| high);
         let high = high.filter(|_| self.any_wanted(offset + BLOCK, BLOCK));
         if let (1, true, Some((low, rest))) = (known, here, residue) {
-            // The residue is evaluated anyway; by what it is wrong at the known point is all of g.
+            // The residue is evaluated anyway; its error at the known point is all of g.
             let g = self.block();
             let keep = high.map(|high| [high, self.block()]);
             self.forward(offset, Sum { from: low, plus: rest, few: None, keep }, Some((offset, g)));
@@ -236,9 +233,9 @@ impl Planner {
         g
     }
 
-    /// Evaluates f on the wanted of the `size` points from `offset` on, given its first `len` coefficients
-    /// there, the others being zero. The rows in `few` are still to be added to the first of them. Leaves the
-    /// coefficients as they were.
+    /// Evaluates f on the wanted points among the `size` points from `offset` on. `len` coefficients count there, and
+    /// the others are zero. The rows in `few` are still to be added to the first of them. The coefficients stay as they
+    /// were.
     fn evaluate(&mut self, offset: usize, size: usize, coefficients: &[usize], len: usize, few: Few) {
         if !self.any_wanted(offset, size) {
             return;
@@ -296,8 +293,8 @@ impl Planner {
         self.free.extend(new);
     }
 
-    /// [`evaluate`](Self::evaluate) where only one block of the node is wanted: block i of the coefficients
-    /// counts as often as the product of the skews that belong to the bits of i.
+    /// [`evaluate`](Self::evaluate) where only one block of the node is wanted. The factor of block i of the
+    /// coefficients is the product of the skews that belong to the bits of i.
     fn evaluate_one(&mut self, offset: usize, coefficients: &[usize], len: usize, mut few: Few) {
         let mut terms = Vec::new();
         for (i, &block) in coefficients.iter().enumerate().take(len.div_ceil(BLOCK)).skip(1) {
@@ -309,7 +306,7 @@ impl Planner {
                 rows => terms.push((block, by, rows)),
             }
         }
-        // One term in full costs nothing more than its operations; the others go through another block.
+        // A single full term costs only its operations; other terms go through another block.
         let full = terms.iter().position(|&(_, _, rows)| rows == BLOCK);
         let plus = full.map(|i| terms.remove(i)).map(|(block, by, _)| (block, by));
         let from = coefficients[0];
@@ -322,8 +319,7 @@ impl Planner {
         self.free.push(sum);
     }
 
-    /// Evaluates f on the wanted points of a block, and takes them from those that are still to be evaluated.
-    /// See [`Program::forward`].
+    /// Evaluates f on the wanted points of a block, and marks them as done. See [`Program::forward`].
     fn forward(&mut self, offset: usize, sum: Sum, tap: Option<(usize, usize)>) {
         let mut places = [None; BLOCK];
         places.swap_with_slice(&mut self.row_at[offset..offset + BLOCK]);

@@ -1,7 +1,7 @@
 //! Two rows in turn by the SHA-2 instructions of 64-bit ARM (Arm Architecture Reference Manual, `SHA256H` and its kin).
 //!
-//! Each four rounds wait for the four before. Processors that run instructions in order (Cortex-A53, A55) stand still
-//! meanwhile, so another row is put in between. The words of both fit the thirty-two registers.
+//! Four rounds wait for the four before. Processors that run instructions in order (Cortex-A53, A55) stand still
+//! meanwhile, so another row fills the time. The words of both fit the thirty-two registers.
 
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
@@ -108,7 +108,7 @@ fn store_words(words: &mut [u32; 4], vector: uint32x4_t) {
     unsafe { vst1q_u32(words.as_mut_ptr(), vector) }
 }
 
-/// Those of four rounds.
+/// The constants of four rounds.
 #[inline]
 #[target_feature(enable = "neon,sha2")]
 fn load_constants(sixteen: usize, quarter: usize) -> uint32x4_t {

@@ -1,8 +1,8 @@
-//! What a kernel file offers. Kernels know this file and not the list of them.
+//! The contract of a kernel file. Kernels know this file and not the list of them.
 
 use super::standard::State;
 
-/// What a kernel file offers.
+/// A kernel, as its file offers it.
 pub(super) struct Kernel {
     /// Its name.
     pub(super) name: &'static str,
@@ -10,8 +10,8 @@ pub(super) struct Kernel {
     pub(super) features: &'static [fn() -> bool],
     /// Most rows it takes at once.
     pub(super) lanes: usize,
-    /// Compresses the blocks of each row into its state. There are as many rows as states, 1 to `lanes`, all of one
-    /// length, a multiple of 64; others panic or are hashed in part. Calling it is sound exactly when the CPU has all
-    /// of `features`.
+    /// Compresses the blocks of each row into its state. Rows and states are equal in number, 1 to `lanes`, and rows
+    /// have one length, a multiple of 64. Otherwise the call panics or hashes only a part. Calling it is sound exactly
+    /// when the CPU has all of `features`.
     pub(super) compress: unsafe fn(&mut [State], &[&[u8]]),
 }

@@ -1,9 +1,10 @@
-//! The list of kernels, and engines: kernels that this CPU can run, with the numbers of rows that each is best at.
+//! The list of kernels, and of engines: kernels that this CPU can run, each with the number of rows from which it is
+//! used.
 //!
-//! A kernel in vectors takes as long for one row as for all its lanes. So what remains of rows that filled lanes goes to
-//! another kernel, unless it is many. On Zen 5 sixteen lanes of AVX-512 take as long as seven rows by SHA-NI
-//! (`bench/record`). Where 512 bits go through units of 256, or only one unit rotates, it should be ten or so: not
-//! measured. Nine is never far off.
+//! A vector kernel takes as long for one row as for all its lanes. After rows that filled lanes, a small rest therefore
+//! goes to another kernel. On Zen 5 sixteen lanes of AVX-512 take as long as seven rows by SHA-NI (`bench/record`).
+//! Where 512 bits go through units of 256, or only one unit rotates, ten or so would be right (not measured). Nine is
+//! never far off.
 
 // A kernel may only run on a CPU that has its features. This file holds the call that depends on it.
 #![allow(unsafe_code)]
@@ -17,11 +18,11 @@ use super::standard::{BLOCK, State};
 use super::{x86_avx2, x86_avx512, x86_shani};
 use std::fmt;
 
-/// A kernel, and the fewest rows that it is given.
+/// A kernel, and the fewest rows that it gets.
 type Step = (&'static Kernel, usize);
 
-/// The engines of this target architecture, fastest first; of each the kernels, that with most lanes first. The last
-/// kernel of each takes a single row, and the last engine needs no feature.
+/// The engines of this target architecture, fastest first. Each lists its kernels, most lanes first. The last kernel of
+/// each takes a single row, and the last engine needs no feature.
 static ENGINES: &[&[Step]] = &[
     #[cfg(target_arch = "x86_64")]
     &[(&x86_avx512::KERNEL, 9), (&x86_shani::KERNEL, 1)],
@@ -48,9 +49,9 @@ impl Engine {
         Engine::available().next().expect("the last engine needs no feature")
     }
 
-    /// All engines of this CPU, fastest first. The only place that makes one.
+    /// All engines of this CPU, fastest first. No other function makes an engine.
     pub(super) fn available() -> impl Iterator<Item = Engine> {
-        // Miri does not know all instructions of the others.
+        // Miri lacks some instructions of the others.
         let is_there =
             |(kernel, _): &Step| kernel.features.iter().all(|is_present| is_present() && !cfg!(miri));
         ENGINES.iter().filter(move |steps| steps.iter().all(is_there)).map(|steps| Engine { steps })
@@ -89,7 +90,7 @@ impl fmt::Debug for Engine {
 mod tests {
     use super::*;
 
-    /// Or rows would be left out.
+    /// Otherwise rows would be left out.
     #[test]
     fn every_engine_takes_any_number_of_rows() {
         for steps in ENGINES {

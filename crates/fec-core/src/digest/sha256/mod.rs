@@ -1,13 +1,12 @@
 //! SHA-256 of many rows of one length at a time (FIPS 180-4, sections 5 and 6.2).
 //!
-//! SHA-256 has no tree: the blocks of a row come one after the other, and each waits for the one before. So a single
-//! row leaves most of a processor idle, whatever instructions there are, and rows are hashed side by side: some in
-//! vectors with a row in each lane (`vertical.rs`), some as streams of the instructions for SHA-256 that take turns.
-//! Only whole blocks are hashed, from eight words for each row that are kept between pieces, so that rows can be hashed
-//! piece by piece while they are in a cache.
+//! SHA-256 has no tree: each block of a row waits for the one before. A single row therefore leaves most of a processor
+//! idle, whatever its instructions, and rows are hashed side by side: in vectors with a row in each lane
+//! (`vertical.rs`), or as streams of the instructions for SHA-256 that take turns. Only whole blocks are hashed. Eight
+//! words for each row are kept between pieces, so that rows can be hashed piece by piece while they are in a cache.
 //!
-//! `rows.rs` is what the codec uses. `engine.rs` lists the kernels, one file each, and which of them take how many rows.
-//! `scalar.rs` is the crate `sha2`, which stands in where nothing else is there, and is the oracle of the tests. Single
+//! The codec uses `rows.rs`. `engine.rs` lists the kernels, one file each, and the numbers of rows that each takes.
+//! `scalar.rs` is the crate `sha2`: it serves where no other kernel does, and is the oracle of the tests. Single
 //! messages that are not shards go to that crate directly.
 
 #[cfg(target_arch = "aarch64")]

@@ -11,7 +11,7 @@ pub(crate) struct Rows {
     pub(super) states: Vec<State>,
 }
 
-/// Some of the rows: a thread hashes the next piece of these, others those of the rest.
+/// A share of the rows: each thread hashes the next piece of its own share.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     engine: Engine,
@@ -19,7 +19,7 @@ pub(crate) struct Share<'a> {
 }
 
 impl Rows {
-    /// For `count` rows, of which nothing was hashed yet.
+    /// `count` rows of which nothing was hashed yet.
     pub(crate) fn new(count: usize) -> Rows {
         Rows { engine: Engine::best(), states: vec![IV; count] }
     }
@@ -41,7 +41,7 @@ impl Rows {
         self.engine.compress(&mut self.states, pieces);
     }
 
-    /// The digests, after `len` bytes of each row: a block of padding behind each (section 5.1.1).
+    /// The digests after `len` bytes of each row. Each row gets a block of padding (section 5.1.1).
     pub(crate) fn finish(mut self, len: usize) -> Vec<Digest> {
         let mut padding = [0; BLOCK];
         padding[0] = 0x80;

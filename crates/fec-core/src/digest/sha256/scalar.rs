@@ -1,4 +1,4 @@
-//! One row at a time by the crate `sha2`: it uses what instructions for SHA-256 it knows, or none.
+//! A row at a time by the crate `sha2`, which uses the instructions for SHA-256 that it knows, or none.
 
 use super::contract::Kernel;
 use super::standard::{BLOCK, State};

@@ -3,7 +3,7 @@
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// What is kept of a row: the words a to h.
+/// The state of a row: the words a to h.
 pub(super) type State = [u32; 8];
 
 /// The initial value (FIPS 180-4, section 5.3.3).

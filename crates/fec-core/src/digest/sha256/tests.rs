@@ -6,7 +6,7 @@ use super::standard::{BLOCK, IV, State, to_bytes};
 use crate::digest::Digest;
 use sha2::{Digest as _, Sha256};
 
-/// More rows than any lanes, and every number that may remain.
+/// More rows than any kernel has lanes, so that every rest occurs.
 const MOST_ROWS: usize = 40;
 
 fn bytes(len: usize, seed: usize) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Digests of messages of one length, which may be any: padded here, as FIPS 180-4 says it in section 5.1.1.
+/// Digests of messages of one length, which may be any: this function pads them as FIPS 180-4, section 5.1.1, says.
 fn digests(engine: Engine, messages: &[&[u8]]) -> Vec<Digest> {
     let padded = |message: &&[u8]| {
         let len = (message.len() + 9).next_multiple_of(BLOCK);
@@ -81,8 +81,8 @@ fn published_examples() {
     }
 }
 
-/// The Monte Carlo test of CAVS (SHAVS, section 6.4): every digest is of the three before, and every thousandth begins
-/// anew.
+/// The Monte Carlo test of CAVS (SHAVS, section 6.4): every digest depends on the three before, and every thousandth
+/// begins anew.
 #[test]
 fn published_chain_of_digests() {
     let seed = *b"\x6d\x1e\x72\xad\x03\xdd\xeb\x5d\xe8\x91\xe5\x72\xe2\x39\x6f\x8d\xa0\x15\xd8\x99\xef\x0e\x79\x50\x31\x52\xd6\x01\x0a\x3f\xe6\x91";
@@ -90,10 +90,10 @@ fn published_chain_of_digests() {
         (0, "e93c330ae5447738c8aa85d71a6c80f2a58381d05872d26bdd39f1fcd4f2b788"),
         (99, "6a912ba4188391a78e6f13d88ed2d14e13afce9db6f7dcbf4a48c24f3db02778"),
     ];
-    // Without optimisation all of it takes minutes.
+    // The whole test takes minutes without optimisation.
     let count = if cfg!(debug_assertions) { 1 } else { checks.len() };
     for engine in Engine::available() {
-        // Lanes that are full, and some that are not.
+        // Some kernels fill their lanes, some do not.
         let mut last = [seed; 19];
         let mut done = 0;
         for (nth, digest) in &checks[..count] {
@@ -133,7 +133,7 @@ fn every_length_and_every_number_of_rows() {
     }
 }
 
-/// Rows in pieces of whole blocks, cut anywhere, and some of them on other threads.
+/// Rows come in pieces of whole blocks, cut anywhere, some of them on other threads.
 #[test]
 fn pieces_of_rows_hash_like_the_rows() {
     const LEN: usize = 100 * BLOCK;
@@ -145,7 +145,7 @@ fn pieces_of_rows_hash_like_the_rows() {
             let mut rows = Rows { engine, states: vec![IV; count] };
             let (mut start, mut cuts) = (0, bytes(200, seed).into_iter());
             while start < LEN {
-                // Sometimes of no block.
+                // A piece may have no block.
                 let end = LEN.min(start + usize::from(cuts.next().expect("enough") % 12) * BLOCK);
                 let pieces: Vec<&[u8]> =
                     messages[..count].iter().map(|message| &message[start..end]).collect();
@@ -160,7 +160,7 @@ fn pieces_of_rows_hash_like_the_rows() {
     }
 }
 
-/// Rows with a page in front or behind that nobody may read: whoever loads a byte too many ends this process.
+/// Rows border on an unreadable page, in front or behind: a load of one byte too many ends this process.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn nothing_is_loaded_from_beside_a_row() {

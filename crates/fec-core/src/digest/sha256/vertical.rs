@@ -1,11 +1,12 @@
 //! SHA-256 with a row in each lane of vectors, in the words of the standard (FIPS 180-4, sections 4.1.2 and 6.2.2).
 //!
-//! A macro, because a function with `#[target_feature]` is safe to call only from one with the same features: each kernel
-//! file gets a copy, with that attribute, and needs `unsafe` for loads and stores alone. It finds by name in the file:
+//! A macro, because a function with `#[target_feature]` is safe to call only from one with the same features. Each
+//! kernel file gets a copy with that attribute, and needs `unsafe` for loads and stores alone. The macro finds by name
+//! in the file:
 //!
 //! | name | what it is |
 //! |---|---|
-//! | `each!` | what repeats a block of code for constant numbers |
+//! | `each!` | repeats a block of code for constant numbers |
 //! | `Vector` | a word of each of `LANES` rows |
 //! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)` | words as they are |
 //! | `splat(u32) -> Vector` | the same word in each lane |
@@ -18,14 +19,14 @@ macro_rules! vertical {
     (#[$features:meta] lanes: $lanes:literal) => {
         const LANES: usize = $lanes;
 
-        /// Bytes between what is hashed and what is asked for. Processors do not follow so many rows by themselves, where
-        /// each is read for a few kilobytes.
+        /// Bytes between the byte hashed and the byte prefetched. Processors do not follow so many rows by themselves,
+        /// where each is read for a few kilobytes.
         const AHEAD: usize = 512;
 
         #[$features]
         fn compress(states: &mut [State], rows: &[&[u8]]) {
             assert!(states.len() == rows.len() && (1..=LANES).contains(&rows.len()), "a row in each lane");
-            // Lanes that have no row repeat the first one, and what comes of them is dropped.
+            // Lanes without a row repeat the first one, and their results are dropped.
             let mut blocks = [rows[0].as_chunks::<BLOCK>().0; LANES];
             let mut words = [[0; LANES]; 8];
             for (lane, (state, row)) in states.iter().zip(rows).enumerate() {
@@ -76,7 +77,7 @@ macro_rules! vertical {
             s
         }
 
-        /// From word `I` of sixteen to the one sixteen later, long before a round waits for it.
+        /// Turns word `I` of sixteen into the one sixteen later, long before a round waits for it.
         #[inline]
         #[$features]
         fn extend<const I: usize>(w: &mut [Vector; 16]) {
@@ -88,8 +89,8 @@ macro_rules! vertical {
 
         /// Round `I` of sixteen. The words stay where they are, and their names go round.
         ///
-        /// Rounds wait for each other by way of e and a, so these are what is added last: three operations from e to the
-        /// next e. That is d + T1, from which T1 comes back for the next a.
+        /// Rounds wait for each other through e and a, so these are added last: three operations lead from e to the
+        /// next e, which is d + T1. T1 comes back from it for the next a.
         #[inline]
         #[$features]
         fn round<const I: usize>(s: &mut [Vector; 8], w: Vector, k: u32) {

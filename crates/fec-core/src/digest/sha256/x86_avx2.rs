@@ -1,4 +1,4 @@
-//! Eight rows in the lanes of AVX2, for processors that have no instructions for SHA-256.
+//! Eight rows in the lanes of AVX2, for processors without instructions for SHA-256.
 //!
 //! Rotations are two shifts and a sum, and the words of a block do not fit the registers.
 
@@ -86,7 +86,7 @@ fn load_blocks(blocks: &[&[u8; BLOCK]; LANES]) -> [Vector; 16] {
     let swap = _mm256_broadcastsi128_si256(_mm_set_epi64x(0x0C0D_0E0F_0809_0A0B, 0x0405_0607_0001_0203));
     let mut w = [swap; 16];
     for (half, w) in w.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        // Of four rows at a time: a half of `w[i + c]` is word c of a quarter of the rows from i on.
+        // Four rows at a time: a half of `w[i + c]` is word c of a quarter of the rows from i on.
         for i in [0, 4] {
             let mut rows = [swap; 4];
             for (row, block) in rows.iter_mut().zip(&blocks[i..]) {

@@ -40,13 +40,13 @@ fn add(a: Vector, b: Vector) -> Vector {
     _mm512_add_epi32(a, b)
 }
 
-/// Assembly, because the compiler puts sums of several words in another order, by which a hash takes a fifth longer.
+/// Assembly, because the compiler reorders sums of several words, and a hash then takes a fifth longer.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn then_add(a: Vector, b: Vector) -> Vector {
     let sum;
-    // SAFETY: the instruction is part of AVX512F, which this function has. It writes the register that is named for it, and
-    // touches no memory and no flags.
+    // SAFETY: the instruction is part of AVX512F, which this function has. It writes its output register, and touches
+    // no memory and no flags.
     unsafe {
         asm!(
             "vpaddd {sum}, {a}, {b}",
@@ -77,7 +77,7 @@ fn shift<const N: u32>(a: Vector) -> Vector {
     _mm512_srli_epi32::<N>(a)
 }
 
-// The numbers below are truth tables: bit 4a + 2b + c is what comes of these bits.
+// The numbers below are truth tables: bit 4a + 2b + c is the result for these bits.
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -103,7 +103,7 @@ fn majority(a: Vector, b: Vector, c: Vector) -> Vector {
 fn load_blocks(blocks: &[&[u8; BLOCK]; LANES]) -> [Vector; 16] {
     let swap = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0C0D_0E0F_0809_0A0B, 0x0405_0607_0001_0203));
     let mut w = [swap; 16];
-    // Quarters of four rows at a time: a quarter of `w[4 * i + c]` is word c of a quarter of the rows from 4 · i on.
+    // Quarters of four rows come first: a quarter of `w[4 * i + c]` is word c of a quarter of the rows from 4 · i on.
     for i in [0, 4, 8, 12] {
         let mut rows = [swap; 4];
         for (row, block) in rows.iter_mut().zip(&blocks[i..]) {
@@ -117,7 +117,7 @@ fn load_blocks(blocks: &[&[u8; BLOCK]; LANES]) -> [Vector; 16] {
         w[i + 2] = _mm512_unpacklo_epi64(high, high_next);
         w[i + 3] = _mm512_unpackhi_epi64(high, high_next);
     }
-    // Then the quarters.
+    // The quarters follow.
     for c in 0..4 {
         let (a, b, d, e) = (w[c], w[4 + c], w[8 + c], w[12 + c]);
         let (low, high) = (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xEE>(a, b));

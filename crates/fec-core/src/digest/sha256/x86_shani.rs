@@ -1,7 +1,7 @@
 //! Two rows in turn by the SHA extensions of x86 (S. Gulley and others, "Intel SHA Extensions", 2013).
 //!
-//! An instruction for two rounds can begin every other cycle on most processors and takes four: two rows fill the time.
-//! A third would want more than the sixteen registers.
+//! An instruction for two rounds takes four cycles and can begin every other cycle on most processors, so two rows fill
+//! the time. A third would need more than the sixteen registers.
 
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
@@ -121,7 +121,7 @@ fn store_words(words: &mut [u32; 4], vector: __m128i) {
     unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), vector) }
 }
 
-/// Those of four rounds.
+/// The constants of four rounds.
 #[inline]
 #[target_feature(enable = "sha,sse4.1,ssse3")]
 fn load_constants(sixteen: usize, quarter: usize) -> __m128i {

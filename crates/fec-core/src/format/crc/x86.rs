@@ -1,11 +1,12 @@
 //! CRC32C with SSE4.2 and PCLMULQDQ, up to 8 bytes per cycle.
 //!
-//! The CRC instruction takes 8 bytes and gives its result three cycles later, but can start each cycle. So the bytes
-//! are cut into three lanes of equal length, each with a sum of its own, and what stands before a lane is moved over it
-//! by a carry-less product with a constant. After V. Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
-//! Instruction", Intel 2011; the lanes here have any length up to [`MAX_STEPS`], so a packet of any usual length is cut once.
+//! The CRC instruction takes 8 bytes and gives its result three cycles later, but can start each cycle. The bytes are
+//! therefore cut into three lanes of equal length, each with a sum of its own. A carry-less product with a constant
+//! moves the sum in front of a lane over that lane. The method follows V. Gopal et al., "Fast CRC Computation for iSCSI
+//! Polynomial Using CRC32 Instruction", Intel 2011; the lanes here have any length up to [`MAX_STEPS`], so a packet of
+//! any usual length is cut once.
 
-// The call that needs processor features, at the end of the file.
+// This file holds the call that needs processor features, at its end.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
@@ -16,15 +17,15 @@ use std::arch::x86_64::{
 /// The polynomial without x^32, reflected: bit 31 - i is the factor of x^i.
 const POLYNOMIAL: u32 = 0x1EDC_6F41_u32.reverse_bits();
 
-/// Steps of 8 bytes in the longest lanes: what is longer than three of them is cut more than once.
+/// Steps of 8 bytes in the longest lanes: input longer than three such lanes is cut more than once.
 const MAX_STEPS: usize = 192;
 
-/// Bytes from which lanes pay.
+/// Fewest bytes for which lanes pay.
 const MIN_LANES: usize = 160;
 
-/// What moves sums over two lanes and over one, in place `steps - 1`. One place of them is read per cut.
+/// Constants that move sums over two lanes and over one, at index `steps - 1`. A cut reads one entry.
 ///
-/// To move a sum over `n` bits is to multiply it by x^n. What stands here is x^(n - 33): the product of two reflected
+/// To move a sum over `n` bits is to multiply it by x^n. The entry is x^(n - 33): the product of two reflected
 /// polynomials stands one bit low in 64 bits, a factor of x, and [`reduce`] multiplies by x^32.
 static SHIFTS: [[u32; 2]; MAX_STEPS] = shifts();
 

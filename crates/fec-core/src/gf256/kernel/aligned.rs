@@ -1,9 +1,9 @@
 //! Bytes that begin on a cache line.
 //!
-//! Kernels are right on any address and fastest on lines of their own. Safe code gets them by allocating 63
+//! Kernels are correct at any address, and fastest on lines of their own. Safe code gets such lines by allocating 63
 //! bytes more than it needs and starting at the first line.
 
-// Advice to the kernel, at the end of the file.
+// This file advises the operating system, at its end.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 /// Bytes of a cache line, and the unit of row lengths.
 pub(crate) const LINE: usize = 64;
 
-/// From so many bytes on huge pages are worth asking for: two of the usual 2 MiB, of which one at least lies within.
+/// Fewest bytes for which huge pages are worth a request: two of the usual 2 MiB, so that one at least lies within.
 const HUGE: usize = 4 << 20;
 
 /// A fixed number of bytes, the first of them at an address divisible by 64.
@@ -25,8 +25,8 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// `len` bytes of zero. Many of them stand in huge pages, where Linux has those for who asks: rows that are read
-    /// here and there from a window need their addresses translated, too.
+    /// `len` bytes of zero. Large allocations stand in huge pages where Linux gives them on request: scattered reads of
+    /// rows in a window need address translation too.
     ///
     /// # Panics
     ///
@@ -61,19 +61,19 @@ impl fmt::Debug for AlignedBytes {
     }
 }
 
-/// Asks for huge pages under some bytes. Where the kernel has none, nothing changes.
+/// Asks for huge pages under some bytes. Nothing changes where Linux has none.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(bytes: &mut [u8]) {
-    // The largest pages that are usual have 64 KiB.
+    // 64 KiB is the largest usual page.
     let before = bytes.as_ptr().addr().wrapping_neg() % (64 << 10);
     let pages = &mut bytes[before..];
-    // SAFETY: the range is one of ours, borrowed for writing, and this advice changes neither what stands there nor
-    // who may read or write it. (rustix has one function for all advice, and some of it does.)
+    // SAFETY: the range is ours, borrowed for writing, and this advice changes neither its bytes nor who may read or
+    // write them. (rustix has one function for all advice, and some advice is unsafe.)
     let _ = unsafe {
         rustix::mm::madvise(pages.as_mut_ptr().cast(), pages.len(), rustix::mm::Advice::LinuxHugepage)
     };
 }
 
-/// Elsewhere there is nobody to ask.
+/// Other systems have no such request.
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages(_bytes: &mut [u8]) {}

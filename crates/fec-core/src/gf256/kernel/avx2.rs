@@ -1,10 +1,10 @@
 //! 64 bytes at a time with AVX2: two shuffles of 32 bytes per product, each table loaded once for two
 //! vectors.
 //!
-//! Sixteen registers: eight sums (four outputs of two vectors), four vectors of nibbles, two tables, and what
-//! is left for products.
+//! Sixteen registers: eight sums (four outputs of two vectors), four vectors of nibbles, two tables, and the rest for
+//! products.
 
-// Loads and stores go through pointers: helpers at the end of the file.
+// This file loads and stores through pointers: helpers at its end.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
@@ -73,7 +73,7 @@ fn high(vector: Vector) -> Vector {
     low(_mm256_srli_epi64::<4>(vector))
 }
 
-/// In both halves of the register.
+/// Looks up in both halves of the register.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up(table: Vector, indices: Vector) -> Vector {

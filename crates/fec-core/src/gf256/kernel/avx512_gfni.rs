@@ -76,7 +76,7 @@ super::stream_loops::stream_loops! { #[target_feature(enable = "avx512f,gfni")] 
 
 type Vector = __m512i;
 
-// A register holds a line, and one of those that are left the bit matrix of a coefficient, repeated.
+// A register holds a line; one of the rest holds the bit matrix of a coefficient, repeated.
 use self::{
     Vector as Line, Vector as Loaded, Vector as Part, load_vector as load, load_vector as load_line,
     load_vector as load_part, product as multiply, store_vector as store, store_vector as store_line,

@@ -1,6 +1,6 @@
 //! The list of kernels, and backends: kernels that this CPU can run.
 //!
-//! Tests, benches and the command line go over the list, so a kernel in it needs no other mention.
+//! Tests, benches and the command line walk over the list, so a kernel in it needs no other mention.
 
 // A kernel may only run on a CPU that has its features. This file holds the calls that depend on it.
 #![allow(unsafe_code)]
@@ -103,10 +103,10 @@ pub(crate) fn run_program(
     });
 }
 
-/// A kernel that this CPU can run.
+/// A kernel that this CPU can run, with its settings.
 ///
-/// Only detection makes one, so whoever holds a backend may use it. It is a small value, which carries the
-/// settings for a processor; there is no global choice.
+/// Only detection makes one, so whoever holds a backend may use it. The value is small and carries the settings for a
+/// processor; there is no global choice.
 #[derive(Clone, Copy)]
 pub struct Backend {
     pub(super) kernel: &'static Kernel,
@@ -148,7 +148,7 @@ impl Backend {
         self.kernel.name
     }
 
-    /// The settings: at first those of this processor, as far as it tells what it is.
+    /// The settings: at first those of this processor, as far as CPUID identifies it.
     pub fn tuning(self) -> Tuning {
         self.tuning
     }
@@ -158,7 +158,7 @@ impl Backend {
         Backend { tuning, ..self }
     }
 
-    /// How the stream code goes over its rows.
+    /// The walk of the stream code over its rows.
     pub(crate) fn walk(self) -> Walk {
         self.tuning.walk
     }
@@ -168,7 +168,7 @@ impl Backend {
         self.tuning.sums.min(self.kernel.max_outputs)
     }
 
-    /// The only place that makes a `Backend`.
+    /// Makes a `Backend`; no other function does.
     fn detect(kernel: &'static Kernel) -> Result<Backend, BackendError> {
         let missing: Vec<_> = kernel
             .features

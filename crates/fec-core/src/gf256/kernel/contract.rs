@@ -1,4 +1,4 @@
-//! What a kernel file offers, and what it is called with.
+//! The contract of a kernel file, and the arguments of its calls.
 //!
 //! Kernels know this file and not the list of them, nor what backends are.
 
@@ -10,7 +10,7 @@ use super::tuning::{Tuning, Walk};
 /// The caller owns both; a kernel reads the first and overwrites the second.
 pub type Rows<'a, 's, 'b, 'd> = (&'a [&'s [u8]], &'b mut [&'d mut [u8]]);
 
-/// What a kernel file offers.
+/// A kernel, as its file offers it.
 pub(super) struct Kernel {
     /// The backend's name.
     pub(super) name: &'static str,
@@ -22,16 +22,16 @@ pub(super) struct Kernel {
     pub(super) table_len: usize,
     /// Whether a pass of a program goes over its tile twice, two layers at a time.
     pub(super) two_layers: bool,
-    /// What a multiplication and an addition of a program cost, loads and stores included, in tenths of a
+    /// Cost of a multiplication and of an addition of a program, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.
     pub(super) program_costs: (usize, usize),
     /// Writes the packed table of a coefficient, `table_len` bytes.
     pub(super) pack: fn(u8, &mut [u8]),
-    /// Computes all sets. Calling it is sound exactly when the CPU has all of `features`; nothing else is
-    /// asked for the sake of memory safety. Rows that do not fit the matrix panic.
+    /// Computes all sets. Calling it is sound exactly when the CPU has all of `features`; memory safety asks nothing
+    /// else. Rows that do not fit the matrix panic.
     pub(super) run: unsafe fn(Matrix<'_>, &mut [Rows<'_, '_, '_, '_>]),
-    /// Applies a program to all sets, with the tables of its coefficients and columns for its blocks and one
-    /// more, as many for each. Sound under the same condition.
+    /// Applies a program to all sets. Arguments are the program, the tables of its coefficients, and columns for its
+    /// blocks and one more, the same number for each. It is sound under the same condition.
     pub(super) run_program: unsafe fn(&Program, &[u8], &mut [Column], Tuning, &mut [Rows<'_, '_, '_, '_>]),
     /// The loops of live streams.
     pub(super) stream: StreamLoops,
@@ -59,7 +59,7 @@ pub(super) struct Matrix<'a> {
 
 /// The loops of one kernel over whole rows, for live streams. Calling one is sound exactly when the CPU has the
 /// kernel's features; rows that are too short panic. Each does whole vectors only, and all but `prefetch` return how
-/// many bytes of every row that was.
+/// many bytes of every row they did.
 #[allow(clippy::type_complexity)]
 pub(super) struct StreamLoops {
     /// Bytes of a vector.

@@ -1,7 +1,8 @@
-//! What repeats a block of code for each row of a block.
+//! Repetition of a block of code for each row of a block.
 
 /// `each!([0, 1, 2], |I| …)` repeats an expression for each number, as a constant: loops over registers must not be
-/// left to the optimiser. Without numbers: for each row of a block. It looks like a call, so that rustfmt reads it.
+/// left to the optimiser. Without numbers, it repeats for each row of a block. It looks like a call, so that rustfmt
+/// reads it.
 macro_rules! each {
     (|$i:ident| $body:expr) => {
         super::each::each!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |$i| $body)
@@ -10,7 +11,7 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// The same as a loop, for the portable kernel, whose lines are in memory anyway: it keeps that small.
+/// The same as a loop, for the portable kernel: its lines are in memory anyway, and a loop keeps it small.
 macro_rules! looped {
     (|$i:ident| $body:expr) => {
         super::each::looped!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], |$i| $body)

@@ -1,7 +1,7 @@
 //! Inverse and forward passes of kernels whose registers hold a block of lines: each column is loaded once, goes
 //! through all four layers, and is stored once. A part is all of a line.
 
-/// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. For what it needs see the table in [`super`].
+/// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. The table in [`super`] says what it needs.
 macro_rules! four_layers {
     (#[$features:meta]) => {
         use super::runner::line_at_mut;
@@ -183,7 +183,8 @@ macro_rules! four_layers {
             }
         }
 
-        /// A column of the input `from` + the factor of `plus`, if there is one, · `high`, after the two widest layers; that + `high` is kept.
+        /// A column of the input `from` + the factor of `plus`, if there is one, · `high`, after the two widest layers.
+        /// The sum of that and `high` is kept.
         #[inline]
         #[$features]
         fn forward_kept<const QUARTERS: usize>(
@@ -243,8 +244,8 @@ macro_rules! four_layers {
             let mut r = [zero_line(); BLOCK];
             each!([0, 1, 2, 3], |I| {
                 let mut four = [first[I]; 4];
-                // Each is loaded where it is summed, since `sum` may store: across a store, no load becomes an operand
-                // of an addition, and each is an instruction of its own.
+                // Each line is loaded where it is summed, since `sum` may store. Across a store no load becomes an
+                // operand of an addition, and each would be an instruction of its own.
                 each!([0, 1, 2, 3], |J| {
                     let line = if J == 0 { first[I] } else { load_line(&from[I + 4 * J]) };
                     four[J] = sum(I + 4 * J, line);
@@ -282,8 +283,9 @@ macro_rules! four_layers {
             });
         }
 
-        /// The last layers of a column, and its outputs into the rows that want them. With a tap, the source that output
-        /// 0 must be and the block whose first row gets the difference, which all outputs get added.
+        /// The last layers of a column, and its outputs into the rows that want them. With a tap, the difference
+        /// between its source row, which output 0 must equal, and output 0 is added to all outputs, and goes to the
+        /// first row of its block.
         #[inline]
         #[allow(clippy::too_many_arguments)]
         #[$features]

@@ -1,23 +1,22 @@
 //! The loops of a matrix, which the SIMD kernels share.
 //!
-//! A kernel sums several outputs in registers over all sources, so a source is loaded once for each group of
-//! outputs and an output is stored once. Three loops stand around that, from the outside:
+//! A kernel sums several outputs in registers over all sources, so a source is loaded once for each group of outputs
+//! and an output is stored once. Three loops stand around these sums, from the outside:
 //!
 //! - tiles of columns, so short that the sources of a tile stay in the first cache while every group reads
 //!   them; sets with short rows are taken several to a tile;
-//! - groups of outputs, whose tables are then read by all columns of the tile while they are in the first
-//!   cache;
+//! - groups of outputs: all columns of the tile read a group's tables while they are in the first cache;
 //! - the sets of the tile, and their columns.
 //!
-//! The first group that reads a tile prefetches what comes after: processors follow some thirty streams by
-//! themselves, and with more sources than that each row's next piece would come as late as memory is far.
+//! The first group that reads a tile prefetches the next bytes of each row. Processors follow some thirty streams by
+//! themselves; with more sources than that, those bytes would come with the full delay of memory.
 
 use super::contract::{Matrix, Rows, output_bytes};
 use super::tuning::{Store, Tuning};
 use std::ops::Range;
 
-/// The groups into which a kernel that sums up to `max` outputs at once divides `wanted` outputs: as few as
-/// possible, their sizes equal to within one.
+/// The groups of outputs for a kernel that sums up to `max` of `wanted` outputs at once: as few as possible, their
+/// sizes equal to within one.
 pub(super) fn groups(wanted: usize, max: usize) -> impl Iterator<Item = Range<usize>> {
     let count = wanted.div_ceil(max);
     (0..count).map(move |g| g * wanted / count..(g + 1) * wanted / count)
@@ -52,8 +51,8 @@ pub(super) struct RowMoves {
     pub(super) stream: bool,
 }
 
-/// Goes over the columns of all sets: `columns` is called with a group of outputs, with the rows of one set, those of
-/// the group alone, and with the columns. Returns how outputs are stored.
+/// Goes over the columns of all sets, and calls `columns` with a group of outputs, the rows of one set (those of the
+/// group alone), and the columns. Returns how outputs are stored.
 #[inline(always)]
 pub(super) fn tiles(
     matrix: Matrix<'_>,
@@ -82,8 +81,8 @@ pub(super) fn tiles(
     cut.store
 }
 
-/// Defines `run` and `MAX_OUTPUTS`. `step` is the bytes of a row that go through the registers at once, `outputs`
-/// lists the numbers from 1 to the most outputs that they hold. For what it needs see the table in [`super`].
+/// Defines `run` and `MAX_OUTPUTS`. `step` is the bytes of a row that go through the registers at once, `outputs` lists
+/// the numbers from 1 to the most outputs that they hold. The table in [`super`] says what it needs.
 macro_rules! matrix {
     (#[$features:meta] step: $step:expr, table_len: $table_len:expr, outputs: $outputs:tt) => {
         /// Most outputs that the registers hold.
@@ -100,7 +99,7 @@ macro_rules! matrix {
             }
         }
 
-        /// One group of outputs over the columns in `tile`.
+        /// A group of outputs over the columns in `tile`.
         #[$features]
         fn group(
             tables: &[[u8; $table_len]],
@@ -142,7 +141,7 @@ macro_rules! matrix {
                 if let Some(ahead) = moves.outputs_ahead {
                     dst.iter().for_each(|row| prefetch_write(row, at + ahead));
                 }
-                // The kind of store as a constant in each of the loops.
+                // The kind of store is a constant in each of the loops.
                 if moves.stream {
                     for (row, sum) in dst.iter_mut().zip(sums) {
                         store(

@@ -1,56 +1,68 @@
 //! Kernels: coefficients applied to rows of bytes, once for each instruction set.
 //!
-//! Every kernel computes the same three things. With the matrix C of `wanted` rows and `k` columns it writes
-//! `dst[w][x] = Σ_j C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes
-//! destinations from sources in passes over blocks of rows (`runner.rs`, `passes.rs`). And for live streams it adds up
-//! many rows (`stream_loops.rs`). `scalar.rs` says the first in the plainest way and is the oracle of the others, which share all
-//! loops and differ only in how a vector is loaded, multiplied and stored. How rows are cut and moved is set for each
-//! processor (`tuning.rs`).
+//! Every kernel computes the same three things. A matrix C of `wanted` rows and `k` columns gives `dst[w][x] = Σ_j
+//! C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes destinations from
+//! sources in passes over blocks of rows (`runner.rs`, `passes.rs`). The loops of live streams add up many rows
+//! (`stream_loops.rs`). `scalar.rs` computes the matrix in the plainest way and is the oracle of the others. These
+//! share all loops and differ only in how they load, multiply and store a vector. Each processor has settings for how
+//! rows are cut and moved (`tuning.rs`).
 //!
 //! A kernel knows nothing of codes, points or losses; it sees coefficients and rows.
 //!
 //! # A kernel file
 //!
-//! Adding an instruction set is one file and one line in `KERNELS` (`backend.rs`); with tables or vectors of a length
-//! that no other kernel has, it is a few lines in `trace/kernels.rs` too. What `KERNEL` must say stands in
-//! `contract.rs`.
+//! A new instruction set is one file and one line in `KERNELS` (`backend.rs`). If its tables or vectors have a length
+//! that no other kernel has, `trace/kernels.rs` needs a few lines too. `contract.rs` says what `KERNEL` holds.
 //!
 //! The loops are macros, because a function with `#[target_feature]` is safe to call only from one with the same
-//! features: each file gets its own copy, with that attribute, and needs `unsafe` for loads and stores alone. A macro
-//! finds what it needs by name in the file. What needs no feature is an ordinary function beside them.
+//! features. Each file gets its own copy with that attribute, and needs `unsafe` for loads and stores alone. A macro
+//! finds its parts by name in the file. Functions that need no feature are ordinary ones beside them.
 //!
-//! rustfmt formats the bodies of macros as long as nothing in them is repeated (`$(…)*`). So there is one attribute,
-//! `#[cfg(true)]` where no feature is needed, and lists of numbers are passed on to `each!`, which looks like a call.
+//! rustfmt formats the bodies of macros as long as nothing in them is repeated (`$(…)*`). For its sake there is exactly
+//! one attribute, `#[cfg(true)]` where no feature is needed, and lists of numbers are passed on to `each!`, which looks
+//! like a call.
 //!
-//! A pass must be compiled into one function, or registers go by way of the stack. Closures have the features of the
-//! function that they stand in, but methods such as `Option::map` do not, and calling one where registers are full may
-//! remain a call. There, closures are called by functions of the macro only, and functions without features are
-//! `inline(always)`.
+//! A pass must be compiled into one function, or registers go through the stack. A closure has the features of the
+//! function around it; methods such as `Option::map` do not, and a call of one may remain a call where registers are
+//! full. In passes, only functions of the macro call closures, and functions without features are `inline(always)`.
 //!
 //! | macro | defines | needs |
 //! |---|---|---|
 //! | `nibble!` | lines and steps of several vectors, `product`, `Loaded`, `load_tables` | vectors, lookups |
 //! | `matrix!` | `run`, `MAX_OUTPUTS` | steps, hints |
 //! | `runner!` | `run_program` | `run_pass`, hints |
-//! | `passes!` | `run_pass`, the sums of blocks, `get`, `put`, `plus`, `prefetch_sources`, `prefetch_outputs` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | `passes!` | `run_pass`, sums of blocks, `get`, `put` | lines, hints, `inverse_pass`, `forward_pass`, `tail` |
+//! | | `plus`, `prefetch_sources`, `prefetch_outputs` | |
 //! | `parts!` | butterflies of four rows, `near` and `far`, `part`, the sums `put_…` and `keep_…` | parts |
-//! | `four_layers!` or `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, what `passes!` and `parts!` define |
+//! | `four_layers!`, `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `passes!`, `parts!` |
 //! | `tail!` | `tail` | lines |
 //! | `stream_loops!` | `STREAM_LOOPS` | vectors, `prefetch`; with `four_loads: own` also `load_four` |
 //!
-//! | | names in scope | what they are |
-//! |---|---|---|
-//! | vectors | `Vector`, `load_vector(&[u8; W]) -> Vector`, `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`, `product(Vector, &[u8; TABLE_LEN]) -> Vector` | one register of W bytes; `nibble!` defines `product` |
-//! | lookups | `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`, `high(Vector) -> Vector` | a table of sixteen bytes, repeated as often as it fits; the halves of each byte |
-//! | lines | `Line`, `load_line(&[u8; 64]) -> Line`, `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`, `multiply(Line, &[u8; TABLE_LEN]) -> Line` | 64 bytes, in one register or more |
-//! | parts | `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`, `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`, `product_of(Part, Loaded) -> Part` | as much of a line as leaves registers for the tables of three coefficients: a vector or all of it; `four_layers!` takes all of it |
-//! | steps | `load(&[u8; STEP]) -> Source`, `zero() -> Sum`, `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)` | what a matrix takes of a row at once; `add` is the sum plus the product; STEP divides 64 |
-//! | hints | `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()` | safe anywhere; `fence` orders stores past the caches before later ones |
-//! | | `each!` | of `each.rs`: `each!` where a line is in registers, `looped!` where it is in memory |
+//! The names that must be in scope:
+//!
+//! - **vectors**, a register of W bytes each: `Vector`, `load_vector(&[u8; W]) -> Vector`,
+//!   `store_vector(&mut [u8; W], Vector, stream: bool)`, `zero_vector() -> Vector`, `xor(Vector, Vector) -> Vector`,
+//!   `product(Vector, &[u8; TABLE_LEN]) -> Vector`. `nibble!` defines `product`.
+//! - **lookups**, a table of sixteen bytes, repeated as often as it fits, and the halves of each byte:
+//!   `load_table(&[u8; 16]) -> Vector`, `look_up(table: Vector, indices: Vector) -> Vector`, `low(Vector) -> Vector`,
+//!   `high(Vector) -> Vector`.
+//! - **lines**, 64 bytes in one register or more: `Line`, `load_line(&[u8; 64]) -> Line`,
+//!   `store_line(&mut [u8; 64], Line, stream: bool)`, `zero_line() -> Line`, `xor_lines(Line, Line) -> Line`,
+//!   `multiply(Line, &[u8; TABLE_LEN]) -> Line`.
+//! - **parts**, as much of a line as leaves registers for the tables of three coefficients, a vector or all of it:
+//!   `Part`, `load_part(&[u8; PART]) -> Part`, `store_part(&mut [u8; PART], Part, stream: bool)`,
+//!   `xor_parts(Part, Part) -> Part`, `Loaded`, `load_tables(&[u8; TABLE_LEN]) -> Loaded`,
+//!   `product_of(Part, Loaded) -> Part`. `four_layers!` takes all of a line.
+//! - **steps**, the part of a row that a matrix takes at once: `load(&[u8; STEP]) -> Source`, `zero() -> Sum`,
+//!   `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)`. `add` is the sum plus
+//!   the product; STEP divides 64.
+//! - **hints**, safe anywhere: `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()`,
+//!   which orders stores past the caches before later ones.
+//! - `each!` of `each.rs`: `each!` itself where a line is in registers, `looped!` where it is in memory.
 //!
 //! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.
 
-// Where only the portable kernel is built, it leaves much of what the kernels share unused.
+// A build with the portable kernel alone leaves much of the shared code unused.
 #![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
     allow(dead_code, unused_imports, unused_macros)

@@ -119,7 +119,7 @@ fn store_vector(bytes: &mut [u8; 16], vector: uint8x16_t, _stream: bool) {
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
 }
 
-/// Four vectors by one instruction.
+/// Loads four vectors by one instruction.
 #[inline]
 #[target_feature(enable = "neon")]
 fn load_four(bytes: &[[u8; 16]; 4]) -> [uint8x16_t; 4] {

@@ -35,8 +35,8 @@ pub(super) fn table(coefficient: u8) -> &'static [u8; TABLE_LEN] {
     &TABLES[usize::from(coefficient)]
 }
 
-/// Defines lines and steps of several vectors, and products. `width` is the bytes of a vector, `vectors` lists those
-/// of a line from 0. For what it needs see the table in [`super`].
+/// Defines lines and steps of several vectors, and products. `width` is the bytes of a vector, `vectors` lists those of
+/// a line from 0. The table in [`super`] says what it needs.
 macro_rules! nibble {
     (#[$features:meta] width: $width:literal, vectors: $vectors:tt) => {
         /// A line.
@@ -102,14 +102,14 @@ macro_rules! nibble {
         #[inline]
         #[$features]
         fn store_line(bytes: &mut [u8; 64], line: Line, stream: bool) {
-            // All parts of a line are written at once: the processor gathers them into one write.
+            // All parts of a line are written together: the processor gathers them into one write.
             let (parts, _) = bytes.as_chunks_mut::<$width>();
             for (part, vector) in parts.iter_mut().zip(line) {
                 store_vector(part, vector, stream);
             }
         }
 
-        /// Two vectors of bytes, split into halves: what a matrix takes at once, so that it loads each table for two.
+        /// Two vectors of bytes, split into halves. A matrix takes two at once, so each table is loaded once for both.
         #[derive(Clone, Copy)]
         struct Source {
             low: [Vector; 2],
@@ -141,7 +141,7 @@ macro_rules! nibble {
         #[inline]
         #[$features]
         fn store(bytes: &mut [u8; 2 * $width], sum: [Vector; 2], stream: bool) {
-            // Where this is half a line, the next step completes it.
+            // The next step completes the line, if this is half of one.
             let (parts, _) = bytes.as_chunks_mut::<$width>();
             store_vector(&mut parts[0], sum[0], stream);
             store_vector(&mut parts[1], sum[1], stream);

@@ -1,13 +1,14 @@
-//! What the passes of a program do to parts of rows: the butterflies, and the sums on the way into a block and out of it.
+//! The work of a program's passes on parts of rows: the butterflies, and the sums on the way into a block and out of
+//! it.
 //!
 //! In the two narrowest of a block's four layers the rows 4g to 4g + 3 meet each other, in the two widest the rows i,
-//! i + 4, i + 8 and i + 12: either way four rows and three skews. So all butterflies are those of two layers of four
-//! rows, `near` with the tables of the narrowest layers, `far` with those of the widest.
+//! i + 4, i + 8 and i + 12: either way four rows and three skews. All butterflies are therefore two layers of four
+//! rows: `near` with the tables of the narrowest layers, `far` with those of the widest.
 //!
 //! A part is as much of a line as leaves registers for the tables of three skews, or all of it.
 
-/// Defines what the passes share: parts of lines, `near` and `far`, `inverse_four` and `forward_four`, and the sums
-/// `put_…` and `keep_…`. `part` is the bytes of a `Part`. For what it needs see the table in [`super`].
+/// Defines the shared code of the passes: parts of lines, `near` and `far`, `inverse_four` and `forward_four`, and the
+/// sums `put_…` and `keep_…`. `part` is the bytes of a `Part`. The table in [`super`] says what it needs.
 macro_rules! parts {
     (#[$features:meta] part: $part:literal) => {
         /// Bytes of a part of a line.
@@ -26,7 +27,7 @@ macro_rules! parts {
             store_part(&mut line.as_chunks_mut::<PART>().0[p], part, stream);
         }
 
-        /// The two narrowest layers, with the rows from 4 · `g`: the wider of the two comes first.
+        /// The two narrowest layers, with the rows from 4 · `g`; the wider layer comes first.
         #[inline]
         #[$features]
         fn near(skews: &[Table; BLOCK - 1], g: usize) -> [Loaded; 3] {
@@ -104,7 +105,7 @@ macro_rules! parts {
             put_part(low, p, xor_parts(lower, product_of(upper, by)), false);
         }
 
-        /// The same, if there is a factor, and then `low` += `more[0]`, `to` += `more[1]`.
+        /// As above, if there is a factor; then `low` += `more[0]`, `to` += `more[1]`.
         #[inline]
         #[$features]
         fn put_butterfly_and_more(
@@ -123,7 +124,7 @@ macro_rules! parts {
             put_part(to, p, xor_parts(upper, part(to_high, p)), false);
         }
 
-        /// A part of a row of the input: `value`. `keep` ← `value` + `high`.
+        /// A part of a row of the input `value`: returns it, and `keep` ← `value` + `high`.
         #[inline]
         #[$features]
         fn keep_other(keep: &mut [u8; LINE], high: &[u8; LINE], p: usize, value: Part) -> Part {
@@ -131,7 +132,7 @@ macro_rules! parts {
             value
         }
 
-        /// The same of an input `value` + `high`: what is kept is `value`.
+        /// The same for an input `value` + `high`: `keep` ← `value`.
         #[inline]
         #[$features]
         fn keep_first(keep: &mut [u8; LINE], high: &[u8; LINE], p: usize, value: Part) -> Part {
@@ -139,7 +140,7 @@ macro_rules! parts {
             xor_parts(value, part(high, p))
         }
 
-        /// The same of an input `value` + `by` · `high`: what is kept is that + `high`.
+        /// The same for an input `value` + `by` · `high`: `keep` ← that input + `high`.
         #[inline]
         #[$features]
         fn keep_sum(keep: &mut [u8; LINE], high: &[u8; LINE], p: usize, value: Part, by: Loaded) -> Part {

@@ -1,14 +1,14 @@
-//! The passes of a program over the columns of a tile: what is loaded and stored around the butterflies.
+//! The passes of a program over the columns of a tile: loads and stores around the butterflies.
 //!
 //! Rows are loaded where they are first used and stored as soon as they are done. A kernel whose registers hold a block
-//! of lines takes all four layers at once (`four_layers.rs`), the others go over the tile twice, with two layers each
+//! of lines takes all four layers at once (`four_layers.rs`). The others go over the tile twice, with two layers each
 //! time (`two_layers.rs`).
 
 use super::program::{BLOCK, Term};
 
 /// Defines `run_pass`, and `get`, `put`, `plus_few` and `prefetch_sources` for the passes in other files. `sums` is how
-/// many lines are summed at once: a divisor of 16. With `tails`, each length of a tail has code of its own. For what it
-/// needs see the table in [`super`].
+/// many lines are summed at once: a divisor of 16. With `tails`, each length of a tail has code of its own. The table
+/// in [`super`] says what it needs.
 macro_rules! passes {
     (#[$features:meta] table_len: $table_len:expr, sums: $sums:literal, tails: $tails:literal) => {
         use super::aligned::LINE;
@@ -84,7 +84,7 @@ macro_rules! passes {
             }
         }
 
-        /// Asks for the line at `next` of some sources. `rows` are these of `set`.
+        /// Prefetches the line at `next` of some sources. `rows` are these of `set`.
         #[inline(always)]
         fn prefetch_sources(
             sets: &[Rows<'_, '_, '_, '_>],
@@ -100,7 +100,7 @@ macro_rules! passes {
             }
         }
 
-        /// The same of the destinations to which some outputs go.
+        /// Prefetches the same of the destinations of some outputs.
         #[inline(always)]
         fn prefetch_outputs(sets: &[Rows<'_, '_, '_, '_>], rows: &[Option<u8>], next: Place) {
             let dst = &sets[next.set].1;
@@ -143,7 +143,7 @@ macro_rules! passes {
             column[start..].first_chunk().expect("groups divide a block")
         }
 
-        /// `sums` + the lines of a term from row `start`, as many as it has.
+        /// `sums` + the lines of a term from row `start`, if it has them.
         #[inline]
         #[$features]
         fn plus_term(
@@ -175,7 +175,7 @@ macro_rules! passes {
             sums
         }
 
-        /// A tail, by the code for as many rows as there are sources.
+        /// A tail, by the code for its number of sources.
         #[inline]
         #[$features]
         fn tail_of(
@@ -197,7 +197,7 @@ macro_rules! passes {
             });
         }
 
-        /// A tail of `KNOWN` rows, or with 0 of as many as there are sources.
+        /// A tail of `KNOWN` rows; 0 stands for the number of sources.
         #[inline(never)]
         #[$features]
         fn tail_pass<const KNOWN: usize>(
@@ -231,7 +231,7 @@ macro_rules! passes {
 }
 pub(super) use passes;
 
-/// How many rows of `to` change when it becomes `from` + the terms: in place, only those are touched.
+/// Number of rows of `to` that change when it becomes `from` + the terms: in place, only those are touched.
 pub(super) fn rows_of_sum(to: usize, from: usize, terms: &[Term]) -> usize {
     match terms.iter().map(|term| term.rows).max() {
         Some(rows) if to == from => rows,

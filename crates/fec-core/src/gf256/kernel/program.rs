@@ -19,12 +19,12 @@ pub(crate) const BLOCK: usize = 16;
 /// The sixteen rows of a block in one column.
 pub(super) type Column = [[u8; LINE]; BLOCK];
 
-/// Rows that may be added to the input of a forward pass on the way: those that meet first in its layers.
+/// Rows that may be added to the input of a forward pass on the way: those that its layers combine first.
 pub(crate) const FEW: usize = 4;
 
-/// What a forward pass transforms: block `from` + `plus`, a block and a factor, + `few`, a block, a factor, and
-/// how many of its rows are added, at most [`FEW`]. With `keep`, two blocks: the second ← that sum + the first,
-/// which is that of `plus`, if there is one.
+/// The input of a forward pass: block `from` + `plus` (a block and a factor) + `few` (a block, a factor, and how many
+/// of its rows are added, at most [`FEW`]). With `keep`, the second of its two blocks becomes that sum + the first
+/// block, which is the one of `plus`, if there is one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sum {
     pub(crate) from: usize,
@@ -39,7 +39,7 @@ pub(crate) type Skews = [u8; BLOCK - 1];
 /// A coefficient of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Factor {
-    /// Nothing to multiply.
+    /// No multiplication.
     One,
     /// The table with this number.
     Table(usize),
@@ -50,16 +50,17 @@ pub(super) enum Factor {
 pub(super) struct Term {
     /// The block.
     pub(super) block: usize,
-    /// What it is multiplied by.
+    /// The factor.
     pub(super) by: Factor,
-    /// Only so many of its rows, from the first, are added.
+    /// Number of rows to add, from the first.
     pub(super) rows: usize,
 }
 
-/// The layer above an inverse pass: block `to` is the upper half of a node, `low` the lower one.
+/// The layer above an inverse pass. Block `to` is the upper half of a node, `low` the lower one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merge {
-    /// The lower block: `to` += `low`, then `low` += factor · `to`, where a factor is given by its table.
+    /// The lower block: `to` += `low`, then `low` += factor · `to`, where `by` is the table of the factor, if there is
+    /// one.
     pub(super) low: usize,
     pub(super) by: Option<usize>,
     /// Blocks that are added to `low` and to `to` after that.
@@ -69,39 +70,39 @@ pub(super) struct Merge {
 /// A source row that completes a forward pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tap {
-    /// The source row: what output 0 must be. The difference is added to all outputs.
+    /// The source row, which output 0 must equal. The difference is added to all outputs.
     pub(super) source: usize,
     /// The block whose first row gets the difference.
     pub(super) to: usize,
 }
 
-/// What a forward pass transforms: a sum of blocks.
+/// The input of a forward pass: a sum of blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Input {
     pub(super) from: usize,
     pub(super) plus: Option<(usize, Factor)>,
     /// A term of at most [`FEW`] rows.
     pub(super) few: Option<Term>,
-    /// Two blocks: the second ← the sum + the first, which is that of `plus`, if there is one.
+    /// Two blocks: the second ← the sum + the first, which is the one of `plus`, if there is one.
     pub(super) keep: Option<[usize; 2]>,
 }
 
-/// Where the outputs of a forward pass go.
+/// The destinations of the outputs of a forward pass.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    /// The destination row of each output, if anybody wants it.
+    /// The destination row of each output, if it is wanted.
     pub(super) rows: [Option<u8>; BLOCK],
     /// Outputs that are computed, from the first: 4, 8 or 16.
     pub(super) computed: usize,
-    /// The destination row of output 0, if all computed outputs go to rows that follow each other, and as they are:
-    /// without a tap.
+    /// The destination row of output 0, if all computed outputs go unchanged (without a tap) to rows that follow each
+    /// other.
     pub(super) run: Option<u8>,
     /// The same for the outputs 0 to 3, 4 to 7, and so on: the row of the first of four.
     pub(super) runs_of_four: [Option<u8>; BLOCK / 4],
 }
 
 impl Outputs {
-    /// These pairs of an output below 16 and a destination row.
+    /// The outputs of these pairs of an output below 16 and a destination row.
     fn new(rows: impl Iterator<Item = (u8, u8)>, tapped: bool) -> Outputs {
         let mut out =
             Outputs { rows: [None; BLOCK], computed: 4, run: None, runs_of_four: [None; BLOCK / 4] };
@@ -124,15 +125,15 @@ fn run_of(rows: &[Option<u8>]) -> Option<u8> {
     rows.all(|(row, number)| row.map(usize::from) == Some(number)).then_some(first)
 }
 
-/// One pass over all columns of a tile. Fields are numbers of blocks unless they say otherwise.
+/// A pass over all columns of a tile. Fields are numbers of blocks unless they say otherwise.
 #[derive(Debug)]
 pub(super) enum Pass {
     /// `to` ← inverse butterflies of sixteen source rows from `first`, and the layer above.
     Inverse { first: usize, to: usize, skews: usize, origin: bool, merge: Option<Merge> },
     /// `to` ← `from` + the terms.
     Sum { to: usize, from: usize, terms: Vec<Term> },
-    /// `to` ← g with `known` rows, the others zero, such that the block `residue` + g has the first `known` of
-    /// its outputs equal to the source rows from `first`.
+    /// `to` ← g with `known` rows and zeros for the others. The block `residue` + g then has the first `known` of its
+    /// outputs equal to the source rows from `first`.
     Tail { to: usize, residue: Option<usize>, first: usize, known: usize, skews: usize },
     /// Outputs ← forward butterflies of the input.
     Forward { input: Input, skews: usize, tap: Option<Tap>, out: Outputs },
@@ -140,8 +141,8 @@ pub(super) enum Pass {
 
 /// Operations for each column of bytes.
 ///
-/// What a kernel executes is counted: a multiplication by 0 or 1 that it leaves out is none, and one that it
-/// does not leave out is one. Copies are free.
+/// The count is of executed operations: a multiplication by 0 or 1 counts only if the kernel executes it. Copies are
+/// free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Operations {
@@ -152,18 +153,18 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Those of a matrix from `known` rows to `wanted` ones.
+    /// The operations of a matrix from `known` rows to `wanted` ones.
     pub(crate) fn of_matrix(known: usize, wanted: usize) -> Operations {
         Operations { multiplications: known * wanted, additions: known * wanted }
     }
 }
 
-/// The four layers of a tail with `known` known rows, 1 to 15: the width of the layer, and where in the block
-/// the node of twice that width begins whose first half either has all known rows that are left, or is known
-/// as a whole.
+/// The four layers of a tail with `known` known rows, 1 to 15: the width of each layer, and the start within the block
+/// of its node, which is twice as wide. The first half of the node has all known rows that are left, or is known as a
+/// whole.
 ///
-/// The skews of a tail are, for each layer, that of the node and then those of the inverse butterflies of its
-/// first half, the widest first: 8, 4, 2 and 1 of them.
+/// The skews of a tail are, for each layer, the node's skew and then those of the inverse butterflies of its first
+/// half, the widest first: 8, 4, 2 and 1 of them.
 pub(crate) fn tail_layers(known: usize) -> [(usize, usize); 4] {
     [8, 4, 2, 1].map(|width| (width, (known - 1) / (2 * width) * (2 * width)))
 }
@@ -172,7 +173,7 @@ pub(crate) fn tail_layers(known: usize) -> [(usize, usize); 4] {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(super) passes: Vec<Pass>,
-    /// The row in which each source is found.
+    /// The row that holds each source.
     pub(super) sources: Vec<u8>,
     /// The coefficients behind [`Factor::Table`] and the numbers of skews.
     pub(super) coefficients: Vec<u8>,
@@ -194,8 +195,8 @@ impl Program {
 
     /// Block `to` ← inverse butterflies of the source rows from `first`.
     ///
-    /// With `merge`, a block `low` and a factor, the layer above too, in which `low` is the lower block: `to` +=
-    /// `low`, `low` += factor · `to`. The two blocks `more` are added to `low` and to `to` after that.
+    /// `merge`, a block `low` and a factor, adds the layer above, in which `low` is the lower block: `to` += `low`,
+    /// `low` += factor · `to`. The two blocks `more` are added to `low` and to `to` after that.
     pub(crate) fn inverse(
         &mut self,
         first: usize,
@@ -204,7 +205,7 @@ impl Program {
         merge: Option<(usize, u8)>,
         more: Option<[usize; 2]>,
     ) {
-        // The first group of every layer of the block at the origin has skew 0.
+        // The first butterfly of every layer of the block at the origin has skew 0.
         let origin = skews[0] == 0 && skews[1] == 0 && skews[3] == 0 && skews[7] == 0;
         let multiplications = if origin { 17 } else { 32 };
         self.count(multiplications, multiplications + 32);
@@ -228,10 +229,10 @@ impl Program {
         }
     }
 
-    /// Block `to` ← `known` rows, from 1 to 15, and zeros, such that the forward butterflies of `to` and, if
-    /// given, `residue` together begin with the source rows from `first`.
+    /// Block `to` ← `known` rows, from 1 to 15, and zeros. The forward butterflies of `to` plus `residue`, if given,
+    /// then begin with the source rows from `first`.
     ///
-    /// For the skews see [`tail_layers`].
+    /// [`tail_layers`] describes the skews.
     pub(crate) fn tail(
         &mut self,
         to: usize,
@@ -255,9 +256,9 @@ impl Program {
         self.passes.push(Pass::Tail { to, residue, first, known, skews });
     }
 
-    /// The destinations `rows` (pairs of an output below 16 and a destination row) ← forward butterflies of
-    /// `sum`. `tap` is a source row, which must be output 0, and a block whose first row gets the difference,
-    /// which all outputs get added.
+    /// The destinations `rows` (pairs of an output below 16 and a destination row) ← forward butterflies of `sum`.
+    /// `tap` is a source row, which output 0 must equal, and a block whose first row gets the difference, which is also
+    /// added to all outputs.
     pub(crate) fn forward(
         &mut self,
         sum: Sum,
@@ -288,12 +289,12 @@ impl Program {
         self.operations.additions += additions;
     }
 
-    /// A term, counted; none if its factor is 0.
+    /// A term, counted; `None` if its factor is 0.
     fn term(&mut self, block: usize, by: u8, rows: usize) -> Option<Term> {
         self.factor(by, rows).map(|by| Term { block, by, rows })
     }
 
-    /// A factor of `rows` rows that are added, counted; none if it is 0.
+    /// A factor of `rows` rows that are added, counted; `None` if it is 0.
     fn factor(&mut self, by: u8, rows: usize) -> Option<Factor> {
         match by {
             0 => None,
@@ -305,7 +306,7 @@ impl Program {
         }
     }
 
-    /// The table of a factor that is not 1, of `rows` rows that are added, counted; none if it is 0.
+    /// The table of a factor that is not 1, of `rows` rows that are added, counted; `None` if it is 0.
     fn multiplier(&mut self, by: u8, rows: usize) -> Option<usize> {
         if by == 0 {
             return None;

@@ -1,10 +1,10 @@
 //! The runner of programs that the kernels share.
 //!
-//! Columns are taken in tiles: all passes go over one tile, whose blocks stay in the nearest caches, before
-//! the next tile begins. A tile is filled from as many sets as it takes, so that a batch of sets with short
-//! rows pays for the beginning of each pass no more often than one set with long rows. In memory a block is
-//! cut into columns of 64 bytes, and the sixteen rows of a column stand together: a pass over a column reads
-//! and writes one kilobyte at one address, and no two rows compete for a place in the cache.
+//! All passes go over one tile of columns, whose blocks stay in the nearest caches, before the next tile begins. A tile
+//! takes columns from several sets, so a batch of sets with short rows pays for the beginning of each pass no more
+//! often than one set with long rows. Memory holds a block as columns of 64 bytes, and the sixteen rows of a column
+//! stand together: a pass over a column reads and writes one kilobyte at one address, and no two rows compete for a
+//! place in the cache.
 
 use std::ops::Range;
 
@@ -38,8 +38,8 @@ impl Place {
     }
 }
 
-/// The line of `row` at byte `at`. Its end is compared with the row's length as it stands in memory: by the number of
-/// the line, each row's length would have to be loaded and divided first.
+/// The line of `row` at byte `at`. The end is compared with the row's length in memory: with the number of the line,
+/// each row's length would have to be loaded and divided first.
 #[inline(always)]
 pub(super) fn line_at(row: &[u8], at: usize) -> &[u8; LINE] {
     row[..at + LINE].last_chunk().expect(END)
@@ -51,21 +51,21 @@ pub(super) fn line_at_mut(row: &mut [u8], at: usize) -> &mut [u8; LINE] {
     row[..at + LINE].last_chunk_mut().expect(END)
 }
 
-/// Bytes up to the end of a line are no fewer than a line.
+/// The bytes up to the end of a line hold that line.
 const END: &str = "bytes that end with a line";
 
 /// Passes borrow several blocks at a time; a program never names one twice in a pass that does.
 const DISTINCT: &str = "the blocks of a pass are distinct";
 
-/// A column of a tile: the line that it is, and one to be prefetched.
+/// A column of a tile: its line, and one to be prefetched.
 pub(super) type Step = (Place, Option<Place>);
 
-/// Where a pass works.
+/// The columns that a pass works on.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     /// Columns from one block to the next.
     pub(super) columns: usize,
-    /// For each column of this tile: the line that it is, and one to be prefetched.
+    /// The line of each column of this tile, and one to be prefetched.
     pub(super) places: &'a [Step],
     /// Whether outputs are stored past the caches.
     pub(super) stream: bool,
@@ -80,13 +80,13 @@ impl<'a> Tile<'a> {
         block * self.columns..block * self.columns + self.places.len()
     }
 
-    /// Where a column of a block stands.
+    /// The index of a column of a block.
     #[inline]
     pub(super) fn place(&self, block: usize, column: usize) -> usize {
         block * self.columns + column
     }
 
-    /// A column of each of these blocks, which differ.
+    /// A column of each of these blocks, which must differ.
     #[inline]
     pub(super) fn column<'b, const N: usize>(
         &self,
@@ -97,7 +97,7 @@ impl<'a> Tile<'a> {
         blocks.get_disjoint_mut(numbers.map(|block| self.place(block, column))).expect(DISTINCT)
     }
 
-    /// All columns of each of these blocks, which differ.
+    /// All columns of each of these blocks, which must differ.
     #[inline]
     pub(super) fn all_columns<'b, const N: usize>(
         &self,
@@ -114,7 +114,7 @@ impl<'a> Tile<'a> {
         let mut rest = self.places;
         std::iter::from_fn(move || {
             let (Place { set, at }, _) = *rest.first()?;
-            // Mostly a tile lies in one set.
+            // A tile mostly lies in one set.
             let count = if rest[rest.len() - 1].0.set == set {
                 rest.len()
             } else {
@@ -132,55 +132,55 @@ impl<'a> Tile<'a> {
 /// Columns of a tile that follow each other in one set.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<'a> {
-    /// The first of them.
+    /// The first column.
     pub(super) column: usize,
     /// The set.
     pub(super) set: usize,
-    /// The first byte of the first one's line in each row.
+    /// The first byte, in each row, of the first column's line.
     pub(super) at: usize,
     places: &'a [Step],
 }
 
 impl Stretch<'_> {
-    /// How many they are.
+    /// Number of columns.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// The lines that are to be prefetched.
+    /// The lines to be prefetched.
     #[inline]
     pub(super) fn ahead(&self) -> impl Iterator<Item = Place> {
         self.places.iter().filter_map(|(_, next)| *next)
     }
 
-    /// Their lines of `row`.
+    /// The columns' lines of `row`.
     #[inline]
     pub(super) fn lines<'r>(&self, row: &'r [u8]) -> &'r [[u8; LINE]] {
         &row.as_chunks().0[self.at / LINE..][..self.len()]
     }
 
-    /// Their lines of four rows.
+    /// The columns' lines of four rows.
     #[inline(always)]
     pub(super) fn lines_of_four<'r>(&self, [a, b, c, d]: [&'r [u8]; 4]) -> [&'r [[u8; LINE]]; 4] {
         [self.lines(a), self.lines(b), self.lines(c), self.lines(d)]
     }
 
-    /// Their lines of the first four of `rows`, to be written.
+    /// The columns' lines of the first four of `rows`, to be written.
     #[inline(always)]
     pub(super) fn lines_of_four_mut<'r>(&self, rows: &'r mut [&mut [u8]]) -> [&'r mut [[u8; LINE]]; 4] {
         let [a, b, c, d] = rows.first_chunk_mut().expect("a row for each output");
         [self.lines_mut(a), self.lines_mut(b), self.lines_mut(c), self.lines_mut(d)]
     }
 
-    /// Their lines of `row`, to be written.
+    /// The columns' lines of `row`, to be written.
     #[inline]
     pub(super) fn lines_mut<'r>(&self, row: &'r mut [u8]) -> &'r mut [[u8; LINE]] {
         &mut row.as_chunks_mut().0[self.at / LINE..][..self.len()]
     }
 }
 
-/// Goes over the columns of all sets, a tile at a time: `run` is called with the sets that the tile's places number.
+/// Goes over the columns of all sets, a tile at a time: `run` is called with the sets that the tile's places refer to.
 /// Tiles have `columns` columns at most. Returns how outputs are stored.
 #[inline(always)]
 pub(super) fn tiles(
@@ -196,9 +196,9 @@ pub(super) fn tiles(
     for sets in sets.chunk_by_mut(|(a, _), (b, _)| a[0].len() == b[0].len()) {
         let lines = sets[0].0[0].len() / LINE;
         let total = lines * sets.len();
-        // Sets that the second cache holds together are not worth a look ahead from one to the next.
+        // Sets that fit the second cache together are not worth a look ahead from one to the next.
         let across = 2 * total * LINE * program.sources.len() > tuning.past;
-        // Whole sets, where several go into a tile: each is then looked up once for a pass.
+        // A tile with several sets takes whole ones: a pass then looks each up once.
         let tile_columns = if lines < columns { columns / lines.max(1) * lines.max(1) } else { columns };
         for start in (0..total).step_by(tile_columns) {
             let used = tile_columns.min(total - start);
@@ -216,7 +216,7 @@ pub(super) fn tiles(
     store
 }
 
-/// Defines `run_program`, which takes a tile through all passes. For what it needs see the table in [`super`].
+/// Defines `run_program`, which takes a tile through all passes. The table in [`super`] says what it needs.
 macro_rules! runner {
     (#[$features:meta] table_len: $table_len:expr) => {
         #[$features]

@@ -41,7 +41,7 @@ fn run(matrix: Matrix<'_>, sets: &mut [Rows<'_, '_, '_, '_>]) {
     }
 }
 
-// This kernel needs no feature, and the macros ask for an attribute: one without effect.
+// This kernel needs no feature, but the macros take an attribute: `cfg(true)` has no effect.
 
 super::runner::runner! { #[cfg(true)] table_len: 1 }
 
@@ -82,7 +82,7 @@ fn xor(a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
     std::array::from_fn(|i| a[i] ^ b[i])
 }
 
-// Where NEON does the work this is the oracle alone, and boards like programs small: once, not at each of its places.
+// Beside NEON, this kernel is the oracle alone, and boards need small programs: the code stands once, not at each call.
 #[cfg_attr(target_arch = "aarch64", inline(never))]
 fn product(vector: [u8; 64], coefficient: &[u8; 1]) -> [u8; 64] {
     let product = products_of(coefficient[0]);

@@ -1,7 +1,7 @@
-//! Room for the blocks of a program, kept by each thread.
+//! Memory for the blocks of a program, kept by each thread.
 //!
-//! A call that allocated its own would pay for it each time, which shows on short rows. Each thread keeps one
-//! piece, as large as the largest that it ever needed: a megabyte at most.
+//! An allocation for each call would show on short rows. Each thread keeps one buffer, as large as the largest that it
+//! ever needed: a megabyte at most.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ thread_local! {
     static SCRATCH: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
 }
 
-/// Runs `body` with `columns` columns of a block, which hold anything.
+/// Runs `body` with `columns` columns of a block, whose content is arbitrary.
 ///
 /// # Panics
 ///

@@ -1,8 +1,8 @@
 //! 32 bytes at a time with SSSE3: two shuffles of 16 bytes per product, each table loaded once for two
 //! vectors.
 //!
-//! Sixteen registers: eight sums (four outputs of two vectors), four vectors of nibbles, two tables, and what
-//! is left for products.
+//! Sixteen registers: eight sums (four outputs of two vectors), four vectors of nibbles, two tables, and the rest for
+//! products.
 
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]

@@ -1,16 +1,16 @@
 //! Sums of many rows: the loops of live streams, where a kernel's work is loads and additions.
 //!
-//! A sum reads every source once, adds in registers, multiplies once and stores once. How many bytes of a row are taken
-//! at a time, and whether the next ones are asked for, is a [`Walk`](super::tuning::Walk): which is fastest depends on
-//! the machine, so all of them are there to be measured. In each the loads of a step come first, then the additions,
+//! A sum reads every source once, adds in registers, multiplies once and stores once. A [`Walk`](super::tuning::Walk)
+//! says how many bytes of a row are taken at a time, and whether the next ones are prefetched. The fastest walk depends
+//! on the machine, so all of them are there to be measured. In each the loads of a step come first, then the additions,
 //! then the stores: compilers turn that into pairs of loads, which in-order cores need.
 
-/// Bytes ahead that a walk with prefetching asks for.
+/// Bytes ahead that a walk with prefetching fetches.
 pub(super) const AHEAD: usize = 256;
 
 /// Defines `STREAM_LOOPS`, the [`StreamLoops`](super::contract::StreamLoops) of a kernel. `width` is the bytes of a
-/// vector. For what it needs see the table in [`super`]; with `four_loads: own` also `load_four`, which loads four
-/// vectors by one instruction.
+/// vector. The table in [`super`] says what it needs; with `four_loads: own` also `load_four`, which loads four vectors
+/// by one instruction.
 macro_rules! stream_loops {
     (#[$features:meta] width: $width:expr, table_len: $table_len:expr) => {
         super::stream_loops::stream_loops! { #[$features] width: $width, table_len: $table_len, four_loads: own }
@@ -56,7 +56,7 @@ macro_rules! stream_loops {
             sum_from::<1, false>(classes, table, dst, at)
         }
 
-        /// Sums `N` vectors at a time, from byte `at` on; returns where fewer are left.
+        /// Sums `N` vectors at a time, from byte `at` on. Returns the position at which fewer are left.
         #[inline]
         #[$features]
         fn sum_from<const N: usize, const PREFETCH: bool>(

@@ -1,6 +1,6 @@
-//! What live streams ask of a backend: sums over whole rows, of any length and at any address.
+//! The operations of live streams on a backend: sums over whole rows, of any length and at any address.
 //!
-//! A kernel's loops do the whole vectors (`stream_loops.rs`); what is left of a row is done here, byte by byte.
+//! A kernel's loops do the whole vectors (`stream_loops.rs`); this file does the rest of a row, byte by byte.
 
 // A loop may only run on a CPU that has its features. Each method below holds one such call.
 #![allow(unsafe_code)]
@@ -25,8 +25,8 @@ fn note_work(_bytes: usize) {}
 impl Backend {
     /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
     ///
-    /// Rows may have any length and begin anywhere; sources are as long as `dst`, or longer, and what is beyond is
-    /// not read. Each source is read once, `dst` only written.
+    /// Rows may have any length and begin anywhere. Sources are at least as long as `dst`, and bytes beyond its length
+    /// are not read. Each source is read once, `dst` only written.
     ///
     /// # Panics
     ///
@@ -45,17 +45,17 @@ impl Backend {
         }
     }
 
-    /// Bytes that one load of the stream code's loops takes.
+    /// Bytes that a load of the stream code's loops takes.
     pub fn vector_len(self) -> usize {
         self.kernel.stream.width
     }
 
-    /// The sum by the walk that is set for this processor.
+    /// The sum by this processor's walk.
     pub(crate) fn gather(self, classes: &[&[&[u8]]], factor: u8, dst: &mut [u8]) {
         self.sum(self.walk(), classes, factor, dst);
     }
 
-    /// Asks for a row that will be read soon.
+    /// Prefetches a row that will be read soon.
     pub(crate) fn prefetch(self, row: &[u8]) {
         (self.kernel.stream.prefetch)(row);
     }
@@ -94,8 +94,8 @@ impl Backend {
         }
     }
 
-    /// Makes of four rows the four sums of three of them: each becomes the sum of the others. Twice is as if it had
-    /// not been done.
+    /// Makes of four rows the four sums of three of them: each becomes the sum of the others. Two calls restore the
+    /// rows.
     ///
     /// # Panics
     ///
@@ -113,8 +113,8 @@ impl Backend {
         }
     }
 
-    /// What sums of a window need when one block ends and the first one leaves: adds `total` to `ended`, then `left` to
-    /// `total`, and writes that to `begun` too. Each row is read once.
+    /// Updates the sums of a window when one block ends and the first one leaves: adds `total` to `ended`, then `left`
+    /// to `total`, and writes the new `total` to `begun` too. Each row is read once.
     ///
     /// # Panics
     ///
@@ -179,7 +179,7 @@ pub(crate) mod work {
         BYTES.set(BYTES.get() + bytes);
     }
 
-    /// How many since it was asked for last.
+    /// Bytes since the last call.
     pub(crate) fn take() -> usize {
         BYTES.take()
     }

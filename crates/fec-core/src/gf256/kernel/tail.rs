@@ -1,12 +1,12 @@
-//! The butterflies of a tail: a block of which only the first rows are known.
+//! The butterflies of a tail: a block in which only the first rows are known.
 //!
-//! They work on whole lines: a kernel whose registers are shorter takes several to a line, and loads each table once
-//! for all of them.
+//! They work on whole lines. A kernel with shorter registers takes several to a line, and loads each table once for all
+//! of them.
 
-/// Defines `tail`. For what it needs see the table in [`super`].
+/// Defines `tail`. The table in [`super`] says what it needs.
 macro_rules! tail {
     (#[$features:meta]) => {
-        /// All layers of inverse butterflies of up to eight values; their skews are the widest layer's first.
+        /// All layers of inverse butterflies of up to eight values; the skews of the widest layer come first.
         #[inline]
         #[$features]
         fn inverse_some<const N: usize>(r: &mut [Line; N], skews: &[Table]) {
@@ -23,8 +23,8 @@ macro_rules! tail {
             }
         }
 
-        /// A tail of `KNOWN` rows, or with 0 of `known`: `x`, the residue, becomes the rows of which the first so
-        /// many are wanted. The source rows are `line(i)`.
+        /// A tail of `KNOWN` rows, or of `known` if that is 0: the residue `x` becomes the rows, of which only the
+        /// first so many are wanted. The source rows are `line(i)`.
         #[inline]
         #[$features]
         fn tail<const KNOWN: usize>(
@@ -34,8 +34,8 @@ macro_rules! tail {
             skews: &[Table; BLOCK - 1],
         ) {
             let known = if KNOWN == 0 { known } else { KNOWN };
-            // Downwards: a first half that is known as a whole is transformed, added to the rest of the residue,
-            // and left behind as far as the rows above it need not be known.
+            // Downwards: a first half that is known as a whole is transformed and added to the rest of the residue. It
+            // then stays as it is, as far as the rows above it need not be known.
             macro_rules! layer {
                 ($width:literal, $skews:literal) => {
                     let start = (known - 1) / (2 * $width) * (2 * $width);
@@ -59,7 +59,7 @@ macro_rules! tail {
             layer!(2, 12);
             layer!(1, 14);
             x[known - 1] = xor_lines(x[known - 1], line(known - 1));
-            // And upwards: those rows are known now.
+            // Upwards: those rows are known now.
             for (width, skew) in [(1, 14), (2, 12), (4, 8), (8, 0)] {
                 let start = (known - 1) / (2 * width) * (2 * width);
                 for i in start + width..known {

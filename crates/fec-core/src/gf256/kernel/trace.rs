@@ -1,9 +1,10 @@
-//! What a kernel touches in memory, in its order: for models of caches.
+//! The memory accesses of a kernel, in its order: for models of caches.
 //!
 //! The kernels' own loops run here, with loads and stores that tell addresses and move nothing (`kernels.rs`), over the
-//! caller's rows or over rows that stand in for them (`recorder.rs`). Three things no load or store of a line shows,
-//! and are told by hand: entries of the lists of rows, fields of passes (`sets.rs`), and what the compiler keeps on
-//! the stack, which is taken to be as many lines, in as many places, as in the code for SSSE3. Prefetches are left out.
+//! caller's rows or over rows that stand in for them (`recorder.rs`). Three kinds of access come from no load or store
+//! of a line, and are told by hand: entries of the lists of rows, fields of passes (`sets.rs`), and the compiler's use
+//! of the stack. The stack is assumed to have as many lines, in as many places, as in the code for SSSE3. Prefetches
+//! are left out.
 
 mod access;
 mod kernels;
@@ -23,7 +24,7 @@ mod tests {
     use crate::gf256::kernel::Backend;
     use std::collections::HashSet;
 
-    /// All lines of the rows, and how often they are told as written.
+    /// All lines of the rows, and the number of writes told of.
     fn told(rows: &ShardBuf, accesses: &[Access], kinds: &[AccessKind]) -> (usize, usize) {
         let own = |address: &usize| {
             rows.iter().any(|row| (0..row.len()).contains(&address.wrapping_sub(row.as_ptr().addr())))
@@ -34,7 +35,7 @@ mod tests {
         (bytes.iter().collect::<HashSet<_>>().len(), bytes.len())
     }
 
-    /// Every source is read and every destination written, where they really are; by a kernel with vectors each
+    /// Every source is read and every destination written, at its real address; a kernel with vectors writes each
     /// destination once.
     #[test]
     fn all_rows_of_a_plan_are_told() {

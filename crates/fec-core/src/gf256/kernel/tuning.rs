@@ -1,7 +1,7 @@
-//! How kernels are set for a processor: a table, and what may be changed in it.
+//! The settings of kernels for a processor: a table, and the changes that it allows.
 //!
-//! Settings decide how rows are cut and moved, never what is computed: the bytes are the same with all of
-//! them. The entries of processors that nobody has measured follow from the sizes of their caches.
+//! Settings decide how rows are cut and moved, never the result: the bytes are the same with all of them. Entries of
+//! processors that nobody has measured follow from the sizes of their caches.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(super) const MAX_COLUMNS: usize = 32;
 pub enum Store {
     /// By ordinary stores.
     Plain,
-    /// By ordinary stores, after a prefetch that asks for the line to be written.
+    /// By ordinary stores, after a prefetch of the line to be written.
     Prefetch,
     /// Past the caches, on kernels that have such stores; by ordinary stores on others.
     Stream,
@@ -41,7 +41,7 @@ impl Store {
 pub enum Walk {
     /// 64 bytes of each row at a time.
     Line,
-    /// 64 bytes at a time, and the line 256 bytes ahead is asked for.
+    /// 64 bytes at a time; the line 256 bytes ahead is prefetched.
     LinePrefetch,
     /// 128 bytes at a time, with the same prefetch.
     TwoLines,
@@ -52,7 +52,7 @@ pub enum Walk {
 }
 
 impl Walk {
-    /// All of them.
+    /// All walks.
     pub const ALL: [Walk; 5] =
         [Walk::Line, Walk::LinePrefetch, Walk::TwoLines, Walk::FourLines, Walk::FourRegisters];
 
@@ -68,7 +68,7 @@ impl Walk {
     }
 }
 
-/// The settings of a kernel: an entry of the table of processors, and what was changed in it.
+/// The settings of a kernel: an entry of the table of processors, with changes.
 ///
 /// Whatever the settings, results are the same to the byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,32 +96,32 @@ struct Cpu {
     name: &'static str,
     /// KiB of the first data cache and of the second cache of one core.
     caches: (usize, usize),
-    /// Settings that were chosen for it; without them, all follow from the sizes of its caches.
+    /// Settings chosen for it; without them, all follow from the sizes of its caches.
     chosen: Option<Chosen>,
 }
 
 /// Settings in place of those that follow from the sizes of caches.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Chosen {
-    /// KiB; the other two are as in [`Tuning`].
+    /// In KiB; the other two are as in [`Tuning`].
     tile: usize,
     columns: usize,
     prefetch: usize,
 }
 
-/// For processors whose vectors have 32 bytes at most. Their kernels go over a tile in many short loops, and each of
-/// these costs something at its beginning and its end: longer tiles save more than is lost because they fit the second
-/// cache only. Measured on Zen 3; Zen 2 has the same caches.
+/// For processors whose vectors have 32 bytes at most. Their kernels go over a tile in many short loops, each with a
+/// cost at its beginning and its end. Longer tiles save more than they lose by fitting the second cache only. Measured
+/// on Zen 3; Zen 2 has the same caches.
 const LONG_TILES: Option<Chosen> = Some(Chosen { tile: 96, columns: 16, prefetch: 256 });
 
-/// For Zen 4 and 5, for Haswell and Skylake-X, and for processors of x86-64 that are not known; measured on Zen 5 (`bench/record`).
-/// Tiles are long enough for the loops, which two thirds of the first cache are not. Asking ahead costs nothing where rows are in the caches,
-/// and 86 + 14 rows that come from memory take a third as long with it: those of files do come from there.
+/// For Zen 4 and 5, for Haswell and Skylake-X, and for unknown processors of x86-64; measured on Zen 5
+/// (`bench/record`). Two thirds of the first cache are too short a tile for the loops. Prefetching costs nothing where
+/// rows are in the caches, and cuts the time of 86 + 14 rows that come from memory, as rows of files do, to a third.
 const MIDDLE_TILES: Option<Chosen> = Some(Chosen { tile: 48, columns: 16, prefetch: 384 });
 
 const UNKNOWN: Option<Chosen> = if cfg!(target_arch = "x86_64") { MIDDLE_TILES } else { None };
 
-/// The table. `generic` stands first.
+/// The table. `generic` is the first entry.
 static CPUS: [Cpu; 15] = [
     Cpu { name: "generic", caches: (32, 512), chosen: UNKNOWN },
     Cpu { name: "haswell", caches: (32, 256), chosen: MIDDLE_TILES },
@@ -151,8 +151,8 @@ impl Tuning {
         CPUS.iter().find(|cpu| cpu.name == name).map(Tuning::of)
     }
 
-    /// The entry of an ARM core, by the implementer and the part number of its main identification register
-    /// (MIDR), which a program cannot read for itself: Linux prints them in `/proc/cpuinfo`.
+    /// The entry of an ARM core, by the implementer and the part number of its main identification register (MIDR). A
+    /// program cannot read that register itself: Linux prints both in `/proc/cpuinfo`.
     pub fn of_arm_core(implementer: u8, part: u16) -> Tuning {
         let name = match (implementer, part) {
             (0x41, 0xD03) => "cortex-a53",
@@ -166,7 +166,7 @@ impl Tuning {
         Tuning::named(name).expect("it is in the table")
     }
 
-    /// The entry of this processor, as far as it tells what it is.
+    /// The entry of this processor, as far as CPUID identifies it.
     pub(super) fn of_this_cpu() -> Tuning {
         #[cfg(target_arch = "x86_64")]
         let name = super::x86::identity().entry();
@@ -193,12 +193,11 @@ impl Tuning {
         tuning
     }
 
-    /// The same with tiles and limits that suit caches of these sizes in bytes: the first data cache and the
-    /// second cache of one core. A size of 0 is one that is not known, and changes nothing. Tiles that were chosen for the
-    /// entry stay.
+    /// The same settings, with tiles and limits for caches of these sizes in bytes: the first data cache and the second
+    /// cache of one core. A size of 0 is unknown, and changes nothing. Tiles that were chosen for the entry stay.
     pub fn with_caches(mut self, first: usize, second: usize) -> Tuning {
         if first > 0 && self.cpu.chosen.is_none() {
-            // The rest is for tables and outputs.
+            // The rest of the cache is for tables and outputs.
             self.tile = (first / 3 * 2).clamp(TILE.0, TILE.1);
             // With four or eight columns, equal rows of all blocks would compete for the same places.
             self.columns = match first >> 10 {
@@ -209,25 +208,25 @@ impl Tuning {
             };
         }
         if second > 0 {
-            // So much output has left the second cache before anybody reads it, and an ordinary store would
-            // first fetch each line from memory. Reading the outputs back undoes most of what is gained, and
-            // below this size more than all of it: measured with second caches of 2 MiB and of 512 KiB, where no
-            // limit at all made the check of a codeword 12 % slower and saved nothing where shards are hashed.
+            // This much output has left the second cache before anybody reads it, and an ordinary store would first
+            // fetch each line from memory. Reading such outputs back undoes most of the gain, and below this size more
+            // than all of it. Measured with second caches of 2 MiB and of 512 KiB: without a limit, the check of a
+            // codeword was 12 % slower, and hashing shards gained nothing.
             self.past = (2 * second).max(4 << 20);
         }
         self
     }
 
-    /// How a call with so many bytes of output stores them.
+    /// The kind of store for a call with so many bytes of output.
     pub(super) fn store_of(self, bytes: usize) -> Store {
         if bytes > self.past { self.store } else { Store::Plain }
     }
 
-    /// Columns of a tile for a transform with so many blocks, on so many lines. Kernels with passes of `two_layers` go
-    /// over a tile twice and so begin more loops: for them one column more than fits is a gain.
+    /// Columns of a tile for a transform with this many blocks, on this many lines. Kernels with passes of `two_layers`
+    /// go over a tile twice and so begin more loops: for them a column more than fits is a gain.
     pub(super) fn columns_of(self, blocks: usize, lines: usize, two_layers: bool) -> usize {
-        // A quarter is left to sources. With less than three columns the beginning of each pass would cost more
-        // than blocks that leave the cache.
+        // A quarter is for sources. With less than three columns, the beginning of each pass would cost more than
+        // blocks that leave the cache.
         let (room, column) = (self.tile / 4 * 3, blocks * size_of::<Column>());
         let fit = if two_layers { room.div_ceil(column) } else { room / column };
         fit.max(3).min(self.columns).min(lines.max(1))
@@ -243,17 +242,17 @@ impl Tuning {
         FIELDS.iter().map(move |field| (field.name, (field.get)(&self)))
     }
 
-    /// All settings, and what each of them can be, in words.
+    /// All settings, with their allowed values in words.
     pub fn allowed() -> impl Iterator<Item = (&'static str, &'static str)> {
         FIELDS.iter().map(|field| (field.name, field.allowed))
     }
 
-    /// The same with changes: `name=value`, several separated by commas, such as `columns=4,store=plain`. An
-    /// entry's name among them, without a value, takes all of that entry; later changes go on from there.
+    /// The same with changes: `name=value`, several separated by commas, such as `columns=4,store=plain`. The name of
+    /// an entry, without a value, takes all of that entry; later changes apply to it.
     ///
     /// # Errors
     ///
-    /// [`TuningError`] when there is no such setting or no such value; it says what there is.
+    /// [`TuningError`], with the choices there are, when a setting or a value does not exist.
     pub fn changed(mut self, changes: &str) -> Result<Tuning, TuningError> {
         for change in changes.split(',').map(str::trim) {
             let Some((name, value)) = change.split_once('=') else {
@@ -278,8 +277,8 @@ impl Tuning {
         Ok(self)
     }
 
-    /// What a search for better settings tries: for each setting a few values, all others as they are. Each
-    /// comes with the change that leads to it.
+    /// Candidates for a search of better settings: a few values for each setting, with all others unchanged. Each comes
+    /// with the change that leads to it.
     pub fn neighbours(self) -> impl Iterator<Item = (String, Tuning)> {
         FIELDS.iter().flat_map(move |field| {
             let tried = field.tried.iter().map(move |value| format!("{}={value}", field.name));
@@ -291,7 +290,7 @@ impl Tuning {
     }
 }
 
-/// The entry's name, and the settings in which this differs from it.
+/// The entry's name, and the settings that differ from it.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.cpu.name)?;
@@ -305,7 +304,7 @@ struct Field {
     name: &'static str,
     allowed: &'static str,
     get: fn(&Tuning) -> String,
-    /// None if the value is not allowed.
+    /// `None` if the value is not allowed.
     set: fn(&mut Tuning, &str) -> Option<()>,
     /// Values worth trying.
     tried: &'static [&'static str],
@@ -387,7 +386,7 @@ static FIELDS: [Field; 7] = [
             tuning.walk = Walk::ALL.into_iter().find(|walk| walk.name() == value)?;
             Some(())
         },
-        // Sets have no use for it: `fec bench kernels` compares all of them.
+        // Sets do not use it: `fec bench kernels` compares all walks.
         tried: &[],
     },
 ];
@@ -421,7 +420,7 @@ pub enum TuningError {
         name: &'static str,
         /// The value.
         value: String,
-        /// What it can be.
+        /// The values it can have.
         allowed: &'static str,
     },
 }

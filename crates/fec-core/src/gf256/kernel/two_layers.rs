@@ -1,13 +1,13 @@
 //! Inverse and forward passes of kernels whose registers do not hold a block of lines.
 //!
-//! In each pair of a block's four layers four rows meet each other by three skews (`parts.rs`). So a pass goes over its
-//! tile twice, once for each pair of layers (`near` are the narrowest, `far` the widest), with four rows at a time in
-//! registers, a part of a line each, and with the tables of their skews, which stay there for all columns.
+//! In each pair of a block's four layers, butterflies combine four rows by three skews (`parts.rs`). A pass therefore
+//! goes over its tile twice, once for each pair of layers: `near` are the narrowest, `far` the widest. Registers hold a
+//! part of a line of four rows, and the tables of their skews, which stay there for all columns.
 
 use super::aligned::LINE;
 use super::program::Column;
 
-/// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. For what it needs see the table in [`super`].
+/// Defines `inverse_pass`, `forward_pass` and `TWO_LAYERS`. The table in [`super`] says what it needs.
 macro_rules! two_layers {
     (#[$features:meta]) => {
         use super::runner::Stretch;
@@ -140,7 +140,7 @@ macro_rules! two_layers {
             }
         }
 
-        /// The two widest layers in a column; `done` gets it, and of each row each part as soon as it is done.
+        /// The two widest layers in a column; `done` gets the column, and each part of each row as soon as it is done.
         #[inline]
         #[$features]
         fn inverse_column<const ORIGIN: bool>(
@@ -256,7 +256,8 @@ macro_rules! two_layers {
             }
         }
 
-        /// The same of an input `from` + the factor of `plus`, if there is one, · `high`; that + `high` is kept.
+        /// The same of an input `from` + the factor of `plus`, if there is one, · `high`. The sum of that and `high` is
+        /// kept.
         #[inline]
         #[$features]
         fn forward_kept<const QUARTERS: usize>(
@@ -309,8 +310,8 @@ macro_rules! two_layers {
             }
         }
 
-        /// A column of `stage` ← one of the input after the two widest layers. Each part is completed by `sum` where it
-        /// is loaded. Of the rows in `from` the first few have been `staged`, if some were added to them.
+        /// A column of `stage` ← a column of the input after the two widest layers. Each part is completed by `sum`
+        /// where it is loaded. The first few rows of `from` have been `staged`, if some were added to them.
         #[inline]
         #[$features]
         fn forward_column<const QUARTERS: usize>(
@@ -334,8 +335,7 @@ macro_rules! two_layers {
         }
 
         /// The second half of a forward pass: the two narrowest layers of the rows of `stage` from 4 · `g`, and the
-        /// outputs. A tap is the lines that output 0 must be, and columns whose first rows get the
-        /// difference.
+        /// outputs. A tap is the lines that output 0 must equal, and columns whose first rows get the difference.
         #[inline]
         #[allow(clippy::too_many_arguments)]
         #[$features]
@@ -370,7 +370,7 @@ macro_rules! two_layers {
             }
         }
 
-        /// The narrowest layers of four rows of `stage`, from there into rows that follow each other.
+        /// The narrowest layers of four rows of `stage`; the results go into rows that follow each other.
         #[inline]
         #[$features]
         fn put_run<const STREAM: bool>(

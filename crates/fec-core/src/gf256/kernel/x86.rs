@@ -1,13 +1,13 @@
-//! What every x86-64 processor has and all its kernels use: prefetches, a fence, and what it says it is.
+//! Instructions that every x86-64 processor has and all its kernels use: prefetches, a fence, and CPUID.
 
-// All are unsafe to call up to Rust 1.92 or so, and some are safe after, where the blocks are no longer needed.
+// All of them are unsafe to call up to Rust 1.92 or so. Later some are safe, and the blocks are unused there.
 #![allow(unsafe_code, unused_unsafe)]
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, _MM_HINT_T0, _mm_prefetch, _mm_sfence};
 use std::sync::OnceLock;
 
-/// Asks for the line that holds byte `at` of `row`, which need not lie within it.
+/// Prefetches the line that holds byte `at` of `row`, which need not lie within the row.
 #[inline]
 pub(crate) fn prefetch(row: &[u8], at: usize) {
     let address = row.as_ptr().wrapping_add(at).cast();
@@ -18,14 +18,14 @@ pub(crate) fn prefetch(row: &[u8], at: usize) {
 /// The same for a line that will be written.
 #[inline]
 pub(super) fn prefetch_write(row: &[u8], at: usize) {
-    // Miri has no instructions of its own.
+    // Miri has no assembly.
     if cfg!(miri) {
         return;
     }
     let address = row.as_ptr().wrapping_add(at).addr();
-    // SAFETY: a prefetch changes nothing the program could see and never faults, whatever the address;
-    // 64-bit processors without this one take it for no operation. (The intrinsic asks for a plain prefetch
-    // unless the whole program is compiled for newer processors.)
+    // SAFETY: a prefetch changes nothing the program could see and never faults, whatever the address; 64-bit
+    // processors without this instruction take it for no operation. (The intrinsic is a plain prefetch unless the whole
+    // program is compiled for newer processors.)
     unsafe { asm!("prefetchw [{}]", in(reg) address, options(nomem, nostack, preserves_flags)) }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn fence() {
     unsafe { _mm_sfence() }
 }
 
-/// What a processor says it is.
+/// The identity that a processor reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity {
     vendor: [u8; 12],
@@ -46,10 +46,10 @@ pub(super) struct Identity {
     tiles: bool,
 }
 
-/// This processor. Under a hypervisor each question takes microseconds, so it is asked once.
+/// This processor. Each question takes microseconds under a hypervisor, so the answer is kept.
 pub(super) fn identity() -> Identity {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
-    // Miri is no processor that is known.
+    // Miri is no known processor.
     if cfg!(miri) {
         return Identity::new([0; 12], 0, false);
     }
@@ -70,8 +70,8 @@ pub(super) fn identity() -> Identity {
 }
 
 impl Identity {
-    /// From the answer to leaf 1: a family, to which an extension is added where it is 15, and a model, which
-    /// has upper bits where the family is 6 or 15 (Intel, Software Developer's Manual, volume 2, CPUID).
+    /// The identity from the answer to leaf 1: a family, to which an extension is added where it is 15, and a model,
+    /// which has upper bits where the family is 6 or 15 (Intel, Software Developer's Manual, volume 2, CPUID).
     fn new(vendor: [u8; 12], signature: u32, tiles: bool) -> Identity {
         let (base, extension) = (signature >> 8 & 15, signature >> 20 & 255);
         let upper = if matches!(base, 6 | 15) { signature >> 16 & 15 } else { 0 };

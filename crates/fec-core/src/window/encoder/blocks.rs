@@ -16,16 +16,16 @@ pub(super) struct BlockRows {
     /// The longest payloads of both, in bytes.
     closed_longest: usize,
     growing_longest: usize,
-    /// Rows that the complete block has not got yet.
+    /// Number of rows that the complete block still lacks.
     pending: u64,
-    /// Rows that the block which grows has got.
+    /// Number of rows that the growing block has got.
     early: u64,
     row: RepairRow,
     adder: RowAdder,
 }
 
 impl BlockRows {
-    /// No packet yet.
+    /// Rows of a stream without packets.
     pub(super) fn new(parameters: &Parameters) -> BlockRows {
         let &Parameters { profile, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
@@ -47,8 +47,8 @@ impl BlockRows {
         while self.emit_row(sender, on, emit) {}
     }
 
-    /// Emits rows over the block that grows, as many as the ratio gives for so many of its packets, rounded up; it grows on.
-    /// Returns how many.
+    /// Emits rows over the growing block, as many as the ratio gives for `sources` of its packets, rounded up. The
+    /// block grows on. Returns their number.
     fn emit_of_growing<P: Perform>(
         &mut self,
         sources: u64,
@@ -82,7 +82,7 @@ impl<P: Perform> RepairRows<P> for BlockRows {
             self.swap();
             self.growing.reset(self.closed.start() + block, on);
             self.growing_longest = 0;
-            // One more at least: there are packets behind the last early one.
+            // At least one more row: it covers the packets behind the last early row.
             self.pending = sender.ratio.of(block).saturating_sub(std::mem::take(&mut self.early)).max(1);
         }
     }
@@ -118,7 +118,7 @@ impl<P: Perform> RepairRows<P> for BlockRows {
 
 #[cfg(all(test, feature = "trace"))]
 impl BlockRows {
-    /// All that holds bytes of packets.
+    /// All memory that holds bytes of packets.
     pub(super) fn memory(&self) -> Vec<&[u8]> {
         let ([a, b], [c, d]) = (self.closed.memory(), self.growing.memory());
         vec![a, b, c, d, self.adder.memory()]

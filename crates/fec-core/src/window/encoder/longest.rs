@@ -1,16 +1,17 @@
-//! The longest payload of a window that slides: how long the symbols of its rows are.
+//! The longest payload of a sliding window: the length of its rows' symbols.
 
 use std::collections::VecDeque;
 
-/// Lengths of payloads, of which only those count that no later one of at least the same length follows.
+/// Lengths of payloads. A length counts only if no later one is at least as long.
 #[derive(Debug, Default)]
 pub(super) struct LongestPayload {
-    /// Packets and their lengths: the lengths descend.
+    /// Packets and their lengths, which descend.
     lengths: VecDeque<(u64, u16)>,
 }
 
 impl LongestPayload {
-    /// The next packet. Its work is in proportion to what it puts out, so that of all packets is in proportion to their number.
+    /// Takes the next packet. The work is in proportion to the number of entries that it removes, and over all packets
+    /// in proportion to their number.
     pub(super) fn push(&mut self, seq: u64, len: usize) {
         let len = u16::try_from(len).unwrap_or(u16::MAX);
         while self.lengths.back().is_some_and(|&(_, other)| other <= len) {
@@ -43,7 +44,7 @@ mod tests {
         assert_eq!(longest.get(), 0);
         for (end, &len) in lens.iter().enumerate() {
             longest.push(end as u64, len);
-            // At the beginning of a window stands a payload of any length.
+            // The window begins with a payload of any length.
             let start = end - end % 61;
             longest.leave(start as u64);
             assert_eq!(Some(&longest.get()), lens[start..=end].iter().max());

@@ -1,28 +1,28 @@
-//! How many repair packets the ratio owes.
+//! The number of repair packets that the ratio owes.
 
 use super::super::settings::Ratio;
 use crate::format::packet::{Profile, REPAIR_OVERHEAD, SOURCE_OVERHEAD, SYMBOL_OVERHEAD};
 
-/// While a stream runs, repair packets take at most so much of the bytes that the ratio gives: numerator and denominator. (With
-/// what its end takes it is less than 5/4, unless the stream is short.)
+/// Most bytes of repair packets while a stream runs, as a part of those that the ratio gives: numerator and
+/// denominator. (With the end of the stream the part is below 5/4, unless the stream is short.)
 const MOST: [i64; 2] = [9, 8];
 
-/// What source packets have earned and rows have not spent (format specification, section 14.5).
+/// The balance of rows: source packets earn them, and rows spend them (format specification, section 14.5).
 ///
-/// By the ratio, so many source packets earn so many rows. Where payloads differ in length a row, which is as long as the
-/// longest, may take more than what source packets bring: then rows have to be paid for in bytes as well.
+/// The ratio says how many rows source packets earn. A row is as long as the longest payload, so rows over payloads of
+/// different lengths may take more bytes than the source packets bring: rows then have to be paid for in bytes too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owed {
     ratio: Ratio,
     /// Source packets times `ratio.repair()`, less rows times `ratio.source()`.
     packets: i64,
-    /// The same for their bytes, those of source packets 9/8 times, in eighths. `None` where a block or window gets so
-    /// many rows, whatever their lengths.
+    /// The same for bytes, those of source packets 9/8 times, in eighths. `None` where a block or window gets a fixed
+    /// number of rows, whatever their lengths.
     bytes: Option<i64>,
 }
 
 impl Owed {
-    /// Nothing yet.
+    /// A balance of nothing.
     pub(super) fn new(ratio: Ratio, profile: Profile) -> Owed {
         let slides = matches!(profile, Profile::Bounded | Profile::Classic);
         Owed { ratio, packets: 0, bytes: slides.then_some(0) }
@@ -36,7 +36,7 @@ impl Owed {
         self.ratio.repair().into()
     }
 
-    /// Eighths of bytes that a payload of so many bytes brings.
+    /// Eighths of bytes that a payload of `payload` bytes brings.
     fn earned(&self, payload: usize) -> i64 {
         (SOURCE_OVERHEAD + payload) as i64 * MOST[0] * self.repair()
     }
@@ -46,9 +46,9 @@ impl Owed {
         (REPAIR_OVERHEAD + SYMBOL_OVERHEAD + longest) as i64 * MOST[1] * self.source()
     }
 
-    /// A source packet was sent, with a payload of so many bytes.
+    /// Notes a source packet with a payload of `payload` bytes.
     pub(super) fn earn(&mut self, payload: usize) {
-        // What bytes held back is not made up for when they suffice again, but for one row.
+        // Rows that bytes held back are not made up for when bytes suffice again, except one.
         self.packets = self.packets.min(self.source()) + self.repair();
         let earned = self.earned(payload);
         if let Some(bytes) = &mut self.bytes {
@@ -61,7 +61,7 @@ impl Owed {
         self.packets >= self.source() && self.bytes.is_none_or(|bytes| bytes >= self.cost(longest))
     }
 
-    /// A row over payloads of up to `longest` bytes was sent, or could have been.
+    /// Notes a row over payloads of up to `longest` bytes that was sent, or could have been.
     pub(super) fn spend(&mut self, longest: usize) {
         self.packets -= self.source();
         let cost = self.cost(longest);
@@ -70,14 +70,14 @@ impl Owed {
         }
     }
 
-    /// How many rows over payloads of up to `longest` bytes were sent before they were owed.
+    /// Number of rows over payloads of up to `longest` bytes that were sent before they were owed.
     pub(super) fn ahead(&self, longest: usize) -> f64 {
         let packets = -self.packets as f64 / self.source() as f64;
         let bytes = self.bytes.map_or(0.0, |bytes| -bytes as f64 / self.cost(longest) as f64);
         packets.max(bytes).max(0.0)
     }
 
-    /// How many source packets with payloads of so many bytes come before the next row is due.
+    /// Number of source packets with payloads of `payload` bytes before the next row is due.
     pub(super) fn until_next_row(&self, payload: usize, longest: usize) -> u64 {
         let after = |lacking: i64, each: i64| u64::try_from(lacking).unwrap_or(0).div_ceil(each as u64);
         let packets = after(self.source() - self.packets, self.repair());
@@ -90,7 +90,8 @@ impl Owed {
 mod tests {
     use super::*;
 
-    /// Sends payloads of these lengths, again and again. Returns rows, and repair bytes for the bytes of source packets.
+    /// Sends payloads of these lengths, again and again. Returns the rows, and the ratio of repair bytes to source
+    /// bytes.
     fn rows(repair: u16, source: u16, lens: &[usize], count: usize) -> (usize, f64) {
         let longest = *lens.iter().max().expect("lengths");
         let mut owed = Owed::new(Ratio::new(repair, source).expect("neither is 0"), Profile::Bounded);
@@ -116,7 +117,7 @@ mod tests {
             for len in [1350, 300, 86] {
                 assert_eq!(rows(repair, source, &[len], 7000).0, expected);
             }
-            // Most are long: the ratio holds.
+            // Most payloads are long: the ratio holds.
             assert_eq!(rows(repair, source, &[1350, 1350, 1350, 900], 7000).0, expected);
             for lens in [&[0][..], &[1], &[10, 1350], &[0, 0, 0, 0, 0, 0, 0, 0, 9000]] {
                 let (rows, share) = rows(repair, source, lens, 7000);

@@ -7,17 +7,17 @@ use super::sender::{Emit, Sender};
 use crate::format::packet::SYMBOL_OVERHEAD;
 use crate::gf256::kernel::{AlignedBytes, LINE};
 
-/// The memory that one row after the other is made in.
+/// Memory for one row after the other.
 #[derive(Debug)]
 pub(super) struct RowAdder {
-    /// Empty lists of what a row is the sum of.
+    /// Empty lists for the terms of a row.
     classes: Sources<'static>,
     /// The row's symbol, in whole lines.
     symbol: AlignedBytes,
 }
 
 impl RowAdder {
-    /// For symbols of so many bytes.
+    /// An adder for symbols of `symbol_len` bytes.
     pub(super) fn new(symbol_len: usize) -> RowAdder {
         let symbol = AlignedBytes::zeroed(symbol_len.next_multiple_of(LINE));
         RowAdder { classes: Default::default(), symbol }

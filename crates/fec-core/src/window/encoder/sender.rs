@@ -1,4 +1,4 @@
-//! What the senders of all profiles share: the stream as far as it was sent, and the packets.
+//! The part that the senders of all profiles share: the stream so far, and the packets.
 
 use super::super::operation::{Operation, Perform};
 use super::super::settings::Ratio;
@@ -8,15 +8,15 @@ use crate::format::packet::{self, MAX_SEQ, Parameters, REPAIR_OVERHEAD, RowHeade
 use crate::gf256::kernel::Backend;
 use thiserror::Error;
 
-/// Where packets go.
+/// Receiver of packets.
 pub(super) type Emit<'a> = dyn FnMut(&[u8]) + 'a;
 
-/// One stream as far as it was sent.
+/// A stream, as far as it was sent.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) parameters: Parameters,
     pub(super) ratio: Ratio,
-    /// What the ratio owes.
+    /// The balance of rows that the ratio owes.
     pub(super) owed: Owed,
     pub(super) backend: Backend,
     pub(super) store: SymbolRing,
@@ -33,7 +33,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Nothing sent yet. There will be room for the symbols of the last `places` packets.
+    /// A sender without packets, with room for the symbols of the last `places` packets.
     pub(super) fn new(parameters: Parameters, ratio: Ratio, backend: Backend, places: u64) -> Sender {
         let symbol_len = parameters.symbol_len();
         Sender {
@@ -73,7 +73,8 @@ impl Sender {
         emit(self.store.packet(seq, &packet::source_header(&self.parameters, seq)));
     }
 
-    /// Source packets like the last one until the ratio owes the next row over payloads of up to `longest` bytes.
+    /// Number of source packets like the last one until the ratio owes the next row over payloads of up to `longest`
+    /// bytes.
     pub(super) fn until_next_row(&self, longest: usize) -> u64 {
         self.owed.until_next_row(self.last_len, longest)
     }
@@ -94,19 +95,19 @@ impl Sender {
     }
 }
 
-/// Why a payload is not taken.
+/// Why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// It is longer than the settings allow.
+    /// The payload is longer than the settings allow.
     #[error("a payload of {len} bytes is longer than the stream's largest of {most}")]
     TooLong {
         /// Its length.
         len: usize,
-        /// The most that is allowed.
+        /// The most bytes allowed.
         most: u16,
     },
-    /// The stream has had all its numbers.
+    /// The stream has used all its numbers.
     #[error("the stream has no sequence number left")]
     Full,
 }
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
     use crate::format::packet::Profile;
 
-    /// The marks of the end need a number that is larger than all, and so do windows behind it.
+    /// The marks of the end need a number larger than all others, and so do windows behind it.
     #[test]
     fn a_stream_is_full_before_numbers_end() {
         let parameters =

@@ -1,8 +1,8 @@
 //! Rows of Reed-Solomon sets over one window after the other: the profile *blocks* (format specification,
 //! section 14.4).
 //!
-//! Of a window that fills slowly, the newest packets are made one more set of their own when they have to be protected
-//! before it is full: a *tail*.
+//! A window that fills slowly may need protection before it is full: its newest packets then form one more set, a
+//! *tail*.
 
 use super::super::deal::Deal;
 use super::super::operation::{Operation, Perform};
@@ -28,18 +28,18 @@ pub(super) struct SetRows {
     repairs: u32,
     /// The next part.
     part: u32,
-    /// The plan for sets of so many packets: the largest ones and those with one less.
+    /// The plan for sets of `most_packets` packets, and the plan for one packet less.
     plans: [Option<Plan>; 2],
-    /// All repair symbols, a set after the other. Those of a set are made when its first is asked for.
+    /// All repair symbols, a set after the other. A set's symbols are made when its first is asked for.
     symbols: ShardBuf,
-    /// The longest payload of each set, in bytes. That of a set is found when its first repair symbol is made.
+    /// The longest payload of each set, in bytes. It is found when the set's first repair symbol is made.
     longest: Vec<usize>,
 }
 
 impl SetRows {
-    /// No window yet.
+    /// Rows of a stream without a window.
     pub(super) fn new(backend: Backend, parameters: &Parameters, ratio: Ratio) -> SetRows {
-        // A window that is cut short may have fuller sets than a whole one, but not more of them.
+        // A window that is cut short may have fuller sets than a whole one, but not more sets.
         let sets = Deal::new(parameters.window, parameters.block).sets as usize;
         let repairs = ratio.of(u64::from(parameters.block)) as usize;
         let symbol_len = parameters.symbol_len();
@@ -58,8 +58,7 @@ impl SetRows {
         }
     }
 
-    /// Turns to the window, or the tail, of `count` packets from `first` on. What was left of the one before is
-    /// forgotten.
+    /// Turns to the window, or the tail, of `count` packets from `first` on, and forgets the rest of the one before.
     fn turn_to(&mut self, first: u64, count: u32) {
         self.first = first;
         let deal = Deal::new(count, self.block);
@@ -111,7 +110,7 @@ impl<P: Perform> RepairRows<P> for SetRows {
     }
 
     fn longest(&self) -> usize {
-        // Rows are paid for by the packet.
+        // Rows cost packets here, not bytes.
         0
     }
 
@@ -134,7 +133,7 @@ impl<P: Perform> RepairRows<P> for SetRows {
     fn emit_early(&mut self, sources: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
         let before = sender.rows;
         self.emit_pending(sender, on, emit);
-        // What the window that fills has got since: one set more.
+        // The partly filled window becomes a set of its own.
         let tail = sources.min(sender.sent % self.window);
         if tail > 0 {
             self.turn_to(sender.sent - tail, tail as u32);

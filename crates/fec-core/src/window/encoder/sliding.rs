@@ -1,4 +1,4 @@
-//! Rows over a window that slides: the profiles *bounded* and *classic*.
+//! Rows over a sliding window: the profiles *bounded* and *classic*.
 
 use super::super::lane_sums::LaneSums;
 use super::super::operation::{Operation, Perform};
@@ -9,11 +9,11 @@ use super::row_adder::RowAdder;
 use super::sender::{Emit, Sender};
 use crate::format::packet::{Parameters, Profile};
 
-/// Packets this young are likely still in the second cache of a processor that gains by asking ahead. (Measured with
-/// 2 MiB: asking for younger ones cost more than it gave.)
+/// Packets this young are likely still in the second cache of a processor that gains by prefetching. (Measured with 2
+/// MiB: prefetching younger ones cost more than it gave.)
 const NEAR: u64 = 1200;
 
-/// At the end of a stream rows follow as for this part of it, or for so many packets if they are more.
+/// Rows at the end of a stream are as many as for this part of it, or for `TAIL_LEAST` packets if these are more.
 const TAIL_SHARE: u64 = 12;
 const TAIL_LEAST: u64 = 24;
 
@@ -28,13 +28,13 @@ pub(super) struct SlidingRows {
     mixes: bool,
     /// The row that is expected next, or the last one if nothing is expected yet.
     row: RepairRow,
-    /// How many of its taps were asked for.
+    /// Number of its taps that were prefetched.
     asked: usize,
     adder: RowAdder,
 }
 
 impl SlidingRows {
-    /// No packet yet.
+    /// Rows of a stream without packets.
     pub(super) fn new(parameters: &Parameters) -> SlidingRows {
         let &Parameters { profile, window, block, .. } = parameters;
         let symbol_len = parameters.symbol_len();
@@ -49,8 +49,8 @@ impl SlidingRows {
         }
     }
 
-    /// Asks for some of the taps of the row that is expected next: they come from far away, and there is time until
-    /// then. Those that are not there yet are passed over.
+    /// Prefetches some of the taps of the row that is expected next: they are far away, and there is time until then.
+    /// Taps on packets that are not there yet are skipped.
     fn ask(&mut self, sender: &Sender) {
         let taps = &self.row.taps[self.asked..];
         let (repair, source) = (usize::from(sender.ratio.repair()), usize::from(sender.ratio.source()));
@@ -79,7 +79,7 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
         sums.push(sender.store.short_symbol(seq), on);
         self.longest.push(seq, sender.store.payload(seq).len());
         if self.mixes {
-            // Of a group that is complete all packets were sent: from now on rows take sums of three for taps there.
+            // This packet completes its group: rows take sums of three for its taps from now on.
             let group = group_at(block, seq, place).filter(|group| group[GROUP - 1] == seq);
             if let Some(group) = group {
                 on.perform(Operation::Mix { rows: sender.store.symbols_mut(group) });
@@ -105,7 +105,7 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
         true
     }
 
-    /// Works out the row that is expected next if the last one was emitted, and asks for its taps.
+    /// Generates the row that is expected next, if the last one was emitted, and prefetches its taps.
     fn look_ahead(&mut self, sender: &Sender, on: &mut P) {
         if self.row.number() < sender.rows {
             let end = sender.sent + sender.until_next_row(self.longest.get());
@@ -121,7 +121,7 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
     }
 
     fn emit_early(&mut self, _: u64, sender: &mut Sender, on: &mut P, emit: &mut Emit<'_>) {
-        // It covers all packets.
+        // The row covers all packets.
         if self.emit_row(sender, on, emit) {
             sender.owed.spend(self.longest.get());
         }
@@ -143,7 +143,7 @@ impl<P: Perform> RepairRows<P> for SlidingRows {
 
 #[cfg(all(test, feature = "trace"))]
 impl SlidingRows {
-    /// All that holds bytes of packets.
+    /// All memory that holds bytes of packets.
     pub(super) fn memory(&self) -> Vec<&[u8]> {
         let [total, records] = self.sums.memory();
         vec![total, records, self.adder.memory()]

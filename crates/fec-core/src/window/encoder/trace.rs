@@ -1,8 +1,8 @@
-//! What an encoder touches in memory, in its order: for models of caches.
+//! The memory accesses of an encoder, in its order: for models of caches.
 //!
-//! The tracer is one more that performs the operations of an encoder: it does each, and tells of it with the very rows
-//! that it worked on and with the loops of the kernels. The one way of bytes that is no operation, that of a payload
-//! into its source packet, is told from where its bytes will stand, before they do.
+//! The tracer is one more type that performs the operations of an encoder. It performs each, and tells the accesses
+//! with the very rows that it worked on and with the loops of the kernels. The way of a payload into its source packet
+//! is no operation: it is told from the place where its bytes will stand, before they do.
 
 use super::super::operation::{Operation, Perform};
 use super::{Encoder, PushError};
@@ -10,10 +10,10 @@ use crate::format::packet::HEADER;
 use crate::gf256::EXP;
 use crate::gf256::kernel::{Access, AccessKind, AlignedBytes, Backend, LINE, Walk, trace};
 
-/// What an encoder does when it touches memory.
+/// The part of an encoder's work that touches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Packets: payloads come, checksums, headers, copies; and which row is next.
+    /// Packets: payloads come, checksums, headers, copies; and the choice of the next row.
     Packet,
     /// Sums of packets are kept up to date.
     Sums,
@@ -22,7 +22,7 @@ pub enum Stage {
 }
 
 impl Encoder {
-    /// [`push`](Self::push) that also tells what it touches in memory: for models of caches.
+    /// As [`push`](Self::push), and tells its memory accesses: for models of caches.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Encoder {
         self.push_on(&mut tracer, payload, emit)
     }
 
-    /// Tells how the next source packet will come about.
+    /// Tells the accesses by which the next source packet is made.
     fn tell_source(&mut self, payload: &[u8], trace: &mut Trace<'_>) {
         trace.packet(AccessKind::Read, Span::of(self));
         trace.packet(AccessKind::Read, Span::of(self.rows.get::<Backend>()));
@@ -47,14 +47,14 @@ impl Encoder {
         let symbol = store.symbol(self.sender.sent);
         let in_front = |len| Span { address: symbol.as_ptr().addr() - len, len };
         trace.copy(symbol, payload);
-        // The checksum covers the stream's and the packet's number too: the line in front has room for them.
+        // The checksum also covers the stream's and the packet's number, which stand in the line in front.
         trace.packet(AccessKind::Write, in_front(LINE));
         trace.packet(AccessKind::Read, Span::of(symbol));
         trace.packet(AccessKind::Write, in_front(HEADER));
     }
 }
 
-/// Does what an encoder asks for, and tells of it.
+/// Performs an encoder's operations, and tells of them.
 struct Tracer<'t, 'v> {
     backend: Backend,
     trace: &'t mut Trace<'v>,
@@ -75,7 +75,7 @@ struct Span {
 }
 
 impl Span {
-    /// Where a value stands.
+    /// The memory of a value.
     fn of<T: ?Sized>(value: &T) -> Span {
         Span { address: std::ptr::from_ref(value).addr(), len: size_of_val(value) }
     }
@@ -97,45 +97,45 @@ impl Span {
 
 /// Tells each access of [`Encoder::push_traced`].
 ///
-/// Payloads, symbols, sums, tables, rows and their lists are told, with their real addresses and in the order of the
-/// backend's loops, and for each step some lines of the stack, the same ones; registers, prefetches, the allocator,
-/// constants of checksums, and what becomes of emitted packets are not.
+/// Told are payloads, symbols, sums, tables, rows and their lists, with their real addresses and in the order of the
+/// backend's loops, and for each step the same few lines of the stack. Not told are registers, prefetches, the
+/// allocator, constants of checksums, and the use of emitted packets.
 pub struct Trace<'v> {
     visit: &'v mut dyn FnMut(Access, Stage),
-    /// The sums of a row, one for each class but the first, where they are told as made in memory.
+    /// The sums of a row, one for each class but the first, if they are told as made in memory.
     in_memory: Option<AlignedBytes>,
     frame: trace::Frame<FRAME>,
 }
 
-/// Bytes of the stack that a step uses, and those around it.
+/// Bytes of the stack that a step and its callers use.
 const FRAME: usize = 1024;
 
 impl<'v> Trace<'v> {
-    /// Tells what the encoder does.
+    /// A trace that tells `visit` each access.
     pub fn new(visit: &'v mut dyn FnMut(Access, Stage)) -> Trace<'v> {
         Trace { visit, in_memory: None, frame: trace::Frame::new() }
     }
 
-    /// Tells what the same additions touch if they are made one at a time, as encoders do that have no sums of many
-    /// rows: each reads a packet and a sum in memory, and writes the sum. Nothing runs like that here; it is what
-    /// others are compared with.
+    /// A trace that tells the accesses of the same additions made one at a time: each reads a packet and a sum in
+    /// memory, and writes the sum. Encoders without sums of many rows do that. Nothing runs like that here; it is for
+    /// comparison.
     pub fn one_at_a_time(visit: &'v mut dyn FnMut(Access, Stage)) -> Trace<'v> {
         Trace { visit, in_memory: Some(AlignedBytes::zeroed(0)), frame: trace::Frame::new() }
     }
 
-    /// Tells of a step: lines of the stack, then what `accesses` tells.
+    /// Tells of a step: lines of the stack, then the accesses that `accesses` tells.
     fn step(&mut self, stage: Stage, accesses: impl FnOnce(&mut dyn FnMut(Access))) {
         let visit = &mut |access| (self.visit)(access, stage);
         self.frame.enter(visit);
         accesses(visit);
     }
 
-    /// Bytes were read or written that belong to no walk over rows.
+    /// Tells of bytes that were read or written outside of any walk over rows.
     fn packet(&mut self, kind: AccessKind, span: Span) {
         self.step(Stage::Packet, |visit| span.tell(kind, visit));
     }
 
-    /// Bytes were written from others.
+    /// Tells of bytes that were copied.
     fn copy(&mut self, to: &[u8], from: &[u8]) {
         self.copy_spans(Span::of(to), Span::of(from));
     }
@@ -155,7 +155,7 @@ impl<'v> Trace<'v> {
         });
     }
 
-    /// Tells of an operation that was just done.
+    /// Tells of an operation that has just been performed.
     fn tell(&mut self, backend: Backend, operation: &Operation<'_>) {
         match operation {
             Operation::Clear { dst } => self.packet(AccessKind::Write, Span::of(&**dst)),
@@ -199,7 +199,7 @@ impl<'v> Trace<'v> {
                 let (head, body) = out.split_at(out.len() - symbol.len());
                 self.packet(AccessKind::Write, Span::of(head));
                 self.copy(body, symbol);
-                // For the checksum.
+                // The checksum reads these.
                 self.packet(AccessKind::Read, Span::of(&out[..]));
             }
         }
@@ -222,7 +222,7 @@ fn one_at_a_time(
     for (class, sum) in classes.iter().zip(&sums) {
         class.iter().for_each(|row| trace::add(backend, Walk::Line, sum, row, visit));
     }
-    // By Horner's rule, the highest first, as far as classes are not empty.
+    // Horner's rule goes from the highest class that is not empty.
     let used = classes.iter().rposition(|class| !class.is_empty()).unwrap_or(0);
     for pair in sums[..=used].windows(2).rev() {
         trace::add(backend, Walk::Line, pair[0], pair[1], visit);
@@ -261,7 +261,7 @@ mod tests {
         all.iter().any(|range| range.contains(&address))
     }
 
-    /// What changed in the encoder's memory was told as written, with its address; and packets are the same.
+    /// Each changed byte of the encoder's memory was told as written, with its address; and the packets are the same.
     #[test]
     fn every_byte_that_changes_is_told() {
         for backend in Backend::available() {
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The bytes that rows are gathered from are those of the additions that the encoder counts.
+    /// The bytes from which rows are gathered are those of the additions that the encoder counts.
     #[test]
     fn additions_are_those_that_the_encoder_counts() {
         for backend in Backend::available() {
@@ -324,7 +324,7 @@ mod tests {
                     };
                     let mut trace = Trace::one_at_a_time(&mut visit);
                     encoder.push_traced(&payload(seq), &mut |_| {}, &mut trace).expect("it fits");
-                    // Three for each addition, and for the products of the higher classes.
+                    // Three rows for each addition, and for the products of the higher classes.
                     let rows = encoder.repaired() - before.1;
                     let products = if profile == Profile::Bounded { 3 } else { 1 };
                     let additions = encoder.added() - before.0 + products * rows;

@@ -1,4 +1,4 @@
-//! The published test vectors of age (C2SP CCTV, `age/testdata`), where there is a copy of them.
+//! The published test vectors of age (C2SP CCTV, `age/testdata`), if a copy of them is there.
 
 use super::*;
 use sha2::{Digest, Sha256};
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One vector: what must come of opening a file.
+/// A vector: a file, and the expected result of opening it.
 struct Vector {
     fields: Vec<(String, String)>,
     file: Vec<u8>,
@@ -36,7 +36,7 @@ impl Vector {
         self.all(name).next()
     }
 
-    /// What came of opening it with all the keys that it names, in the words of the vectors.
+    /// The result of opening it with all the keys that it names, in the words of the vectors.
     fn outcome(&self) -> Result<Zeroizing<Vec<u8>>, &'static str> {
         let mut keys: Vec<Keys> =
             self.all("passphrase").map(|text| Keys::Passphrase(passphrase(text))).collect();
@@ -85,7 +85,7 @@ fn published_vectors() {
         let path = entry.expect("it is readable").path();
         let vector = Vector::read(&path);
         let expected = vector.one("expect").expect("every vector has it");
-        // Armor is not read, whatever is in it.
+        // Armor is not read, whatever its content.
         let expected = if vector.one("armored") == Some("yes") { "header failure" } else { expected };
         let is_right = match vector.outcome() {
             Ok(plaintext) => {

@@ -1,6 +1,6 @@
-//! Files that Go's age 1.3.2 made, for keys that it and OpenSSH made. The files are in base64.
+//! Files that Go's age 1.3.2 made for keys of its own and of OpenSSH. The files are in base64.
 
-/// What is in all of these files.
+/// The plaintext of all these files.
 pub(super) const PLAINTEXT: &[u8] = b"the content key of thirty-two by";
 /// An identity of X25519.
 pub(super) const X25519_KEY: &str = "\

@@ -6,7 +6,7 @@ use crate::error::Error;
 use fec_core::format::seal::SealedKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A payload that counts what is read of it.
+/// A payload that counts the bytes read of it.
 struct Counted {
     bytes: Vec<u8>,
     read: AtomicU64,

@@ -1,17 +1,17 @@
-//! What is told.
+//! The accesses that are told.
 
-/// One stretch of memory that a kernel touches.
+/// A stretch of memory that a kernel touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Where it begins.
+    /// Its first address.
     pub address: usize,
     /// Its length in bytes, at least 1.
     pub len: usize,
-    /// What is done to it.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
-/// What a kernel does to memory.
+/// Kinds of access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessKind {
@@ -21,18 +21,18 @@ pub enum AccessKind {
     Write,
     /// A store past the caches.
     Stream,
-    /// Lines of the stack: spilled registers, bounds, pointers. How many loads and stores that makes is left open.
+    /// Lines of the stack: spilled registers, bounds, pointers. The number of loads and stores is left open.
     Stack,
 }
 
 impl Access {
-    /// All of a value.
+    /// An access to all of a value.
     pub(super) fn of<T: ?Sized>(value: &T, kind: AccessKind) -> Access {
         Access { address: std::ptr::from_ref(value).addr(), len: size_of_val(value), kind }
     }
 }
 
-/// Told of each access.
+/// Receives each access.
 pub(crate) type Visitor<'a> = dyn FnMut(Access) + 'a;
 
 /// `N` bytes of the stack that a call of an inner function uses: spilled registers, bounds, pointers.

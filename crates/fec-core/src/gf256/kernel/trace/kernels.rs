@@ -1,6 +1,6 @@
-//! The tracing kernels: the macros of the real ones, with a line that holds nothing.
+//! The tracing kernels: the macros of the real ones, with an empty line type.
 //!
-//! One serves all kernels with the same tables and vectors. None is in the list of backends.
+//! A tracing kernel serves all kernels with the same tables and vectors. None is in the list of backends.
 
 use super::access::AccessKind;
 use super::recorder::tell;
@@ -13,14 +13,15 @@ use crate::gf256::kernel::runner::Tile;
 use crate::gf256::kernel::tuning::Walk;
 use crate::gf256::products_of;
 use std::ops::Range;
-// The macros look for these modules in the parent of the one they stand in.
+// The macros look for these modules in the parent module of their caller.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::gf256::kernel::two_layers;
 use crate::gf256::kernel::{
     aligned, contract, each, four_layers, matrix, parts, passes, program, runner, stream_loops, tail, tuning,
 };
 
-/// What a tracing kernel offers: the loops of a kernel, which tell and compute nothing. Tables are packed, as for it.
+/// A tracing kernel: the loops of a kernel, which tell accesses and compute nothing. Tables are packed as for the
+/// kernel.
 #[allow(clippy::type_complexity)]
 pub(super) struct TracingKernel {
     /// Whether a pass of a program goes over its tile twice.
@@ -28,7 +29,7 @@ pub(super) struct TracingKernel {
     /// A pass of a program over a tile; arguments are those of `run_pass`, tables as bytes.
     pub(super) pass:
         fn(&Pass, &[u8], &[u8], &mut [Column], &mut [Column], &mut [Rows<'_, '_, '_, '_>], Tile<'_>),
-    /// A group of outputs of a matrix; none where that is no loop of vectors.
+    /// A group of outputs of a matrix; `None` where that is no loop of vectors.
     pub(super) columns: Option<fn(&[u8], &[&[u8]], &mut [&mut [u8]], Range<usize>, RowMoves)>,
     pub(super) sum: fn(&[&[&[u8]]], &[u8], &mut [u8], Walk) -> usize,
     pub(super) add: fn(&mut [u8], &[u8], Walk) -> usize,
@@ -80,11 +81,11 @@ fn store_line(bytes: &mut [u8; LINE], line: Nothing, stream: bool) {
     store(bytes, line, stream);
 }
 
-/// A table in registers: a coefficient, where that is all of it.
+/// A table in registers: the coefficient, if the table is no more than that.
 #[derive(Clone, Copy)]
 struct Loaded(Option<u8>);
 
-/// What is in a table, for who does not load it again.
+/// The content of a table, without another load.
 fn loaded<const N: usize>(table: &[u8; N]) -> Loaded {
     Loaded(if let [coefficient] = table[..] { Some(coefficient) } else { None })
 }
@@ -99,12 +100,12 @@ fn multiply<const N: usize>(line: Nothing, table: &[u8; N]) -> Nothing {
     product_of(line, load_tables(table))
 }
 
-/// A product by a table that is in registers by now.
+/// A product by a table that is already in registers.
 fn product<const N: usize>(vector: Nothing, table: &[u8; N]) -> Nothing {
     product_of(vector, loaded(table))
 }
 
-/// A coefficient by itself is looked up in the table of all products; which of them depends on the data.
+/// A bare coefficient is looked up in the table of all products; the entry depends on the data.
 fn product_of(part: Nothing, Loaded(coefficient): Loaded) -> Nothing {
     if let Some(coefficient) = coefficient {
         tell(products_of(coefficient), AccessKind::Read);

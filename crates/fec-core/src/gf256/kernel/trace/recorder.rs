@@ -1,27 +1,27 @@
-//! Where loads and stores that tell addresses leave them.
+//! The recorder, which collects the addresses that loads and stores tell.
 //!
-//! The loops pass no context to a load, so a thread keeps one list. It is handed over often, which keeps it short.
-//! Loops that write need rows of their own to write to; nothing is written, so rows that were never touched stand in
-//! for the caller's, and cost addresses alone. What is told of them is told of the caller's.
+//! The loops pass no context to a load, so each thread keeps one list, which is handed over often and stays short.
+//! Loops that write need rows of their own. Nothing is written, so rows that were never touched stand in for the
+//! caller's, and cost addresses alone. Accesses to a stand-in are told as accesses to the caller's row.
 
 use super::access::{Access, AccessKind, Visitor};
 use crate::gf256::kernel::aligned::AlignedBytes;
 use std::cell::RefCell;
 
-/// A row that the loops see, and where it really is.
+/// A row that the loops see, and its real place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchedRow {
-    /// Where the loops see it.
+    /// The address that the loops see.
     seen: usize,
     len: usize,
-    /// Where it is.
+    /// The real address.
     real: usize,
-    /// Where a list holds its address and its length, if one does: that is read with each piece of the row.
+    /// The list entry with its address and length, if there is one: each piece of the row reads it.
     entry: Option<Access>,
 }
 
 impl WatchedRow {
-    /// A row of a list, seen where it is.
+    /// A row of a list, seen at its real address.
     pub(super) fn listed(row: &&[u8]) -> WatchedRow {
         let address = row.as_ptr().addr();
         WatchedRow {
@@ -37,7 +37,7 @@ impl WatchedRow {
         self.seen
     }
 
-    /// A row for which another one stands in.
+    /// A row that `standing` stands in for.
     pub(super) fn behind(row: &[u8], standing: &[u8]) -> WatchedRow {
         let (seen, real) = (standing.as_ptr().addr(), row.as_ptr().addr());
         WatchedRow { seen, len: row.len(), real, entry: None }
@@ -60,7 +60,7 @@ impl StandIns {
         self.bytes.chunks_exact_mut(self.row_len.max(1)).collect()
     }
 
-    /// What the loops will see, in the order of addresses: sources, and these in place of `dst`.
+    /// The rows that the loops will see, in the order of addresses: the sources, and stand-ins in place of `dst`.
     pub(super) fn rows(&self, src: &[&[u8]], dst: &[&[u8]]) -> Vec<WatchedRow> {
         let standing = self.bytes.chunks_exact(self.row_len.max(1));
         let standing = dst.iter().zip(standing).map(|(row, standing)| WatchedRow {
@@ -73,17 +73,17 @@ impl StandIns {
     }
 }
 
-/// So many accesses, about those of one column, lie between two times that the stack is told.
+/// Accesses, about those of one column, between two reports of the stack.
 const BETWEEN: usize = 16;
 
 #[derive(Default)]
 struct Recorder {
     accesses: Vec<Access>,
-    /// In the order of the addresses at which they are seen.
+    /// The rows, in the order of the addresses that the loops see.
     rows: Vec<WatchedRow>,
-    /// A stretch of the stack that is used all the time.
+    /// A stretch of the stack that is in use all the time.
     stack: Option<Access>,
-    /// Accesses since it was told.
+    /// Accesses since the stack was told.
     since: usize,
 }
 
@@ -91,8 +91,8 @@ thread_local! {
     static RECORDER: RefCell<Recorder> = RefCell::default();
 }
 
-/// Tells `visit` what `body` tells here, and again and again a stretch of the stack. `rows` are in the order of
-/// addresses.
+/// Tells `visit` the accesses that `body` makes on this thread, and again and again a stretch of the stack. `rows` are
+/// in the order of addresses.
 pub(super) fn recorded(
     rows: &[WatchedRow],
     stack: Option<Access>,
@@ -108,12 +108,12 @@ pub(super) fn recorded(
     body();
     let mut accesses = RECORDER.with_borrow_mut(|recorder| std::mem::take(&mut recorder.accesses));
     accesses.drain(..).for_each(&mut *visit);
-    // Its room is used again.
+    // The allocation is reused.
     RECORDER.with_borrow_mut(|recorder| recorder.accesses = accesses);
 }
 
-/// Tells of one access by the loops. Out of line: it stands behind every load and store of them, and only their order
-/// matters, not the time it takes.
+/// Tells an access by the loops. The function is out of line, since it stands behind every load and store of them; only
+/// their order matters, not its time.
 #[inline(never)]
 pub(super) fn tell(bytes: &[u8], kind: AccessKind) {
     RECORDER.with_borrow_mut(|recorder| recorder.tell(Access::of(bytes, kind)));

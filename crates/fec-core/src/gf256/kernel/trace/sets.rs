@@ -1,4 +1,4 @@
-//! Matrices and programs over the rows of a set: the loops of a tracing kernel, and around them what no load of a line
+//! Matrices and programs over the rows of a set: the loops of a tracing kernel, and the accesses that no load of a line
 //! shows.
 
 use super::access::{Access, AccessKind, Frame, Visitor};
@@ -13,7 +13,7 @@ use crate::gf256::kernel::scalar::CHUNK;
 use crate::gf256::kernel::{matrix, runner, scratch};
 use crate::gf256::products_of;
 
-/// Bytes that a group of outputs of a matrix uses.
+/// Bytes of the stack that a group of outputs of a matrix uses.
 const GROUP_FRAME: usize = 512;
 
 /// The accesses of a matrix with these packed tables.
@@ -39,8 +39,8 @@ pub(crate) fn matrix(
     });
 }
 
-/// The accesses of the matrix of the portable kernel, which is a loop over bytes and has no loads to be told: a line
-/// of each row at a time. Which bytes of a row of products it looks up depends on the data; all of the row is told.
+/// The accesses of the portable kernel's matrix, a line of each row at a time: that kernel is a loop over bytes, whose
+/// loads tell nothing. Its lookups in a row of products depend on the data; all of the row is told.
 fn scalar_matrix(tables: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
     let row_len = src[0].len();
     for start in (0..row_len).step_by(CHUNK) {
@@ -89,7 +89,8 @@ pub(crate) fn program(
     });
 }
 
-/// A pass, the sources that it names, the terms that are a list of their own, and where its rows are said to stand.
+/// The fields of a pass, the sources that it names, its terms, which are a list of their own, and the list entries of
+/// its rows.
 fn fields(pass: &Pass, sources: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut Visitor<'_>) {
     visit(Access::of(pass, AccessKind::Read));
     let mut from = |range: std::ops::Range<usize>| {
@@ -110,8 +111,8 @@ fn fields(pass: &Pass, sources: &[u8], src: &[&[u8]], dst: &[&[u8]], visit: &mut
     }
 }
 
-/// The stack of a runner and its passes, from the places of the tile downwards, as if it stood here. Where it stands
-/// decides what it competes with.
+/// The stack of a runner and its passes, below the places of the tile, as if it stood here. Its address decides which
+/// lines it competes with.
 struct Stack<'a> {
     places: &'a [Step],
 }
@@ -119,21 +120,21 @@ struct Stack<'a> {
 /// Bytes that a runner keeps besides the places.
 const RUNNER: usize = 256;
 
-/// Bytes that a pass uses which goes over its tile twice: bounds, pointers, and what it has no register for. A forward
-/// pass calls a function for each quarter of its outputs.
+/// Bytes of a pass that goes over its tile twice: bounds, pointers, and values that find no register. A forward pass
+/// calls a function for each quarter of its outputs.
 const INVERSE: usize = 320;
 const FORWARD: usize = 448;
 
-/// The same of a pass for all four layers: registers do not hold sixteen rows with their products.
+/// Bytes of a pass for all four layers: registers do not hold sixteen rows with their products.
 const FOUR_LAYERS: usize = BLOCK * LINE + 256;
 
 /// Bytes of a sum, where registers hold a few rows.
 const SUM: usize = 384;
 
-/// Bytes of a tail there: sixteen rows, as much for what becomes of them, and bounds.
+/// Bytes of a tail there: sixteen rows, as much again for their results, and bounds.
 const TAIL: usize = 2 * BLOCK * LINE + 192;
 
-/// The line with what the compiler takes for constants: masks, and where the code of each kind of pass begins.
+/// The line with the compiler's constants: masks, and the addresses of the code for each kind of pass.
 static CONSTANTS: Frame<LINE> = Frame::new();
 
 impl Stack<'_> {
@@ -143,14 +144,14 @@ impl Stack<'_> {
         Access { address, len, kind: AccessKind::Stack }
     }
 
-    /// What the runner keeps and reads for a pass.
+    /// The data that the runner keeps and reads for a pass.
     fn runner(&self, visit: &mut Visitor<'_>) {
         visit(self.below(0, RUNNER));
         visit(Access::of(self.places, AccessKind::Stack));
         CONSTANTS.enter(visit);
     }
 
-    /// What a pass uses all the time.
+    /// The stack that a pass uses all the time.
     fn pass(&self, pass: &Pass, two_layers: bool) -> Access {
         let len = match pass {
             _ if !two_layers => FOUR_LAYERS,

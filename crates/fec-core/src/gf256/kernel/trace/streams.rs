@@ -1,4 +1,4 @@
-//! The loops of live streams, by a tracing kernel, and what of a row is left after the whole vectors.
+//! The loops of live streams, by a tracing kernel, and the rest of a row after the whole vectors.
 
 use super::access::{Access, AccessKind, Visitor};
 use super::kernels;
@@ -61,7 +61,7 @@ pub(crate) fn turn(backend: Backend, rows: [&[u8]; 3], left: &[u8], visit: &mut 
     rest(done, &[rows[0], rows[1], left], &rows, visit);
 }
 
-/// Calls loops with rows of their own to write to, and tells what they do there of `dst`.
+/// Calls loops with rows of their own to write to, and tells their accesses as accesses to `dst`.
 fn standing_in<const N: usize>(
     dst: [&[u8]; N],
     mut listed: Vec<WatchedRow>,
@@ -87,12 +87,12 @@ fn rest(done: usize, read: &[&[u8]], written: &[&[u8]], visit: &mut Visitor<'_>)
     }
 }
 
-/// Where the packed table of a factor is taken from, once for all of a row.
+/// The read of a factor's packed table, once for all of a row.
 fn packed(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if backend.kernel.table_len == nibble::TABLE_LEN {
         visit(Access::of(nibble::table(factor), AccessKind::Read));
     }
-    // The other tables are a coefficient, or no longer than one register.
+    // Other tables are a coefficient, or fit one register.
     let _ = (backend, factor, visit);
 }
