@@ -3,6 +3,7 @@
 //! Each group names the one before it, so a chain is followed from its last group to its first. An index makes a chain
 //! of the groups that it lists, of which records may be lost.
 
+use super::copies::{Copies, holds_seal};
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
 use crate::context::Meter;
@@ -18,6 +19,7 @@ use crate::ranges::Ranges;
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
+use fec_core::format::annex;
 use fec_core::format::container::{
     GroupId, HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader, record_head_len,
 };
@@ -40,6 +42,8 @@ const MAX_INDEX_BYTES: u64 = 32 << 20;
 const MAX_METAS: usize = 64;
 /// Headers of indexes whose places are kept.
 const MAX_PLACES: usize = 8;
+/// Meta frames whose places are kept.
+const MAX_FRAMES: usize = 65_536;
 /// Hashes of meta that is refused or invalid: of so many encodings it is known.
 pub(crate) const MAX_BAD_METAS: usize = 65_536;
 
@@ -54,6 +58,8 @@ pub(crate) struct Census {
     metas: Vec<MetaFrame>,
     /// The first meta frame, and where it stands.
     first_meta: Option<([u8; 4], Digest, u64)>,
+    /// Where meta frames stand, the first [`MAX_FRAMES`].
+    frames: Vec<FramePlace>,
     /// The roots of headers of indexes that count, and where they stand; the first [`MAX_PLACES`].
     index_places: Vec<(Digest, u64)>,
     /// Hashes of meta that a reader must not go by, or past.
@@ -64,12 +70,25 @@ pub(crate) struct Census {
     pub len: u64,
     /// Bytes of annexes.
     pub annexes: u64,
+    /// The last annex: its type, and where it stands.
+    last_annex: (u32, Range<u64>),
     /// The signatures in them.
     pub signatures: OfOne,
     /// Records that were there more than once.
     pub duplicates: u64,
+    /// Records that stand in no annex are of another root than the one that was asked for.
+    pub holds_others: bool,
     /// The only root that matters, if one was asked for.
     wanted: Option<Digest>,
+}
+
+/// A copy of the meta.
+#[derive(Clone, Copy, Debug)]
+struct FramePlace {
+    kind: [u8; 4],
+    meta_hash: Digest,
+    /// Where its annex stands, if it is all of one that is kept for such copies.
+    annex: Option<u64>,
 }
 
 /// An index, and which of its groups there are records of.
@@ -153,16 +172,27 @@ impl Census {
             0 => 0,
             meta_len => MetaFrame::len_for(meta_len as usize),
         };
+        let records: u64 = index.groups().map(|(id, _)| id.group_len()).sum();
+        let rest = len.checked_sub(front + records + 3 * HEADER_LEN as u64 + 2 * header.body_len())?;
+        let shape = *header.geometry.shape();
+        let mut copies = match holds_seal(&shape, &index.meta) && rest > 0 {
+            true => Copies::framed(shape.code, front),
+            false => Copies::NONE,
+        };
+        if rest != copies.total() {
+            return None;
+        }
         let mut at = front;
         for (id, tree) in index.groups() {
             let mut tally = Tally::new(id, tree);
-            tally.add_all(at);
-            at += id.group_len();
+            tally.add_all(at, copies);
+            at += id.group_len() + copies.total();
+            copies = Copies::NONE;
             census.by_root.insert(id.root, census.tallies.len());
             census.tallies.push(tally);
         }
         census.indexes.push(IndexedGroups { index, tallies: Vec::new() });
-        (len == at + 3 * HEADER_LEN as u64 + 2 * header.body_len()).then_some(census)
+        Some(census)
     }
 
     /// Scans `input`. An object can be passed as `object` too: then index bodies that stand
@@ -198,6 +228,7 @@ impl Census {
             }
             ScanEvent::Annex(kind, data, len) => {
                 self.annexes += len;
+                self.last_annex = (kind, at..at + len);
                 self.signatures.add(kind, data);
             }
             ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
@@ -239,9 +270,11 @@ impl Census {
     pub(crate) fn add_record(&mut self, header: &RecordHeader, tree: &Digest, at: u64) -> Result<()> {
         self.leftovers.found_version_1();
         let GroupId { geometry, root, .. } = &header.group;
+        let is_in_annex = self.is_in_annex(at);
         // The root of a last group is that of its encoding.
         if geometry.is_last() && self.wanted.is_some_and(|wanted| wanted != *root) {
             self.leftovers.other_root(root);
+            self.holds_others |= !is_in_annex;
             return Ok(());
         }
         let next = self.tallies.len();
@@ -253,10 +286,17 @@ impl Census {
             }
             self.tallies.push(Tally::new(header.group, *tree));
         }
-        if !self.tallies[place].add(header.set, header.index, at) {
+        let tally = &mut self.tallies[place];
+        tally.stands_by_itself |= !is_in_annex;
+        if !tally.add(header.set, header.index, at) && !is_in_annex {
             self.duplicates += 1;
         }
         Ok(())
+    }
+
+    /// Whether a position is in the annex that was found last: what is in it counts, and is no damage.
+    fn is_in_annex(&self, at: u64) -> bool {
+        self.last_annex.1.contains(&at)
     }
 
     /// Notes an index; the same one stands in a container several times.
@@ -273,7 +313,7 @@ impl Census {
     }
 
     fn add_index_place(&mut self, header: &IndexHeader, at: u64) {
-        if self.index_places.len() < MAX_PLACES {
+        if self.index_places.len() < MAX_PLACES && !self.is_in_annex(at) {
             self.index_places.push((header.root, at));
         }
     }
@@ -281,6 +321,14 @@ impl Census {
     fn add_meta(&mut self, frame: MetaFrame, at: u64) {
         self.leftovers.found_version_1();
         self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
+        if self.frames.len() < MAX_FRAMES {
+            let (kind, annex) = &self.last_annex;
+            let around = annex::HEADER_LEN as u64;
+            let len = MetaFrame::len_for(frame.meta_len as usize);
+            let is_copy = *kind == annex::META_COPY && *annex == (at.wrapping_sub(around)..at + len + around);
+            let annex = is_copy.then_some(annex.start);
+            self.frames.push(FramePlace { kind: frame.kind, meta_hash: frame.meta_hash, annex });
+        }
         if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
             self.metas.push(frame);
         }
@@ -461,6 +509,10 @@ impl Census {
         let Members::Listed(nth) = chain.members else { return false };
         let header = &self.indexes[nth].index.header;
         let Some(mut at) = self.front_len(chain, links) else { return false };
+        let mut copies = self.copies(chain, links);
+        if self.copies_in_place(chain, links) != copies.count() {
+            return false;
+        }
         let kind = *header.geometry.to_bytes().first_chunk().expect("32 bytes");
         if at > 0 && self.first_meta != Some((kind, header.meta_hash, 0)) {
             return false;
@@ -468,13 +520,69 @@ impl Census {
         let are_records_whole = self.members(chain, links).iter().all(|tally| {
             tally.is_some_and(|tally| {
                 let tally = &self.tallies[tally as usize];
-                let start = at;
-                at += tally.id.group_len();
-                tally.is_whole_at(start)
+                let (start, between) = (at, std::mem::replace(&mut copies, Copies::NONE));
+                at += tally.id.group_len() + between.total();
+                tally.is_whole_at(start, between)
             })
         });
         let step = HEADER_LEN as u64 + header.body_len();
         are_records_whole && self.index_places == [0, 1, 2].map(|copy| (header.root, at + copy * step))
+    }
+
+    /// The copies of the meta that a chain was written with: with all of them, if any is there in front of its index, or if
+    /// there is room for them between its records.
+    pub(crate) fn copies(&self, chain: &Chain, links: &Links) -> Copies {
+        let (Some(meta), Some(front)) = (self.meta(chain, links), self.front_len(chain, links)) else {
+            return Copies::NONE;
+        };
+        let shape = *self.groups(chain, links).largest();
+        if !holds_seal(&shape, meta) {
+            return Copies::NONE;
+        }
+        let copies = Copies::framed(shape.code, front);
+        let end = self.index_places.iter().find(|(root, _)| Some(*root) == chain.root).map(|(_, at)| *at);
+        let is_between = |at: u64| end.is_none_or(|end| at < end);
+        let first = self.present(chain, links).find(|tally| tally.id.geometry.number() == 0);
+        let is_any = self.copies_of(chain, links).any(is_between)
+            || first.is_some_and(|first| first.leaves_room_for(copies));
+        if is_any { copies } else { Copies::NONE }
+    }
+
+    /// Where the copies of a chain's meta stand that are annexes of their own.
+    fn copies_of(&self, chain: &Chain, links: &Links) -> impl Iterator<Item = u64> {
+        let meta_hash = self.meta_hash(chain, links);
+        // Those of P, in which no group is the last.
+        let [version, hash, form, flags, ..] = self.groups(chain, links).get(0).geometry.to_bytes();
+        let kind = [version, hash, form, flags & !1];
+        let is_its = move |frame: &&FramePlace| frame.kind == kind && Some(frame.meta_hash) == meta_hash;
+        self.frames.iter().filter(is_its).filter_map(|frame| frame.annex)
+    }
+
+    /// How many of its copies stand where they were written.
+    pub(crate) fn copies_in_place(&self, chain: &Chain, links: &Links) -> u64 {
+        let copies = self.copies(chain, links);
+        let groups = self.groups(chain, links);
+        let geometry = groups.get(0).geometry;
+        let Some(front) = self.front_len(chain, links).filter(|_| geometry.number() == 0) else { return 0 };
+        let id = GroupId { geometry, root: [0; 32], before: [0; 32] };
+        let place = |nth| {
+            let record = id.ordinal(0, copies.shard(nth) as u32) * id.record_len();
+            front + record + (nth - 1) * copies.each_len()
+        };
+        let found: HashSet<u64> = self.copies_of(chain, links).collect();
+        (1..=copies.count()).filter(|nth| found.contains(&place(*nth))).count() as u64
+    }
+
+    /// In how many places there is what opens the payload of a chain, if it is sealed and that is in its meta: the two
+    /// copies in the index stand side by side.
+    pub(crate) fn seal_places(&self, chain: &Chain, links: &Links) -> Option<u32> {
+        if !self.groups(chain, links).largest().is_sealed() {
+            return None;
+        }
+        let Some(meta) = self.meta(chain, links) else { return Some(0) };
+        let meta_hash = self.meta_hash(chain, links);
+        let frames = self.frames.iter().filter(|frame| Some(frame.meta_hash) == meta_hash).count();
+        meta.seal.as_ref().map(|_| frames as u32 + u32::from(self.has_index(chain)))
     }
 
     /// Bytes of the meta frame that a chain was written with; `None` if they are not known.
@@ -513,6 +621,11 @@ impl Census {
         if is_empty { Some(&NO_META) } else { found }
     }
 
+    /// Whether all that is left of a chain stands in annexes, and belongs to none of what they stand behind.
+    pub(crate) fn is_in_annexes(&self, chain: &Chain, links: &Links) -> bool {
+        self.present(chain, links).all(|tally| !tally.stands_by_itself)
+    }
+
     /// Whether anything but the index is left of a chain.
     pub(crate) fn has_records(&self, chain: &Chain) -> bool {
         match chain.members {
@@ -543,7 +656,7 @@ impl Census {
 }
 
 static NO_META: Meta =
-    Meta { name: None, sha256: None, blake3: None, annexes: Vec::new(), seal: None, others: Vec::new() };
+    Meta { name: None, sha256: None, blake3: None, annexes: None, seal: None, others: Vec::new() };
 
 /// Whether a group can follow another.
 pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {

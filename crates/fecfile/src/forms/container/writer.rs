@@ -4,6 +4,7 @@
 //! written when the next byte of the payload, or its end, was seen: only then is it known whether the group is the
 //! last. So the bytes are the same for a pipe and a file.
 
+use super::copies::{Copies, annex_of};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
@@ -196,6 +197,8 @@ fn write_groups(
     let front = front(layout, meta);
     out.write_all(&front).map_err(|e| Some(write_failure(e)))?;
     let mut written = front.len() as u64;
+    let mut copies = Copies::of(layout.shape(), meta, front.len());
+    let copy = annex_of(&front);
     let mut set_tree = Tree::new();
     let mut record = Vec::new();
     for group in waited_for(&coded) {
@@ -208,6 +211,9 @@ fn write_groups(
         let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(|e| Some(write_failure(e)));
         record.resize(id.record_head_len(), 0);
         for index in 0..shape.code.n() {
+            if copies.is_before(index as u64) {
+                put(&copy)?;
+            }
             for set in 0..sets {
                 let proof = &mut record[HEADER_LEN..][..shape.proof_len()];
                 let (set_path, group_path) = proof.split_at_mut(shape.set_path_len());
@@ -223,7 +229,9 @@ fn write_groups(
                 }
             }
         }
-        written += id.group_len();
+        written += id.group_len() + copies.total();
+        // They stand in group 0: without it, nothing is whole.
+        copies = Copies::NONE;
         before = id.root;
         trees.push(tree);
         out.flush().map_err(|e| Some(write_failure(e)))?;
