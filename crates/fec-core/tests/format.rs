@@ -50,6 +50,28 @@ fn a_magic_that_is_cut_by_the_end_of_a_window_is_not_dropped() {
     }
 }
 
+/// Zero bytes go before what the geometry says, those behind the proof too: what is damaged says nothing of rules.
+#[test]
+fn zeros_of_a_record_are_checked_before_its_geometry() {
+    let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
+    let group = GroupId { geometry: layout.group(0, 100, true), root: [1; 32], before: [2; 32] };
+    for zero in [12, 24, group.record_head_len() - 1] {
+        // k is 0: another shape has a proof as long.
+        let mut record = vec![0; group.record_head_len()];
+        RecordHeader { set: 0, index: 0, group }.seal(&mut record);
+        record[36] = 0;
+        let padding = record_head_len(record.first_chunk().unwrap()) - HEADER_LEN;
+        record.resize(HEADER_LEN + padding, 0);
+        seal(&mut record);
+        assert!(!matches!(RecordHeader::parse(&record), Ok(_) | Err(FormatError::Damaged(_))));
+        let last = record.len() - 1;
+        record[zero.min(last)] = 1;
+        seal(&mut record);
+        let parsed = RecordHeader::parse(&record);
+        assert!(matches!(parsed, Err(FormatError::Damaged(_))), "{zero}: {parsed:?}");
+    }
+}
+
 /// A header that is cut before all is there that its checksum covers says nothing of the version that it was written as.
 #[test]
 fn a_header_that_is_cut_has_no_checksum() {

@@ -191,7 +191,7 @@ impl Report {
             given: verified.given(),
             files: asked.files,
             need: asked.need,
-            enough: asked.need.map(|need| verified.least() >= need),
+            enough: asked.need.map(|need| verified.least() >= need && !verified.is_seal_lost()),
             least: verified.least(),
             restorable: verified.is_restorable,
             needs_memory: Some(verified.shape.set_bytes()).filter(|need| *need > asked.most_memory),
@@ -317,6 +317,9 @@ impl Report {
                 "enough: {need} of each set are asked for, and {} {is_or_are} intact\n",
                 self.least
             )),
+            (Some(_), _) if self.seal_places == Some(0) => {
+                out.push_str("not enough: the payload is sealed, and every copy of its seal is lost\n");
+            }
             (Some(need), _) => out.push_str(&format!(
                 "not enough: {need} of each set are asked for, and only {} {is_or_are} intact\n",
                 self.least
