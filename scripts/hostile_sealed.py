@@ -1,4 +1,6 @@
 """Sealed inputs for hostile-campaign.py, and what the second implementation makes of them ("§" refers to docs/FORMAT.md)."""
+import os
+import shutil
 from collections import namedtuple
 
 import oracle
@@ -151,7 +153,84 @@ def open_up(result):
 EXIT = dict(oracle.EXIT, other=2)
 
 
-def identity():
-    return oracle_seal.identity_text(oracle_seal.IDENTITY) + "\n"
+# ---------------------------------------------------------------- comparing
+
+def compare(run, rng, case, reading, check_verify):
+    """decode with the key, verify and repair without"""
+    identity = os.path.join(run.home, "identity")
+    oracle.store(identity, oracle_seal.identity_text(oracle_seal.IDENTITY).encode())
+    one = None if case.several else case.blobs[0]
+    known, payloads = {e.root: e.payload for e in case.made}, {e.payload for e in case.made} - {None}
+    classes = []
+    for root in (None, rng.choice(case.made).root):
+        want = reading.of_file(root, False)
+        both = reading.from_both_ends(root, False, want)
+        wants = [open_up(x) for x in ([want] if both is want else [want, both])]
+        classes.append(wants[0].cls)
+        for x in wants:
+            if x.plain is not None and known.get(x.result.root) not in (None, x.plain):
+                run.note("oracle-wrong", "the oracle opens other bytes than were sealed", [x.result.root.hex()])
+        more = ["--root", root.hex()] if root else []
+        opening = more + ["-i", identity, "--no-sync", "-j", rng.choice("12")]
+        check_opened(run, "file", ["decode", *run.paths, "-o", rng.choice(("out", "-"))] + opening, None, wants, True, payloads)
+        if one is not None and rng.random() < 0.5:
+            of_pipe = wants if root else [open_up(reading.of_pipe())]
+            check_opened(run, "pipe", ["decode", "-", "-o", rng.choice(("out", "-"))] + opening, one, of_pipe, root, payloads)
+            check_verify_pipe(run, one, [x.result for x in of_pipe], more)
+        check_verify(run, ["verify", *run.paths, *more], [x.result for x in wants], root, False, one)
+        if not any(x.lines and "not a shard file" in " ".join(x.lines) for x in (want,)):
+            check_repair(run, ["repair", *run.paths, *more, "--no-sync"], [x.result for x in wants], case)
+    return classes
 
 
+def check_opened(run, way, args, stdin, wants, whole, payloads):
+    code, text, out = run.run(args, stdin)
+    restored = text if args[args.index("-o") + 1] == "-" else out
+    said = "%s: oracle %s, exit %d: %s" % (way, [(x.result.cls, x.cls) for x in wants], code, run.errors)
+    if code == 0:
+        if not any(x.cls is None for x in wants):
+            run.note("restored", said, args)
+        elif all(restored != x.plain for x in wants):
+            run.note("WRONG-BYTES", said, args)
+        return
+    if out is not None or text and not any(x.startswith(text) for x in payloads):
+        run.note("output-of-failure", said, args)
+    if code in [EXIT[x.cls] for x in wants]:
+        return
+    if run.errors.startswith("fec: open ") and all(x.cls == "damaged" for x in wants):
+        return                                           # (fec looks at the seal first, and a fault of that goes before damage, §11)
+    if way == "pipe" and not whole:                      # (a reader of a pipe may know only what came before, §10)
+        run.note("pipe-allowed", said, args)
+    else:
+        run.note("not-restored" if wants[0].cls is None else "class", said, args)
+
+
+def check_verify_pipe(run, stdin, wants, more):
+    code = run.run(["verify", "-", *more], stdin)[0]
+    expected = [x.exit if x.cls else 0 if x.clean else 1 for x in wants]
+    # (A reader of a pipe may leave a body in front of its index aside, §9.)
+    if code not in expected and not (code == 1 and 0 in expected) and oracle.MAGIC_S not in stdin:
+        lost = code == 3 and any("meta is lost" in y or x.cls is None and not x.clean for x in wants for y in x.lines)
+        run.note("pipe-allowed" if lost else "verify-pipe", "exit %d, oracle %s: %s" % (code, expected, run.errors), more)
+
+
+def check_repair(run, args, wants, case):
+    """What can be restored can be made anew, to the last byte; what cannot, cannot."""
+    fixed = os.path.join(run.home, "fixed")
+    code = run.run(args + ["-o", fixed])[0]
+    said = "exit %d, oracle %s: %s" % (code, [x.exit for x in wants], run.errors)
+    meta_lost = any(x.cls is None and x.meta is None for x in wants)         # (of what is not sealed)
+    if code not in [x.exit for x in wants] and not (meta_lost and code == 3):
+        run.note("repair-class", said, args)
+    elif code == 0 and os.path.exists(fixed):
+        if not case.several:
+            with open(fixed, "rb") as f:
+                again = oracle.read_all([("fixed", f.read())], False, wants[0].root)
+            if not again.clean or again.payload not in [x.payload for x in wants]:
+                run.note("repair-not-clean", "%s: %s" % (said, again.lines[-3:]), args)
+    elif code == 0 and not any(x.clean for x in wants):
+        run.note("repair-nothing", said, args)
+    if os.path.isdir(fixed):
+        shutil.rmtree(fixed)
+    elif os.path.exists(fixed):
+        os.remove(fixed)

@@ -118,7 +118,11 @@ fn copies_of_the_seal_count() {
         expect(&output, exit);
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(report["restorable"], !is_lost, "{name}");
-        assert_eq!((report["seal_places"] == 0, report["may_still_lose"].is_null()), (is_lost, is_lost), "{name}");
+        assert_eq!(
+            (report["seal_places"] == 0, report["may_still_lose"].is_null()),
+            (is_lost, is_lost),
+            "{name}"
+        );
         expect(&pipe(&arena.path(""), ["verify"], &fs::read(path).unwrap()), exit);
         let output = decode(&vectors, vector, &arena, "-");
         expect(&output, if is_lost { 3 } else { 0 });
@@ -132,7 +136,10 @@ fn copies_of_the_seal_count() {
         }
         assert!(!arena.path("fixed").exists(), "{name}");
         if is_lost {
-            assert!(text(&arena.run(["verify", path]).stdout).contains("every copy of its seal is lost"), "{name}");
+            assert!(
+                text(&arena.run(["verify", path]).stdout).contains("every copy of its seal is lost"),
+                "{name}"
+            );
             expect(&arena.run(["verify", path, "--need", "2"]), 3);
             // Among others too, and in a table.
             let whole = golden().join("sealed/copies-all.fec");

@@ -3,6 +3,8 @@
 //! Each group names the one before it, so a chain is followed from its last group to its first. An index makes a chain
 //! of the groups that it lists, of which records may be lost.
 
+mod seal;
+
 use super::copies::{Copies, holds_seal};
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
@@ -19,7 +21,6 @@ use crate::ranges::Ranges;
 use crate::stages::{self, Observed, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::annex;
 use fec_core::format::container::{
     GroupId, HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader, record_head_len,
 };
@@ -27,6 +28,7 @@ use fec_core::format::meta::Meta;
 use fec_core::format::scan::MAX_INDEX_BODY;
 use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::{Reading, Run};
+use seal::FramePlace;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
@@ -42,8 +44,6 @@ const MAX_INDEX_BYTES: u64 = 32 << 20;
 const MAX_METAS: usize = 64;
 /// Headers of indexes whose places are kept.
 const MAX_PLACES: usize = 8;
-/// Meta frames whose places are kept.
-const MAX_FRAMES: usize = 65_536;
 /// Hashes of meta that is refused or invalid: of so many encodings it is known.
 pub(crate) const MAX_BAD_METAS: usize = 65_536;
 
@@ -82,15 +82,6 @@ pub(crate) struct Census {
     wanted: Option<Digest>,
 }
 
-/// A copy of the meta.
-#[derive(Clone, Copy, Debug)]
-struct FramePlace {
-    kind: [u8; 4],
-    meta_hash: Digest,
-    /// Where its annex stands, if it is all of one that is kept for such copies.
-    annex: Option<u64>,
-}
-
 /// An index, and which of its groups there are records of.
 #[derive(Debug)]
 struct IndexedGroups {
@@ -103,8 +94,10 @@ struct IndexedGroups {
 pub(crate) struct Chain {
     pub root: Option<Digest>,
     pub geometry: Option<FileGeometry>,
-    /// Whether every set of every group has k intact shards, and the end is known.
+    /// Whether every set of every group has k intact shards, the end is known, and of a sealed payload the meta.
     pub is_restorable: bool,
+    /// All that is left of it stands in annexes, which is no damage to what they stand behind.
+    pub is_in_annexes: bool,
     members: Members,
 }
 
@@ -126,6 +119,8 @@ struct Link {
     count: usize,
     /// Whether that is group 0, and all up to here can be restored.
     is_whole: bool,
+    /// Some record up to here stands in no annex.
+    stands_by_itself: bool,
     is_followed: bool,
 }
 
@@ -172,8 +167,9 @@ impl Census {
             0 => 0,
             meta_len => MetaFrame::len_for(meta_len as usize),
         };
-        let records: u64 = index.groups().map(|(id, _)| id.group_len()).sum();
-        let rest = len.checked_sub(front + records + 3 * HEADER_LEN as u64 + 2 * header.body_len())?;
+        let records = index.groups().try_fold(0u64, |sum, (id, _)| sum.checked_add(id.group_len()))?;
+        let ends = front + 3 * HEADER_LEN as u64 + 2 * header.body_len();
+        let rest = len.checked_sub(ends)?.checked_sub(records)?;
         let shape = *header.geometry.shape();
         let mut copies = match holds_seal(&shape, &index.meta) && rest > 0 {
             true => Copies::framed(shape.code, front),
@@ -321,14 +317,7 @@ impl Census {
     fn add_meta(&mut self, frame: MetaFrame, at: u64) {
         self.leftovers.found_version_1();
         self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
-        if self.frames.len() < MAX_FRAMES {
-            let (kind, annex) = &self.last_annex;
-            let around = annex::HEADER_LEN as u64;
-            let len = MetaFrame::len_for(frame.meta_len as usize);
-            let is_copy = *kind == annex::META_COPY && *annex == (at.wrapping_sub(around)..at + len + around);
-            let annex = is_copy.then_some(annex.start);
-            self.frames.push(FramePlace { kind: frame.kind, meta_hash: frame.meta_hash, annex });
-        }
+        self.note_frame(&frame, at);
         if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
             self.metas.push(frame);
         }
@@ -375,7 +364,9 @@ impl Census {
                 tally.weakest() as usize >= tally.id.geometry.shape().code.k()
             })
         };
+        let mut found = tallies.iter().flatten().map(|tally| &self.tallies[*tally as usize]);
         Chain {
+            is_in_annexes: found.all(|tally| !tally.stands_by_itself),
             root: Some(index.header.root),
             geometry: Some(index.header.geometry),
             is_restorable: tallies.iter().all(can_restore),
@@ -399,12 +390,17 @@ impl Census {
         if first.number() == 0 && self.bad_metas.contains(before) {
             return None;
         }
+        let has_meta = first.number() == 0
+            && (self.metas.iter().any(|frame| frame.meta_hash == *before)
+                || first.shape().hash.digest(b"") == *before);
+        let is_seal_lost = first.shape().is_sealed() && !has_meta;
         let geometry =
             last.is_last().then(|| FileGeometry::of_chain(first.shape(), &last).expect("it follows them"));
         Some(Chain {
             root: last.is_last().then(|| self.tallies[tip].id.root),
             geometry,
-            is_restorable: geometry.is_some() && link.is_whole,
+            is_restorable: geometry.is_some() && link.is_whole && !is_seal_lost,
+            is_in_annexes: !link.stands_by_itself,
             members: Members::Followed { tip, count: link.count },
         })
     }
@@ -416,7 +412,7 @@ impl Census {
         let mut links = vec![Link::default(); self.tallies.len()];
         for nth in order {
             let tally = &self.tallies[nth];
-            let id = tally.id;
+            let (id, stands_by_itself) = (tally.id, tally.stands_by_itself);
             let has_k = tally.weakest() as usize >= id.geometry.shape().code.k();
             let before = match id.geometry.number() {
                 0 => None,
@@ -434,13 +430,20 @@ impl Census {
                     first: nth,
                     count: 1,
                     is_whole: id.geometry.number() == 0 && has_k,
+                    stands_by_itself,
                     ..Link::default()
                 },
                 Some(before) => {
                     links[before].is_followed = true;
-                    let Link { first, count, is_whole, .. } = links[before];
-                    let is_whole = is_whole && has_k;
-                    Link { before: Some(before), first, count: count + 1, is_whole, is_followed: false }
+                    let so_far = links[before];
+                    Link {
+                        before: Some(before),
+                        count: so_far.count + 1,
+                        is_whole: so_far.is_whole && has_k,
+                        stands_by_itself: so_far.stands_by_itself || stands_by_itself,
+                        is_followed: false,
+                        ..so_far
+                    }
                 }
             };
         }
@@ -529,62 +532,6 @@ impl Census {
         are_records_whole && self.index_places == [0, 1, 2].map(|copy| (header.root, at + copy * step))
     }
 
-    /// The copies of the meta that a chain was written with: with all of them, if any is there in front of its index, or if
-    /// there is room for them between its records.
-    pub(crate) fn copies(&self, chain: &Chain, links: &Links) -> Copies {
-        let (Some(meta), Some(front)) = (self.meta(chain, links), self.front_len(chain, links)) else {
-            return Copies::NONE;
-        };
-        let shape = *self.groups(chain, links).largest();
-        if !holds_seal(&shape, meta) {
-            return Copies::NONE;
-        }
-        let copies = Copies::framed(shape.code, front);
-        let end = self.index_places.iter().find(|(root, _)| Some(*root) == chain.root).map(|(_, at)| *at);
-        let is_between = |at: u64| end.is_none_or(|end| at < end);
-        let first = self.present(chain, links).find(|tally| tally.id.geometry.number() == 0);
-        let is_any = self.copies_of(chain, links).any(is_between)
-            || first.is_some_and(|first| first.leaves_room_for(copies));
-        if is_any { copies } else { Copies::NONE }
-    }
-
-    /// Where the copies of a chain's meta stand that are annexes of their own.
-    fn copies_of(&self, chain: &Chain, links: &Links) -> impl Iterator<Item = u64> {
-        let meta_hash = self.meta_hash(chain, links);
-        // Those of P, in which no group is the last.
-        let [version, hash, form, flags, ..] = self.groups(chain, links).get(0).geometry.to_bytes();
-        let kind = [version, hash, form, flags & !1];
-        let is_its = move |frame: &&FramePlace| frame.kind == kind && Some(frame.meta_hash) == meta_hash;
-        self.frames.iter().filter(is_its).filter_map(|frame| frame.annex)
-    }
-
-    /// How many of its copies stand where they were written.
-    pub(crate) fn copies_in_place(&self, chain: &Chain, links: &Links) -> u64 {
-        let copies = self.copies(chain, links);
-        let groups = self.groups(chain, links);
-        let geometry = groups.get(0).geometry;
-        let Some(front) = self.front_len(chain, links).filter(|_| geometry.number() == 0) else { return 0 };
-        let id = GroupId { geometry, root: [0; 32], before: [0; 32] };
-        let place = |nth| {
-            let record = id.ordinal(0, copies.shard(nth) as u32) * id.record_len();
-            front + record + (nth - 1) * copies.each_len()
-        };
-        let found: HashSet<u64> = self.copies_of(chain, links).collect();
-        (1..=copies.count()).filter(|nth| found.contains(&place(*nth))).count() as u64
-    }
-
-    /// In how many places there is what opens the payload of a chain, if it is sealed and that is in its meta: the two
-    /// copies in the index stand side by side.
-    pub(crate) fn seal_places(&self, chain: &Chain, links: &Links) -> Option<u32> {
-        if !self.groups(chain, links).largest().is_sealed() {
-            return None;
-        }
-        let Some(meta) = self.meta(chain, links) else { return Some(0) };
-        let meta_hash = self.meta_hash(chain, links);
-        let frames = self.frames.iter().filter(|frame| Some(frame.meta_hash) == meta_hash).count();
-        meta.seal.as_ref().map(|_| frames as u32 + u32::from(self.has_index(chain)))
-    }
-
     /// Bytes of the meta frame that a chain was written with; `None` if they are not known.
     pub(crate) fn front_len(&self, chain: &Chain, links: &Links) -> Option<u64> {
         self.meta_len(chain, links).map(|len| if len == 0 { 0 } else { MetaFrame::len_for(len as usize) })
@@ -619,11 +566,6 @@ impl Census {
         let is_empty = self.present(chain, links).next()?.id.geometry.shape().hash.digest(b"") == meta_hash;
         let found = self.metas.iter().find(|frame| frame.meta_hash == meta_hash).map(|frame| &frame.meta);
         if is_empty { Some(&NO_META) } else { found }
-    }
-
-    /// Whether all that is left of a chain stands in annexes, and belongs to none of what they stand behind.
-    pub(crate) fn is_in_annexes(&self, chain: &Chain, links: &Links) -> bool {
-        self.present(chain, links).all(|tally| !tally.stands_by_itself)
     }
 
     /// Whether anything but the index is left of a chain.

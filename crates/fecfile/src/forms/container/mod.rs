@@ -144,9 +144,8 @@ impl FoundChains {
             let is_or_are = if census.duplicates == 1 { "is" } else { "are" };
             damage.push(format!("{} {is_or_are} there twice", counted(census.duplicates, "record")));
         }
-        let with_records = self.chains.iter().filter(|c| {
-            census.has_records(c) && c.root != chain.root && !census.is_in_annexes(c, &self.links)
-        });
+        let with_records =
+            self.chains.iter().filter(|c| census.has_records(c) && c.root != chain.root && !c.is_in_annexes);
         let others: Vec<String> =
             with_records.filter(|c| c.root.is_some()).map(|c| show_root(c.root)).collect();
         if !others.is_empty() {
@@ -198,11 +197,9 @@ impl Found for FoundChains {
     fn candidates(&self) -> Vec<Candidate> {
         let candidate = |chain: &Chain| Candidate {
             root: chain.root,
-            is_restorable: Some(
-                chain.is_restorable && self.census.seal_places(chain, &self.links) != Some(0),
-            ),
+            is_restorable: Some(chain.is_restorable),
             has_records: self.census.has_records(chain),
-            is_in_annexes: self.census.is_in_annexes(chain, &self.links),
+            is_in_annexes: chain.is_in_annexes,
         };
         self.chains.iter().map(candidate).collect()
     }
@@ -233,8 +230,7 @@ impl Found for FoundChains {
         };
         // What stands in an annex stays there.
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);
-        let is_lost =
-            |other: &Chain| self.census.has_records(other) && !self.census.is_in_annexes(other, &self.links);
+        let is_lost = |other: &Chain| self.census.has_records(other) && !other.is_in_annexes;
         if job.out.is_none() && (self.census.holds_others || others.any(is_lost)) {
             return Err(Error::at("repair", place.as_path(), ErrorKind::HoldsAnother));
         }

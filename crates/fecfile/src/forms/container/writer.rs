@@ -230,7 +230,7 @@ fn write_groups(
             }
         }
         written += id.group_len() + copies.total();
-        // They stand in group 0: without it, nothing is whole.
+        // Copies stand in group 0 alone: without that group nothing is whole.
         copies = Copies::NONE;
         before = id.root;
         trees.push(tree);
