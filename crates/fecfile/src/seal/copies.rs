@@ -152,7 +152,7 @@ fn whatever_the_shards_survive_the_seal_survives() {
             }
             let end = records.last().unwrap().end;
             damaged[end..].fill(0x55);
-            if random.next() % 2 == 0 {
+            if random.next().is_multiple_of(2) {
                 damaged[..records[0].start].fill(0x55);
             }
             let verified = agreed(&made, &damaged, folder.path());
@@ -259,7 +259,7 @@ fn the_index_tells_where_records_stand_between_copies() {
     let object = Object::new("x.fec", Arc::new(Arc::<[u8]>::from(&damaged[..]))).unwrap();
     let context = Context::default();
     let archive = Archive::open_by_index(&Input::One(object), root, &context).unwrap();
-    assert_eq!(archive.encoded().obtainable(), [0..archive.encoded().known_len()]);
+    assert!(archive.encoded().obtainable().into_iter().eq(std::iter::once(0..archive.encoded().known_len())));
     let opener = archive.opener(Some(&made.keys)).unwrap();
     let mut out = Vec::new();
     let part = PayloadRange { start: 7_000, end: Some(19_000) };

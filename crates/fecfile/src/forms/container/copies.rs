@@ -126,6 +126,6 @@ mod tests {
             );
         }
         assert_eq!((Copies::NONE.total(), Copies::NONE.shift(7), Copies::NONE.is_before(7)), (0, 0, false));
-        assert_eq!(Copies::NONE.stretches_of(9).collect::<Vec<_>>(), [0..9]);
+        assert!(Copies::NONE.stretches_of(9).eq(std::iter::once(0..9)));
     }
 }
