@@ -28,7 +28,6 @@ use fec_core::format::meta::Meta;
 use fec_core::format::scan::MAX_INDEX_BODY;
 use fec_core::params::{FileGeometry, GroupGeometry};
 use fec_core::set::{Reading, Run};
-use seal::FramePlace;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
@@ -80,6 +79,15 @@ pub(crate) struct Census {
     pub holds_others: bool,
     /// The only root that matters, if one was asked for.
     wanted: Option<Digest>,
+}
+
+/// A copy of the meta.
+#[derive(Clone, Copy, Debug)]
+struct FramePlace {
+    kind: [u8; 4],
+    meta_hash: Digest,
+    /// Where its annex stands, if it is all of one that is kept for such copies.
+    annex: Option<u64>,
 }
 
 /// An index, and which of its groups there are records of.

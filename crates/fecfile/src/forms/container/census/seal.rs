@@ -1,23 +1,13 @@
 //! Where a census found the meta, and with it what opens a sealed payload.
 
 use super::super::copies::{Copies, holds_seal};
-use super::{Census, Chain, Links};
-use fec_core::digest::Digest;
+use super::{Census, Chain, FramePlace, Links};
 use fec_core::format::annex;
 use fec_core::format::container::{GroupId, MetaFrame};
 use std::collections::HashSet;
 
 /// Meta frames whose places are kept.
 const MAX_FRAMES: usize = 65_536;
-
-/// A copy of the meta.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FramePlace {
-    kind: [u8; 4],
-    meta_hash: Digest,
-    /// Where its annex stands, if it is all of one that is kept for such copies.
-    annex: Option<u64>,
-}
 
 impl Census {
     /// Notes where a meta frame stands.
