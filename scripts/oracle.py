@@ -192,7 +192,13 @@ def digests(h, inputs):
         return [hashlib.sha256(x).digest() for x in inputs]
     if blake3_package:
         return [blake3_package.blake3(x).digest() for x in inputs]
-    return own_blake3(inputs)
+    missing = list(dict.fromkeys(x for x in inputs if x not in digest_memo))
+    if missing:
+        if len(digest_memo) > 20000:
+            digest_memo.clear()
+            missing = list(dict.fromkeys(inputs))
+        digest_memo.update(zip(missing, own_blake3(missing)))
+    return [digest_memo[x] for x in inputs]
 
 
 def digest(h, data):
@@ -203,11 +209,17 @@ def digest(h, data):
 TAGS = {name: text.encode().ljust(32) for name, text in (
     ("LEAF", "fec/1 leaf: digest, set, index"), ("NODE", "fec/1 node: left, right"), ("SET", "fec/1 set: originals, recovery"),
     ("LINK", "fec/1 link: geometry, before"), ("GROUP", "fec/1 group: set tree, link"))}
-node_memo = {}
+# Remembered, because a reader comes to the same shards and upper nodes again and again
+node_memo, digest_memo = {}, {}
+
+
+def forget():
+    node_memo.clear()
+    digest_memo.clear()
 
 
 def nodes(h, tag, inputs):
-    """N(tag, x) for several x; remembered, because a reader comes to the same upper nodes again and again."""
+    """N(tag, x) for several x"""
     missing = [x for x in dict.fromkeys(inputs) if (h, tag, x) not in node_memo]
     if missing:
         if len(node_memo) > 300000:
@@ -577,12 +589,31 @@ def write_meta_frame(h, P, meta, mh=None):
     return put_crc(head, body)
 
 
-def write_container(groups, P, meta=b"", rec=None, xh=None, idx=None, mh=None, keep=None, index=True, frame=True):
+META_COPY = 4                               # §9.4, type of an annex
+
+
+def copy_places(k, m):
+    """§9: the shards of group 0 in front of whose first records a copy of the meta frame stands"""
+    return [ceil_div(j * (k + m), m + 1) - 1 for j in range(1, m + 2)]
+
+
+def has_seal(flags, meta):
+    """§9: the payload is sealed, and what opens it stands in this meta"""
+    try:
+        return bool(flags & SEALED) and 9 in check_meta(meta)
+    except Fault:
+        return False
+
+
+def write_container(groups, P, meta=b"", rec=None, xh=None, idx=None, mh=None, keep=None, index=True, frame=True, copies=True):
     """§9: the bytes, and the root."""
     h = groups[0].geo.hash
     out = [write_meta_frame(h, P, meta, mh)] if meta and frame else []
+    places = copy_places(P.k, P.m) if copies and has_seal(P.flags, meta) else []
     for g, group in enumerate(groups):
         for i in range(group.geo.k + group.geo.m):
+            if g == 0 and i in places:
+                out.append(annex(META_COPY, write_meta_frame(h, P, meta)))
             for s in range(group.geo.G):
                 header = bytearray(MAGIC_R + bytes(8) + struct.pack("<IIQ", s, i, 0) + pack(group.pg) + group.gr + group.before)
                 proof = bytearray(padded(group.proof(s, i)))
@@ -612,8 +643,8 @@ def annex(kind, data, size=None, head=None):
     return bytes(ah) + data + bytes(ah)
 
 
-def encode(form, h, k, m, payload, set_size=None, group_size=None, meta=b"", whole=True, flags=0):
-    """(list of files, root)"""
+def encode(form, h, k, m, payload, set_size=None, group_size=None, meta=b"", whole=True, flags=0, copies=True):
+    """(list of files, root); copies: as writers put them into containers of sealed payloads now"""
     P = plan(form, h, k, m, len(payload), set_size, group_size, whole, flags)
     step, groups, before = P.k * P.G * P.L, [], digest(h, meta)
     for g in range(P.nr):
@@ -621,7 +652,7 @@ def encode(form, h, k, m, payload, set_size=None, group_size=None, meta=b"", who
         before = groups[-1].gr
     if form == SHARDS:
         return write_shards(groups[0], meta)
-    data, root = write_container(groups, P, meta)
+    data, root = write_container(groups, P, meta, copies=copies)
     return [data], root
 
 
@@ -696,6 +727,12 @@ def compare_digests(meta, payload):
     for kind, h in ((3, SHA256), (5, BLAKE3)):
         if entries.get(kind, digest(h, payload)) != digest(h, payload):
             raise Fault("invalid", "§7: the payload is not what entry %d of the meta says" % kind)
+
+
+def check_seal(stream):
+    """§20.3: whatever is left of a sealed payload, nobody can open it"""
+    if stream.flags & SEALED and stream.meta is None:
+        raise Fault("damaged", "§20.3: it is sealed, and every copy of its meta is lost")
 
 
 def raise_worst(faults):
@@ -850,6 +887,7 @@ class ShardStream:
         self.root, self.pg, self.files = header.R, header.pg, []
 
     def restore(self, strict=False, span=None):
+        check_seal(self)
         sets, roots = {}, {}
         for f in self.files:
             for s, shard in f.valid.items():
@@ -886,6 +924,7 @@ class Scan:
         self.data, self.notes, self.root = data, notes, root
         self.records, self.indexes, self.frames, self.faults, self.annexes = [], [], [], [], []
         self.bad_metas = set()                      # M of meta that breaks a rule of §7
+        self.has_other_root = False                 # a last group of another root than the given one
         self.sum = self.e = pos = annex_end = 0
         readers = {MAGIC_R: self.record, MAGIC_M: self.meta_frame, MAGIC_X: self.index, MAGIC_A: self.annex}
         while True:
@@ -1052,6 +1091,7 @@ class Chain:
         return next(iter(self.groups.values())).pg.flags if self.groups else self.index.P.flags
 
     def restore(self, strict=False, span=None):
+        check_seal(self)
         faults, pieces, N = [], [], self.N or 0
         if self.N is None:
             faults.append(Fault("damaged", "the chain is cut: its end is not known"))
@@ -1079,14 +1119,22 @@ class Chain:
             return False
         P, meta, data = self.index.P, self.index.meta, scan.data
         frames, records = {f.pos: f for f in scan.frames}, {r.pos: r for r in scan.records}
-        at = 0
+        annexes, at = dict(scan.annexes), 0
         if meta:
             if 0 not in frames or frames[0].meta != meta or data[32:36] != pack(P)[:4]:
                 return False
             at = frames[0].end
+        # §9: all copies are there, or none was written
+        whole = annex(META_COPY, data[:at])
+        own = {start for start, _ in scan.annexes if start < self.index.pos and data[start:start + len(whole)] == whole} if has_seal(P.flags, meta) else ()
+        places = copy_places(P.k, P.m) if own else []
         for g in range(P.nr):
             pg = group_of(P, g)
             for i in range(pg.k + pg.m):
+                if g == 0 and i in places:
+                    if at not in own:
+                        return False
+                    at = annexes[at]
                 for s in range(pg.G):
                     r = records.get(at)
                     if r is None or (r.gr, r.i, r.s) != (self.index.grs[g], i, s):
@@ -1098,7 +1146,6 @@ class Chain:
         if data[at:at + len(tail)] != tail:
             return False
         at += len(tail)
-        annexes = dict(scan.annexes)
         while at in annexes:
             at = annexes[at]
         return at == len(data)
@@ -1120,14 +1167,15 @@ def find_chains(scan):
     """§9.2: all chains of a container; notes what does not follow."""
     groups = {}
     for record in scan.records:
+        if scan.root is not None and record.pg.flags & LAST and record.gr != scan.root:
+            scan.has_other_root = True                           # nothing of it leads to the root: as if it were not there
+            continue
         if record.gr not in groups:
             groups[record.gr] = RecordGroup(record)
         groups[record.gr].add(record)
     before, followed = {}, set()
     for group in groups.values():
         if group.pg.nr and group.before in groups:
-            if scan.root not in (None, group.before) and groups[group.before].pg.flags & LAST:
-                continue                                         # it does not lead to the root, as if it were not there
             try:
                 check_follows(groups[group.before].pg, group.pg)
                 before[group.gr] = groups[group.before]
@@ -1207,7 +1255,7 @@ def read_all(blobs, several, root=None, strict=False, span=None):
     faults = notes.faults
     if root is not None:
         chosen = [x for x in streams if x.root == root]
-        if not chosen and any(x.root for x in streams):
+        if not chosen and (any(x.root for x in streams) or scan and scan.has_other_root):
             faults.append(Fault("wrong-root", "what is there leads to another root"))
     else:
         chosen = streams
@@ -1679,7 +1727,8 @@ def error_cases():
             ("name-255", "name of 255 bytes", None, entry(2, b"n" * 255)), ("name-dots", "name ... is allowed", None, entry(2, b"...")),
             ("trailing-byte", "a byte is left over", "invalid", name + b"\3"), ("trailing-bytes", "two bytes are left over", "invalid", name + b"\3\0"),
             ("sha256-short", "a SHA-256 of 31 bytes", "invalid", name + entry(3, bytes(31))), ("blake3-long", "a BLAKE3 of 33 bytes", "invalid", name + entry(5, bytes(33))),
-            ("annexes", "blocks kept in annexes", None, name + entry(7, block + b"\3" + block[1:])), ("annexes-twice", "blocks kept in annexes: the same type twice", "invalid", entry(7, block + block)),
+            ("annexes", "blocks kept in annexes", None, name + entry(7, block + b"\3" + block[1:])), ("annexes-none", "blocks kept in annexes: a list of none", None, name + entry(7, b"")),
+            ("annexes-twice", "blocks kept in annexes: the same type twice", "invalid", entry(7, block + block)),
             ("annexes-length", "blocks kept in annexes: bytes left over", "invalid", entry(7, block + b"x")),
             ("empty", "the meta may be empty", None, b""), ("400", "400 bytes", None, name + entry(9, generate(393, 1)))):
         files, root = F(only=[0], meta=meta)
@@ -1841,6 +1890,12 @@ def error_cases():
     add("c-version-rotten", "§11: the version of the only record rotted; there are headers of version 1 whose CRC is right", "damaged", bytes(rotten))
     rotten_only = bytearray(C(m=0, index=False)[0])
     rotten_only[32] ^= 2
+    add("c-version-beside-cut-record", "§11: version 2, and the beginning of a record of version 1 whose CRC nobody can tell", "refused", future(whole) + C()[0][:150])
+    for stem, what in (("", [future(F(m=0)[0]["x.000.shard"])[:100]]), ("-file", future(F(m=0)[0]["x.000.shard"])[:100])):
+        add("s-version-future-short" + stem, "§4: version 2; the file ends within the header", "refused", what)
+    first, other = C(parts=two, keep=lambda g, s, i: g == 0), C(parts=((4096, 4096, 1), (20, 64, 1, dict(nr=2))), index=False, keep=lambda g, s, i: g == 1)
+    add("c-group-of-other-root", "§9.2: with a root, a last group of another one is ignored, whatever is wrong with it", "damaged", first[0] + other[0], first[1])
+    add("c-group-of-other-root-no-root", "§9.2: the same, and no root is given", "invalid", first[0] + other[0])
     add("c-version-rotten-alone", "§11: the version of the only header rotted", "refused", bytes(rotten_only))
     add("c-version-2-index-1", "§11: records of version 2 that are right, an index of version 1", "damaged", C(lie=dict(version=2), p=dict(version=1))[0])
     add("c-version-rotten-restored", "§11: the version of one record rotted, the others are enough", None, flipped(C()[0], 32), None, P50)

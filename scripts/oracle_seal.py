@@ -355,10 +355,11 @@ def valid_vectors():
             ("aes-shards", AES, "shards", "x25519", 1000, b"letter.txt"), ("chacha-shards", CHACHA, "shards", "two", 1000, "lettres d\u2019été".encode()),
             ("passphrase", AES, "container", "scrypt", 70, b"x"), ("passphrase-chacha", CHACHA, "shards", "scrypt", 70, b"x"),
             ("unknown-stanza", AES, "container", "unknown", 10, b""), ("long-name", CHACHA, "container", "two", 10, b"n" * 255),
-            ("empty", AES, "container", "x25519", 0, b""), ("empty-chacha", CHACHA, "container", "x25519", 0, b""), ("one", AES, "container", "x25519", 1, b""))):
+            ("empty", AES, "container", "x25519", 0, b""), ("empty-chacha", CHACHA, "container", "x25519", 0, b""), ("one", AES, "container", "x25519", 1, b""),
+            ("without-copies", AES, "container", "x25519", 50, b""))):
         content_key, plain = some("content key " + name), oracle.generate(size, 20 + nth)
         seal = make_seal(content_key, cipher, wrap(content_key, to), oracle.entry(2, file_name) if file_name else b"")
-        files, root = encode_sealed(form, 2, 1, seal, seal_payload(content_key, cipher, seal, plain))
+        files, root = encode_sealed(form, 2, 1, seal, seal_payload(content_key, cipher, seal, plain), copies=name != "without-copies")
         yield vector(name, form, cipher, content_key, seal, plain, root, file_name, 20 + nth, to), files
     # Of these the chunks alone are kept, as a digest.
     for size in (CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 77):
@@ -378,8 +379,8 @@ def vector(name, form, cipher, content_key, seal, plain, root, file_name, seed, 
     return entry
 
 
-def encode_sealed(form, k, m, seal, sealed, flags=oracle.SEALED, set_size=None):
-    return oracle.encode(oracle.FORMS[form], oracle.BLAKE3, k, m, sealed, set_size, meta=oracle.entry(9, seal) if seal is not None else b"", flags=flags)
+def encode_sealed(form, k, m, seal, sealed, flags=oracle.SEALED, set_size=None, copies=True):
+    return oracle.encode(oracle.FORMS[form], oracle.BLAKE3, k, m, sealed, set_size, meta=oracle.entry(9, seal) if seal is not None else b"", flags=flags, copies=copies)
 
 
 def error_vectors():
@@ -454,10 +455,43 @@ def error_vectors():
     return cases
 
 
+def copy_vectors():
+    """(entry, bytes of a container): what is left of the copies of the seal (§9), and what verify says of it without a key"""
+    content_key, plain = some("content key"), oracle.generate(50, 3)
+    seal = make_seal(content_key, AES, wrap(content_key))
+    data = encode_sealed("container", 2, 3, seal, seal_payload(content_key, AES, seal, plain))[0][0]
+    frames, indexes = oracle.spots(data, oracle.MAGIC_M), oracle.spots(data, oracle.MAGIC_X)
+    size = 192 + oracle.align(3 + len(seal), 64)
+    copies = [at - 32 for at in frames[1:]]
+    cases = []
+
+    def add(name, rule, verify, data):
+        cases.append((dict(name=name, rule=rule, path="sealed/%s.fec" % name, verify=verify), data))
+
+    add("copies-all", "§9: m + 1 copies of the meta frame between the records", 0, data)
+    gone = data
+    for at in reversed(copies):
+        gone = gone[:at] + gone[at + size:]
+    add("copies-none", "§9: none of them is there: it was written without", 0, gone)
+    add("copies-none-damaged", "§9: the same, and a record is damaged", 1, oracle.flipped(gone, oracle.spots(gone, oracle.MAGIC_R)[1] + 300))
+    for nth, at in enumerate(copies):
+        add("copies-without-%d" % nth, "§9: one of them is gone", 1, data[:at] + data[at + size:])
+        lost = [x + 70 for x in frames + indexes if x != at + 32]
+        add("copies-only-%d" % nth, "§9, §20.3: one copy of the meta is left", 1, oracle.flipped(data, *lost))
+    add("copies-lost", "§20.3: every copy of the meta is lost, and every shard is there", 3, oracle.flipped(data, *[x + 70 for x in frames + indexes]))
+    add("copies-behind-the-end", "§9.4: a whole annex is no damage, whatever it is", 0, data + data[copies[0]:copies[0] + size])
+    add("copies-moved", "§9: one of them stands in front of another record", 1,
+        data[:copies[0]] + data[copies[0] + size:copies[1]] + data[copies[0]:copies[0] + size] + data[copies[1]:])
+    first = oracle.spots(data, oracle.MAGIC_R)
+    add("copies-shards-lost", "§9: m shards are lost with what stands in front of them, and the index", 1,
+        data[:first[1]] + bytes(first[4] - first[1]) + data[first[4]:indexes[0]])
+    return cases
+
+
 def golden(folder):
-    valid, errors = list(valid_vectors()), error_vectors()
+    valid, errors, copies = list(valid_vectors()), error_vectors(), copy_vectors()
     kept = [dict(identity=identity_text(IDENTITY), recipient=recipient_text(IDENTITY), passphrase=PASSPHRASE,
-                 valid=[entry for entry, _ in valid], errors=[entry for entry, _ in errors])]
+                 valid=[entry for entry, _ in valid], errors=[entry for entry, _ in errors], copies=[entry for entry, _ in copies])]
     oracle.store(os.path.join(folder, "sealed.json"), (json.dumps(kept[0], indent=1, ensure_ascii=False) + "\n").encode())
     for entry, files in valid:
         if files is None:
@@ -466,7 +500,7 @@ def golden(folder):
         named = oracle.shard_names("payload", files) if not path.endswith(".fec") else {"": files[0]}
         for name, data in named.items():
             oracle.store(os.path.join(path, name) if name else path, data)
-    for entry, data in errors:
+    for entry, data in errors + copies:
         oracle.store(os.path.join(folder, entry["path"]), data)
     return 0
 
@@ -494,7 +528,14 @@ def check(folder):
         except Fault as fault:
             cls = fault.cls
         assert cls == entry["class"], (entry["name"], cls)
-    print("%d sealed payloads, %d errors: all good" % (len(kept["valid"]), len(kept["errors"])))
+    for entry in kept["copies"]:
+        blobs, several = oracle.load([os.path.join(folder, entry["path"])])
+        result = oracle.read_all(blobs, several)
+        assert (result.exit if result.cls else 0 if result.clean else 1) == entry["verify"], entry["name"]
+        if result.cls is None:
+            data, _, sealed, _ = sealed_of(blobs, several)
+            assert len(open_sealed(data, sealed, secrets, None)[0]) == 50
+    print("%d sealed payloads, %d errors, %d with copies of the seal: all good" % tuple(len(kept[x]) for x in ("valid", "errors", "copies")))
     return 0
 
 

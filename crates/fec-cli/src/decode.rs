@@ -73,6 +73,14 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     }
 }
 
+/// What became of a payload, also if it is lost: the report tells how much of it.
+fn or_lost(restored: fecfile::Result<Restored>) -> Result<Restored> {
+    match restored {
+        Err(fecfile::Error { kind: fecfile::ErrorKind::Lost(lost), .. }) => Ok(*lost),
+        restored => Ok(restored?),
+    }
+}
+
 struct Decoding<'a> {
     args: &'a args::Decode,
     /// -o, or `-` where standard output was redirected to a new file.
@@ -135,7 +143,7 @@ impl Decoding<'_> {
                 archive.restore_to_writer(&mut out, &place, wish, &context)
             }
         };
-        self.finish(&target, &restored?, Some(&archive))
+        self.finish(&target, &or_lost(restored)?, Some(&archive))
     }
 
     /// Finds the encoding that is asked for: by its root, by who signed it, or the only one.
@@ -183,13 +191,13 @@ impl Decoding<'_> {
         target: &Target,
         context: &Context<'_>,
     ) -> Result<Restored> {
-        Ok(match target {
+        or_lost(match target {
             Target::File(path) | Target::Folder(path) => {
-                archive.range_to_file(range, opener, path, self.policy, context)?
+                archive.range_to_file(range, opener, path, self.policy, context)
             }
             Target::Stdout | Target::Special(_) => {
                 let (mut out, place) = target.sequential()?;
-                archive.range_to_writer(range, opener, &mut out, &place, context)?
+                archive.range_to_writer(range, opener, &mut out, &place, context)
             }
         })
     }
@@ -237,7 +245,7 @@ impl Decoding<'_> {
                     archive.restore_to_writer(&mut out, &place, wish, &context)
                 }
             };
-            return self.finish(&target, &restored?, Some(&archive));
+            return self.finish(&target, &or_lost(restored)?, Some(&archive));
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
         let restored = match &target {

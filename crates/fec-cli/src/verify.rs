@@ -221,7 +221,9 @@ impl One<'_> {
         let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
         if opens == Some(true) {
             let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-            archive.restore_to_writer(&mut io::sink(), &ErrorPlace::Nowhere, wish, &context.silent())?;
+            let opened =
+                archive.restore_to_writer(&mut io::sink(), &ErrorPlace::Nowhere, wish, &context.silent())?;
+            debug_assert!(opened.is_whole());
         }
         let asked = Asked {
             root_was_given: args.root.is_some(),

@@ -101,3 +101,51 @@ fn every_rule_refuses_what_breaks_it() {
         }
     }
 }
+
+/// Without a key, `verify` and `repair` say of the copies of the seal what `decode` says with one.
+#[test]
+fn copies_of_the_seal_count() {
+    let (vectors, arena) = vectors();
+    let copies = vectors["copies"].as_array().expect("a list");
+    assert!(copies.len() >= 15, "only {}", copies.len());
+    for vector in copies {
+        let name = vector["name"].as_str().expect("a name");
+        let path = golden().join(vector["path"].as_str().expect("a path"));
+        let path = path.to_str().expect("text");
+        let exit = vector["verify"].as_i64().expect("a code") as i32;
+        let is_lost = exit == 3;
+        let output = arena.run(["verify", path, "--json"]);
+        expect(&output, exit);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["restorable"], !is_lost, "{name}");
+        assert_eq!(
+            (report["seal_places"] == 0, report["may_still_lose"].is_null()),
+            (is_lost, is_lost),
+            "{name}"
+        );
+        expect(&pipe(&arena.path(""), ["verify"], &fs::read(path).unwrap()), exit);
+        let output = decode(&vectors, vector, &arena, "-");
+        expect(&output, if is_lost { 3 } else { 0 });
+        assert!(is_lost || output.stdout == payload(3, 50), "{name}");
+        let would = if is_lost { 3 } else { exit };
+        expect(&arena.run(["repair", path, "-n"]), would);
+        expect(&arena.run(["repair", path, "-o", "fixed"]), if is_lost { 3 } else { 0 });
+        if exit == 1 {
+            expect(&arena.run(["verify", "fixed"]), 0);
+            fs::remove_file(arena.path("fixed")).unwrap();
+        }
+        assert!(!arena.path("fixed").exists(), "{name}");
+        if is_lost {
+            assert!(
+                text(&arena.run(["verify", path]).stdout).contains("every copy of its seal is lost"),
+                "{name}"
+            );
+            expect(&arena.run(["verify", path, "--need", "2"]), 3);
+            // Among others too, and in a table.
+            let whole = golden().join("sealed/copies-all.fec");
+            let output = arena.run(["verify", path, whole.to_str().expect("text")]);
+            expect(&output, 3);
+            assert!(text(&output.stdout).contains("every copy of the seal is lost"), "{name}");
+        }
+    }
+}

@@ -50,6 +50,55 @@ fn a_magic_that_is_cut_by_the_end_of_a_window_is_not_dropped() {
     }
 }
 
+/// Zero bytes go before what the geometry says, those behind the proof too: what is damaged says nothing of rules.
+#[test]
+fn zeros_of_a_record_are_checked_before_its_geometry() {
+    let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
+    let group = GroupId { geometry: layout.group(0, 100, true), root: [1; 32], before: [2; 32] };
+    for zero in [12, 24, group.record_head_len() - 1] {
+        // k is 0: another shape has a proof as long.
+        let mut record = vec![0; group.record_head_len()];
+        RecordHeader { set: 0, index: 0, group }.seal(&mut record);
+        record[36] = 0;
+        let padding = record_head_len(record.first_chunk().unwrap()) - HEADER_LEN;
+        record.resize(HEADER_LEN + padding, 0);
+        seal(&mut record);
+        assert!(!matches!(RecordHeader::parse(&record), Ok(_) | Err(FormatError::Damaged(_))));
+        let last = record.len() - 1;
+        record[zero.min(last)] = 1;
+        seal(&mut record);
+        let parsed = RecordHeader::parse(&record);
+        assert!(matches!(parsed, Err(FormatError::Damaged(_))), "{zero}: {parsed:?}");
+    }
+}
+
+/// A header that is cut before all is there that its checksum covers says nothing of the version that it was written as.
+#[test]
+fn a_header_that_is_cut_has_no_checksum() {
+    let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
+    let geometry = layout.group(0, 100, true);
+    let group = GroupId { geometry, root: [1; 32], before: [2; 32] };
+    let mut record = vec![0; group.record_head_len()];
+    RecordHeader { set: 0, index: 0, group }.seal(&mut record);
+    let frame = MetaFrame::to_bytes(geometry.shape(), &Meta::with_name(b"name").unwrap().to_bytes());
+    for (what, bytes) in [("record", &record), ("meta frame", &frame)] {
+        for len in [HEADER_LEN, bytes.len() - 1] {
+            let step = Scanner::new(None).step(&bytes[..len], true, 0);
+            let ScanStep::Rejected { error, drop: 8 } = step else { panic!("{what}: {step:?}") };
+            assert!(!error.is_behind_checksum(), "{what}: {error}");
+        }
+    }
+    // With all of its head, a record was written as one.
+    let ScanStep::Rejected { error, .. } = Scanner::new(None).step(&record, true, 0) else { panic!() };
+    assert!(error.is_behind_checksum());
+    // The beginning of a shard file's header names a version, or none.
+    let mut header = shard_header(2, 1, 100, b"name").to_bytes();
+    assert_eq!(shard_file::other_version(&header[..33]), None);
+    header[32] = 2;
+    assert_eq!(shard_file::other_version(&header[..33]), Some(FormatError::Version(2)));
+    assert_eq!(shard_file::other_version(&header[..32]), None);
+}
+
 /// Section 9.1: four times the input and 2^30 bytes may be hashed without going on behind them.
 #[test]
 fn what_is_hashed_in_vain_is_bounded() {

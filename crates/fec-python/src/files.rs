@@ -238,8 +238,7 @@ pub(crate) fn decode_file(
         let archive = Archive::open(&Input::of_paths(&source)?, root, &context)?;
         let opener = archive.opener(keys.as_ref())?;
         let wish = Wish { partial, opener: opener.as_ref(), ..Wish::default() };
-        let place = source.first().map_or(Place::Nowhere, |path| path.as_path().into());
-        whole(archive.restore_to_file(&output, policy, wish, &context)?, place)
+        archive.restore_to_file(&output, policy, wish, &context)
     });
     restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
 }
@@ -282,15 +281,7 @@ fn decode_from(
     let archive = Archive::open(&Input::spooled(place, source)?, root, context)?;
     let opener = archive.opener(keys)?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-    whole(archive.restore_to_writer(sink, &out, wish, context)?, place.into())
-}
-
-/// What was not written is an error.
-fn whole(restored: fecfile::report::Restored, place: Place) -> fecfile::Result<fecfile::report::Restored> {
-    match restored.written {
-        true => Ok(restored),
-        false => Err(Error::at("decode", place, ErrorKind::Lost(Box::new(restored)))),
-    }
+    archive.restore_to_writer(sink, &out, wish, context)
 }
 
 /// Checks every byte of a container, a folder of shard files or some shard files; one shard file needs its root. With `deep` every set

@@ -12,6 +12,7 @@ use crate::input::{Content, Input};
 use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live;
 use crate::report::{Examination, Outcome, Restored};
+use crate::seal::SealError;
 use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
 use crate::sign::{Signatures, Signed, Trust};
@@ -108,7 +109,9 @@ impl Archive {
         let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
         opened.map(|archive| Archive { place: input.place(), ..archive }).map_err(|mut error| {
             if let ErrorKind::NothingFound(found) = &mut error.kind {
-                found.is_shard_file = is_one && seen.form == Some(Form::Shards);
+                // Its header names the root that is wanted, and nothing else of it does.
+                found.is_shard_file =
+                    is_one && seen.form == Some(Form::Shards) && found.leftovers.found_wanted;
             }
             error
         })
@@ -186,7 +189,8 @@ impl Archive {
         let choice = choose(&found, seen, wanted, roots.as_deref(), &check)?;
         let root = found[choice.0].candidates()[choice.1].root;
         let all = found.iter().flat_map(|found| found.candidates());
-        let others = all.filter(|c| c.has_records && c.root != root).filter_map(|c| c.root).collect();
+        let others = all.filter(|c| c.has_records && !c.is_in_annexes && c.root != root);
+        let others = others.filter_map(|c| c.root).collect();
         let signed = signed.into_iter().find(|signed| Some(signed.root) == root);
         tracing::debug!("{} of root {}", found[choice.0].kind().name(), show_root(root));
         let place = Place::Nowhere;
@@ -233,6 +237,17 @@ impl Archive {
         let opener = open::opener(encoded.shape().is_sealed(), encoded.meta, keys, wanted);
         let opener = opener.map_err(|e| Error::at("open", self.place.clone(), e))?;
         Ok(opener.map(|opener| opener.of(self.place.clone())))
+    }
+
+    /// Fails when nobody could open what would come out.
+    ///
+    /// # Errors
+    /// [`SealError::Lost`].
+    pub(crate) fn check_seal(&self, encoded: &Encoded<'_>) -> Result<()> {
+        match encoded.is_seal_lost() {
+            true => Err(Error::at("open", self.place.clone(), SealError::Lost)),
+            false => Ok(()),
+        }
     }
 
     /// Whether it can be restored, if that is known without decoding.

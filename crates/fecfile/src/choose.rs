@@ -134,6 +134,7 @@ mod tests {
             root: Some([nth as u8; 32]),
             is_restorable: Some(is_restorable),
             has_records,
+            is_in_annexes: false,
         };
         let all: Vec<_> =
             (0..).zip(encodings).map(|(nth, encoding)| ((0, nth), candidate(nth, *encoding))).collect();
@@ -166,7 +167,8 @@ mod tests {
 
     /// What is known only by decoding: of each what that tells, and whether it has the form of the input.
     fn decoded(encodings: Vec<(Result<Outcome>, bool)>) -> Result<usize> {
-        let candidate = Candidate { root: Some([1; 32]), is_restorable: None, has_records: true };
+        let candidate =
+            Candidate { root: Some([1; 32]), is_restorable: None, has_records: true, is_in_annexes: false };
         let all: Vec<_> = (0..encodings.len()).map(|nth| ((0, nth), candidate)).collect();
         let have_form: Vec<bool> = encodings.iter().map(|(_, has)| *has).collect();
         let outcomes: Vec<_> =
@@ -216,6 +218,7 @@ mod tests {
                 root: Some(*root),
                 is_restorable: Some(self.is_restorable),
                 has_records: true,
+                is_in_annexes: false,
             };
             self.roots.iter().map(candidate).collect()
         }

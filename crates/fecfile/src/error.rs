@@ -260,7 +260,7 @@ pub struct NothingFound {
     pub others: Vec<Digest>,
     /// What does not count.
     pub leftovers: Leftovers,
-    /// The input is a single shard file.
+    /// The input is a single shard file of the root that was asked for, without one whole shard.
     pub is_shard_file: bool,
 }
 

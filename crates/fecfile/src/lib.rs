@@ -13,7 +13,7 @@
 //! let root = encode_path(&file, &context)?.root;             // release.bin.shards/, any 33 of 100 restore it
 //! # let shards = folder.path().join("release.bin.shards");
 //! assert!(verify_path(&shards, Some(root), &context)?.is_intact());
-//! decode_path(&shards, &back, Some(root), &context)?;
+//! assert!(decode_path(&shards, &back, Some(root), &context)?.is_whole());    // or it is an error, and nothing is written
 //! # assert_eq!(std::fs::read(&back).unwrap(), b"the only copy of something");
 //! # Ok(())
 //! # }

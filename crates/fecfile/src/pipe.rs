@@ -380,10 +380,29 @@ impl<'a> Receiver<'a> {
             group.add(header, proof, body)?;
             self.open.push(group);
         }
-        while let Some(whole) = self.open.iter().position(|g| self.is_next(&g.id) && g.lacking == 0) {
+        self.release_whole()
+    }
+
+    /// Releases groups of which every set has k records, as long as one is the next.
+    fn release_whole(&mut self) -> Result<()> {
+        let next = |receiver: &Receiver<'_>| {
+            let is_whole =
+                |g: &OpenGroup| g.lacking == 0 && receiver.is_next(&g.id) && receiver.may_be_opened(&g.id);
+            receiver.open.iter().position(is_whole)
+        };
+        while let Some(whole) = next(self) {
             self.release(whole)?;
         }
         Ok(())
+    }
+
+    /// Whether a sealed group need not wait for the meta of its payload, of which another copy may come.
+    fn may_be_opened(&self, id: &GroupId) -> bool {
+        let shape = id.geometry.shape();
+        self.first.is_some()
+            || !shape.is_sealed()
+            || self.metas.iter().any(|(meta_hash, _)| *meta_hash == id.before)
+            || shape.hash.digest(b"") == id.before
     }
 
     /// Whether a group is the first, or follows the one that was released last.
@@ -488,7 +507,8 @@ impl<'a> Receiver<'a> {
 
     fn meta(&mut self, meta_hash: Digest, meta: Meta) {
         self.leftovers.found_version_1();
-        if self.metas.len() < MAX_METAS {
+        let is_known = self.metas.iter().any(|(known, _)| *known == meta_hash);
+        if self.metas.len() < MAX_METAS && !is_known {
             self.metas.push((meta_hash, meta));
         }
     }

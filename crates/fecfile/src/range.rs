@@ -53,7 +53,8 @@ impl Archive {
     /// Restores a part of the payload to a file, which appears when all of the part is proved.
     ///
     /// # Errors
-    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`].
+    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`]: [`Lost`](ErrorKind::Lost) when not all of the
+    /// part can be had.
     pub fn range_to_file(
         &self,
         range: PayloadRange,
@@ -63,6 +64,7 @@ impl Archive {
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
+        self.check_seal(&encoded)?;
         let wanted = Wanted::new(range, opener, encoded.extent())?;
         let out = FileOut::create(path, policy)?;
         let put = |offset: u64, part: &[u8]| out.put(offset, part);
@@ -76,7 +78,8 @@ impl Archive {
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
         let opened = opener.filter(|_| written).map(|_| wanted.len());
-        Ok(Restored { part, opened, ..self.restored(&encoded, outcome, written)? })
+        let restored = Restored { part, opened, ..self.restored(&encoded, outcome, written)? };
+        self.part_of(restored)
     }
 
     /// Restores a part of the payload to a writer, through a temporary file.
@@ -92,6 +95,7 @@ impl Archive {
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
+        self.check_seal(&encoded)?;
         let wanted = Wanted::new(range, opener, encoded.extent())?;
         let fail = |e| Error::io("write", place.clone(), e);
         let fail: &WriteFailure<'_> = &fail;
@@ -105,7 +109,16 @@ impl Archive {
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
         let opened = opener.filter(|_| written).map(|_| wanted.len());
-        Ok(Restored { part, opened, ..self.restored(&encoded, outcome, written)? })
+        let restored = Restored { part, opened, ..self.restored(&encoded, outcome, written)? };
+        self.part_of(restored)
+    }
+
+    /// A part that was restored, if all of it was; what else is lost of the payload does not matter.
+    fn part_of(&self, restored: Restored) -> Result<Restored> {
+        match restored.written {
+            true => Ok(restored),
+            false => Err(Error::at("decode", self.place.clone(), ErrorKind::Lost(Box::new(restored)))),
+        }
     }
 }
 

@@ -70,6 +70,7 @@ impl Archive {
             let restored = self.restored(&encoded, outcome, false)?;
             return Err(Error::new("repair", ErrorKind::Lost(Box::new(restored))));
         };
+        self.check_seal(&encoded)?;
         let Repair { out, policy, dry_run } = how;
         if self.form() == Form::Container && out.is_none() && !self.others().is_empty() {
             return Err(Error::new("repair", ErrorKind::HoldsAnother));

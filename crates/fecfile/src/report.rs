@@ -9,6 +9,7 @@ use fec_core::params::{self, Shape};
 use fec_core::set::SetError;
 
 /// What became of the sets that were walked over.
+#[must_use = "sets may be lost"]
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Sets of which all originals are proved, each by its own path or by the tree of the originals.
@@ -69,6 +70,7 @@ pub struct Written {
 }
 
 /// What `decode` restored.
+#[must_use = "it may be a part of the payload, if that was asked for"]
 #[derive(Debug)]
 pub struct Restored {
     /// The root; `None` for a container that was cut.
@@ -142,6 +144,7 @@ pub struct Damage {
 }
 
 /// What looking at every byte of an encoding found.
+#[must_use = "something may be damaged or missing"]
 #[derive(Debug)]
 pub struct Examination {
     /// Every shard, in order; or one, if one was asked about.
@@ -152,6 +155,9 @@ pub struct Examination {
     pub damage: Vec<String>,
     /// Bytes that belong to nothing.
     pub gaps: Vec<ByteRange>,
+    /// In how many places a copy of the seal is intact: between the records of a container, at its ends, in shard files. `None` for
+    /// what is not sealed, or has its seal elsewhere.
+    pub seal_places: Option<u32>,
 }
 
 impl Examination {
@@ -178,6 +184,7 @@ pub enum Deep {
 }
 
 /// What `verify` found.
+#[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct Verified {
     /// The form of the encoding.
@@ -229,9 +236,16 @@ impl Verified {
         }
     }
 
-    /// Shards that may still be lost, wherever: the least over all sets.
+    /// Shards that may still be lost, wherever, with what stands around them: the least over all sets, and of a sealed payload
+    /// never all that have its seal.
     pub fn may_still_lose(&self) -> Option<u32> {
-        let k = self.shape.code.k() as u32;
-        self.is_restorable.filter(|is| *is).map(|_| self.found.weakest - k)
+        let spare = self.found.weakest.checked_sub(self.shape.code.k() as u32)?;
+        let seal = self.found.seal_places.map_or(spare, |places| places.saturating_sub(1));
+        self.is_restorable.filter(|is| *is).map(|_| spare.min(seal))
+    }
+
+    /// Whether it is sealed, and nothing is left that could open it.
+    pub fn is_seal_lost(&self) -> bool {
+        self.found.seal_places == Some(0)
     }
 }

@@ -67,7 +67,10 @@ impl Archive {
     /// Restores the payload to a file, which appears when it is whole; or with `partial` with zeros for what is lost.
     ///
     /// # Errors
-    /// Those of the file, and [`SetMemory`](crate::ErrorKind::SetMemory). What is lost, or untrue, is in the result.
+    /// [`Lost`](ErrorKind::Lost), with what is left, when it cannot be restored whole and `partial` was not asked for; then nothing
+    /// is written. [`Untrue`](ErrorKind::Untrue) and [`OtherDigest`](ErrorKind::OtherDigest) when the root binds what breaks a rule,
+    /// [`SealError`](crate::seal::SealError) when what would open it is lost, or does not. Those of the file, and
+    /// [`SetMemory`](ErrorKind::SetMemory).
     pub fn restore_to_file(
         &self,
         path: &Path,
@@ -113,8 +116,8 @@ impl Archive {
     /// each as soon as it is proved; one of a single group through a temporary file.
     ///
     /// # Errors
-    /// Those of the writer, named `place`, and of the temporary file; with `partial`
-    /// [`FewLeft`](crate::ErrorKind::FewLeft). What is lost, or untrue, is in the result.
+    /// As [`restore_to_file`](Archive::restore_to_file); but groups in front of one that is lost have gone out then. Those of the
+    /// writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](ErrorKind::FewLeft).
     pub fn restore_to_writer(
         &self,
         out: &mut dyn Write,
@@ -136,13 +139,13 @@ impl Archive {
         })
     }
 
-    /// Restores the payload by `put`, which gets all of it, or of what cannot be restored whole some.
+    /// Restores the payload by `put`, which gets all of it, or of what cannot be restored whole some: the result tells.
     ///
     /// # Errors
-    /// As [`restore_to_file`](Archive::restore_to_file).
+    /// As [`restore_to_file`](Archive::restore_to_file), but for [`Lost`](ErrorKind::Lost).
     #[cfg(feature = "stores")]
     pub(crate) fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
-        self.restore(Wish::default(), context, |encoded, walk| {
+        self.attempt(Wish::default(), context, |encoded, walk| {
             let visitor = PayloadOut { put, partial: false };
             let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
             let is_whole = outcome.is_whole();
@@ -150,14 +153,34 @@ impl Archive {
         })
     }
 
-    /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
+    /// Restores the payload as `write` does; what is not whole is an error, unless a part was asked for.
     fn restore(
         &self,
         wish: Wish<'_>,
         context: &Context<'_>,
         write: impl FnOnce(&Encoded<'_>, &mut SetWalk<'_>) -> Result<(Outcome, bool)>,
     ) -> Result<Restored> {
+        let restored = self.attempt(wish, context, write)?;
+        if wish.partial { Ok(restored) } else { self.whole_of(restored) }
+    }
+
+    /// What was restored, if it is whole.
+    fn whole_of(&self, restored: Restored) -> Result<Restored> {
+        match restored.is_whole() && restored.written {
+            true => Ok(restored),
+            false => Err(Error::at("decode", self.place.clone(), ErrorKind::Lost(Box::new(restored)))),
+        }
+    }
+
+    /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
+    fn attempt(
+        &self,
+        wish: Wish<'_>,
+        context: &Context<'_>,
+        write: impl FnOnce(&Encoded<'_>, &mut SetWalk<'_>) -> Result<(Outcome, bool)>,
+    ) -> Result<Restored> {
         let encoded = self.encoded();
+        self.check_seal(&encoded)?;
         if let Some(outcome) = self.hopeless(&encoded, wish.partial, context)? {
             return self.restored(&encoded, outcome, false);
         }

@@ -17,6 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What lies in the places that were named.
+#[must_use = "places may hold nothing that is known"]
 #[derive(Debug, Default)]
 pub struct Survey {
     /// The encodings, in order of their names.

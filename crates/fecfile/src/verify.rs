@@ -19,7 +19,7 @@ impl Archive {
         let found = self.examine(context);
         let encoded = self.encoded();
         let k = encoded.shape().code.k() as u32;
-        let is_restorable = encoded.payload_len.is_some() && found.weakest >= k;
+        let is_restorable = encoded.payload_len.is_some() && found.weakest >= k && !encoded.is_seal_lost();
         let deep = match deep {
             false => Deep::NotAsked,
             true => {

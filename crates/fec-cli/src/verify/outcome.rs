@@ -25,7 +25,8 @@ pub(super) fn find(
 /// What was found, by what was asked.
 pub(super) fn exit(verified: &Verified, asked: &Asked) -> Exit {
     if let Some(need) = asked.need {
-        return if verified.least() >= need { Exit::Done } else { Exit::Lost };
+        let has_enough = verified.least() >= need && !verified.is_seal_lost();
+        return if has_enough { Exit::Done } else { Exit::Lost };
     }
     match (verified.is_restorable, verified.is_intact()) {
         (None, true) => Exit::Done,

@@ -143,8 +143,10 @@ pub(super) struct Report {
     restorable: Option<bool>,
     /// Bytes that decode takes for a set, where that is more than it is allowed with the same options.
     needs_memory: Option<u64>,
-    /// Shards that may still be lost, wherever: the least over all sets.
+    /// Shards that may still be lost, wherever: the least over all sets, and of a sealed payload never all that have its seal.
     may_still_lose: Option<u32>,
+    /// Of a sealed payload: places in which a copy of its seal is intact. Without one, nobody can open it.
+    seal_places: Option<u32>,
     deep: Deep,
     intact: usize,
     damaged: usize,
@@ -189,11 +191,12 @@ impl Report {
             given: verified.given(),
             files: asked.files,
             need: asked.need,
-            enough: asked.need.map(|need| verified.least() >= need),
+            enough: asked.need.map(|need| verified.least() >= need && !verified.is_seal_lost()),
             least: verified.least(),
             restorable: verified.is_restorable,
             needs_memory: Some(verified.shape.set_bytes()).filter(|need| *need > asked.most_memory),
             may_still_lose: verified.may_still_lose(),
+            seal_places: found.seal_places,
             deep: verified.deep.into(),
             intact: count(report::ShardState::Intact),
             damaged: count(report::ShardState::Damaged),
@@ -265,15 +268,29 @@ impl Report {
             self.damaged,
             self.missing
         ));
+        let of_seal = self.seal_places.filter(|_| self.is_seal_weakest());
+        let of_seal = of_seal.map(|places| format!(": its seal is intact in {}", counted(places, "place")));
+        let of_seal = of_seal.unwrap_or_default();
         out.push_str(&match self.may_still_lose {
-            Some(0) => "the payload can be restored, and no further shard may be lost\n".to_owned(),
+            Some(0) => format!("the payload can be restored, and no further shard may be lost{of_seal}\n"),
             Some(spare) => {
-                format!("the payload can be restored, and any {} may be lost\n", counted(spare, "more shard"))
+                let more = counted(spare, "more shard");
+                format!("the payload can be restored, and any {more} may be lost{of_seal}\n")
+            }
+            None if self.seal_places == Some(0) => {
+                "the payload cannot be restored from what is here: it is sealed, and every copy of its seal is lost\n"
+                    .to_owned()
             }
             None => {
                 format!("the payload cannot be restored from what is here: {} shards are needed\n", self.k)
             }
         });
+    }
+
+    /// Whether the seal may be lost sooner than the payload.
+    fn is_seal_weakest(&self) -> bool {
+        let spare = self.least.saturating_sub(self.k as u32);
+        self.seal_places.is_some_and(|places| places.saturating_sub(1) < spare)
     }
 
     /// For shard files that were named.
@@ -287,6 +304,7 @@ impl Report {
         let stands = match self.may_still_lose {
             Some(0) => "they are just enough to restore".to_owned(),
             Some(spare) => format!("{spare} more than are needed to restore"),
+            None if self.seal_places == Some(0) => "every copy of the seal is lost".to_owned(),
             None => format!("{} are needed to restore", self.k),
         };
         out.push_str(&format!("{} of {} shards given, {how}; {stands}\n", self.given, self.k + self.m));
@@ -299,6 +317,9 @@ impl Report {
                 "enough: {need} of each set are asked for, and {} {is_or_are} intact\n",
                 self.least
             )),
+            (Some(_), _) if self.seal_places == Some(0) => {
+                out.push_str("not enough: the payload is sealed, and every copy of its seal is lost\n");
+            }
             (Some(need), _) => out.push_str(&format!(
                 "not enough: {need} of each set are asked for, and only {} {is_or_are} intact\n",
                 self.least

@@ -35,6 +35,8 @@ pub(super) struct Row {
     damaged: usize,
     missing: usize,
     may_still_lose: Option<u32>,
+    /// Of a sealed payload: places in which a copy of its seal is intact.
+    seal_places: Option<u32>,
     /// Why it could not be looked at.
     error: Option<String>,
     exit_code: u8,
@@ -64,6 +66,7 @@ impl Row {
             damaged: count(ShardState::Damaged),
             missing: count(ShardState::Missing),
             may_still_lose: verified.may_still_lose(),
+            seal_places: verified.found.seal_places,
             error: None,
             exit_code: exit.code(),
             exit,
@@ -85,6 +88,7 @@ impl Row {
             damaged: 0,
             missing: 0,
             may_still_lose: None,
+            seal_places: None,
             error: None,
             exit_code: exit.code(),
             exit,
@@ -140,6 +144,9 @@ impl Row {
                 format!("damaged: {}; any {spare} more may be lost", self.shards())
             }
             (State::Damaged, None) => format!("damaged: {}", self.shards()),
+            (State::Lost, _) if self.seal_places == Some(0) => {
+                format!("lost: {}; every copy of the seal is lost", self.shards())
+            }
             (State::Lost, _) => format!("lost: {}; {} are needed", self.shards(), self.k),
             (State::Failed, _) => format!("failed: {}", self.error.as_deref().unwrap_or_default()),
         };

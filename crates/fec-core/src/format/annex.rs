@@ -8,6 +8,8 @@ pub const MAGIC: [u8; 8] = *b"\x89fecA\r\n\x1a";
 pub const HEADER_LEN: usize = 32;
 /// The type of an annex whose data is a signature over the root (section 19).
 pub const SIGNATURE: u32 = 1;
+/// The type of an annex between the records of a sealed container, whose data is a copy of its meta frame (section 9).
+pub const META_COPY: u32 = 4;
 /// The most bytes of data.
 pub const MAX_DATA: u64 = 1 << 20;
 

@@ -116,8 +116,13 @@ impl GroupId {
 /// Bytes of a record before its body, computed from its first 128 bytes, whatever they hold. [`RecordHeader::parse`]
 /// takes that many bytes.
 pub fn record_head_len(header: &[u8; HEADER_LEN]) -> usize {
+    HEADER_LEN + stated_proof_len(header).next_multiple_of(64)
+}
+
+/// Bytes of the proof behind a header, whatever the numbers in that are.
+fn stated_proof_len(header: &[u8]) -> usize {
     let (k, m) = (u16::from_le_bytes(array_at(header, 36)), u16::from_le_bytes(array_at(header, 38)));
-    HEADER_LEN + padded_proof_len(k.into(), m.into(), u32_at(header, 44).into())
+    params::proof_len(k.into(), m.into(), u32_at(header, 44).into())
 }
 
 impl RecordHeader {
@@ -132,6 +137,9 @@ impl RecordHeader {
         }
         if !is_zero(&head[12..16]) || !is_zero(&head[24..32]) {
             return Err(FormatError::Damaged("a zero field of a record"));
+        }
+        if !is_zero(&head[HEADER_LEN + stated_proof_len(head)..]) {
+            return Err(FormatError::Damaged("the padding of a proof"));
         }
         let geometry = GroupGeometry::parse(&array_at(head, 32), Form::Container)?;
         let group = GroupId { geometry, root: array_at(head, 64), before: array_at(head, 96) };

@@ -25,8 +25,8 @@ pub struct Meta {
     pub sha256: Option<Digest>,
     /// BLAKE3 of the payload, as the writer says.
     pub blake3: Option<Digest>,
-    /// Annexes that are bound to the root, by ascending type.
-    pub annexes: Vec<BoundAnnexes>,
+    /// Annexes that are bound to the root, by ascending type; a list may be there that names none.
+    pub annexes: Option<Vec<BoundAnnexes>>,
     /// What opens a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
     pub seal: Option<Vec<u8>>,
     /// Entries of other odd types: type and value, by ascending type. They mean nothing to this version.
@@ -79,7 +79,7 @@ impl Meta {
                 }
                 TYPE_SHA256 => meta.sha256 = Some(payload_digest(value)?),
                 TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
-                TYPE_ANNEXES => meta.annexes = bound_annexes(value)?,
+                TYPE_ANNEXES => meta.annexes = Some(bound_annexes(value)?),
                 // What breaks its rules, whoever has a key is told: to others it is bytes.
                 TYPE_SEAL => meta.seal = Some(value.to_vec()),
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
@@ -109,11 +109,11 @@ impl Meta {
         self.name.iter().for_each(|name| entry(TYPE_NAME, name));
         self.sha256.iter().for_each(|digest| entry(TYPE_SHA256, digest));
         self.blake3.iter().for_each(|digest| entry(TYPE_BLAKE3, digest));
-        if !self.annexes.is_empty() {
+        if let Some(annexes) = &self.annexes {
             let bytes = |annexes: &BoundAnnexes| {
                 [&annexes.kind.to_le_bytes()[..], &annexes.len.to_le_bytes(), &annexes.digest].concat()
             };
-            entry(TYPE_ANNEXES, &self.annexes.iter().flat_map(bytes).collect::<Vec<u8>>());
+            entry(TYPE_ANNEXES, &annexes.iter().flat_map(bytes).collect::<Vec<u8>>());
         }
         self.seal.iter().for_each(|seal| entry(TYPE_SEAL, seal));
         entries.sort_by_key(|(kind, _)| *kind);
@@ -145,7 +145,7 @@ fn bound_annexes(value: &[u8]) -> Result<Vec<BoundAnnexes>, FormatError> {
     };
     let annexes: Vec<BoundAnnexes> = entries.iter().map(bound).collect();
     let is_ascending = annexes.windows(2).all(|pair| pair[0].kind < pair[1].kind);
-    if annexes.is_empty() || !rest.is_empty() || !is_ascending {
+    if !rest.is_empty() || !is_ascending {
         return Err(FormatError::Meta("the list of annexes is not one of types in ascending order"));
     }
     Ok(annexes)
@@ -178,11 +178,17 @@ mod tests {
             name: Some(b"a".to_vec()),
             sha256: Some([1; 32]),
             blake3: Some([2; 32]),
-            annexes: annexes.to_vec(),
+            annexes: Some(annexes.to_vec()),
             seal: Some(b"seal".to_vec()),
             others: Vec::new(),
         };
         assert_eq!(Meta::parse(&full.to_bytes()), Ok(full));
+        // A list of no annexes breaks no rule, and repairs write it again.
+        let no_annexes = Meta { annexes: Some(Vec::new()), ..Meta::default() };
+        assert_eq!(
+            (Meta::parse(b"\x07\x00\x00"), &no_annexes.to_bytes()[..]),
+            (Ok(no_annexes.clone()), &b"\x07\x00\x00"[..])
+        );
         assert_eq!(Meta::parse(b"\x04\x00\x00"), Err(FormatError::CriticalMeta(4)));
         for bad in [
             &b"\x02"[..],
@@ -193,7 +199,6 @@ mod tests {
             b"\x09\x00\x00\x02\x01\x00a",
             b"\x03\x00\x00",
             b"\x05\x01\x00a",
-            b"\x07\x00\x00",
             b"\x07\x01\x00a",
             b"\x02\x01\x00a\x02\x01\x00a",
             b"\x02\x01\x00/",

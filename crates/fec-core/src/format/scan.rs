@@ -157,7 +157,7 @@ impl Scanner {
     ) -> ScanStep<'w> {
         let head_len = record_head_len(fixed);
         let Some(head) = window.get(..head_len) else {
-            return if at_end { cut_short(8) } else { ScanStep::More(head_len) };
+            return if at_end { no_checksum("a record that is cut short") } else { ScanStep::More(head_len) };
         };
         let summed = (head_len - BEFORE_CHECKSUM) as u64;
         let header = match RecordHeader::parse(head) {
@@ -197,7 +197,7 @@ impl Scanner {
     ) -> ScanStep<'w> {
         let len = MetaFrame::frame_len(fixed);
         let Some(frame) = window.get(..len) else {
-            return if at_end { cut_short(8) } else { ScanStep::More(len) };
+            return if at_end { no_checksum("a meta frame that is cut short") } else { ScanStep::More(len) };
         };
         match MetaFrame::open(frame) {
             Ok(frame) => ScanStep::Meta { frame: Box::new(frame), drop: len },
@@ -315,6 +315,11 @@ fn start_of_none(window: &[u8]) -> ScanStep<'static> {
         },
         None => ScanStep::Skip(window.len().min(4)),
     }
+}
+
+/// What begins like a header and is cut before all is there that its checksum covers: nothing says that it was written as one.
+fn no_checksum(what: &'static str) -> ScanStep<'static> {
+    ScanStep::Rejected { error: FormatError::Checksum(what), drop: 8 }
 }
 
 fn cut_short(drop: usize) -> ScanStep<'static> {

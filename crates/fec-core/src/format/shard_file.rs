@@ -2,7 +2,7 @@
 //! specification, section 8).
 
 use super::meta::check_len;
-use super::{array_at, check_start, checksum, is_zero, u32_at, u64_at};
+use super::{VERSION_AT, array_at, check_start, checksum, is_zero, u32_at, u64_at};
 use crate::digest::Digest;
 use crate::error::FormatError;
 use crate::params::{Form, GroupGeometry};
@@ -145,6 +145,11 @@ impl Layout {
 /// Whether these are the first bytes of a header, whatever follows.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
+}
+
+/// The version that the beginning of a header names, if that is another one than this build knows; `None` where it is not there.
+pub fn other_version(bytes: &[u8]) -> Option<FormatError> {
+    (has_magic(bytes) && bytes.len() > VERSION_AT).then(|| check_start(bytes, &MAGIC).err()).flatten()
 }
 
 /// Whether magic and checksum of a header are right, whatever it says: then the file that it stands in is a shard file

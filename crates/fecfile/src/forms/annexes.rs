@@ -42,6 +42,19 @@ pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatu
     Ok((end, signatures.list))
 }
 
+/// Where the annexes from `at` to `end` go on behind those that are copies of the meta.
+pub(crate) fn behind_copies(bytes: &dyn ReadAt, mut at: u64, end: u64) -> io::Result<u64> {
+    while at < end {
+        let mut head = [0; annex::HEADER_LEN];
+        bytes.read_exact_at(at, &mut head)?;
+        match AnnexHeader::read(&head) {
+            Some(header) if header.kind == annex::META_COPY => at += header.annex_len() as u64,
+            _ => break,
+        }
+    }
+    Ok(at)
+}
+
 /// The annex of a signature.
 pub(crate) fn of_signature(text: &str) -> Vec<u8> {
     annex::write(annex::SIGNATURE, text.as_bytes())

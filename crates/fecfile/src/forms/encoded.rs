@@ -71,6 +71,11 @@ impl Encoded<'_> {
         self.meta?.name.as_deref()
     }
 
+    /// Whether it is sealed, and nothing is left that could open it.
+    pub fn is_seal_lost(&self) -> bool {
+        self.shape().is_sealed() && self.meta.is_none()
+    }
+
     /// Refuses sets that do not fit the memory allowed.
     ///
     /// # Errors

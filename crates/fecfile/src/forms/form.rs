@@ -48,6 +48,8 @@ pub(crate) struct Candidate {
     pub(crate) is_restorable: Option<bool>,
     /// Whether anything is there that it could be restored from; only `false` is sure before decoding.
     pub(crate) has_records: bool,
+    /// All of it stands in annexes of something else, which is no damage there.
+    pub(crate) is_in_annexes: bool,
 }
 
 /// Encodings of one form that were found.

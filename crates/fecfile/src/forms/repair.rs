@@ -134,6 +134,8 @@ impl NewFiles {
                 let fail = |e| Error::io("read", file.path.as_path(), e);
                 let old_end = old.size().map_err(fail)?;
                 let (from, found) = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
+                // Where the end is lost, copies of the meta stand there that are written anew between the records.
+                let from = annexes::behind_copies(old.as_ref(), from, old_end).map_err(fail)?;
                 own = found;
                 for at in (from..old_end).step_by(PIECE as usize) {
                     let mut piece = vec![0; PIECE.min(old_end - at) as usize];

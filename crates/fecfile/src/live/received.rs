@@ -28,6 +28,7 @@ impl Refusals {
 }
 
 /// What was received of a stream, until now or in all.
+#[must_use = "packets may be lost"]
 #[derive(Clone, Debug, Default)]
 pub struct Received {
     /// What the packets say of the stream; `None`: none came.

@@ -130,6 +130,7 @@ pub enum PacketDestination<'a> {
 }
 
 /// What was sent.
+#[must_use = "packets may not have gone out"]
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// What the packets say of the stream.

@@ -9,6 +9,7 @@ use crate::input::{Input, Object};
 use crate::io::folder::Folder;
 use crate::io::output::ANYBODY;
 use crate::payload::{Options, Source};
+use crate::range::PayloadRange;
 use crate::seal::SealedPayload;
 use crate::seal::sealer::{SealedTo, Sealer, Sealing};
 use fec_core::block::Code;
@@ -142,6 +143,10 @@ impl Made {
             }
             _ => panic!("{written:?} {filed:?}"),
         }
+        // Without a wish for a part, what is not whole is an error.
+        assert!(
+            wish.partial || written.as_ref().is_ok_and(|restored| restored.is_whole()) || written.is_err()
+        );
         (written, out, std::fs::read(&path).ok())
     }
 
@@ -164,6 +169,14 @@ fn digests(payload: &Vec<u8>, sha256: bool, blake3: bool) -> Meta {
     let wanted = PayloadDigests { sha256, blake3 };
     let (sha256, blake3) = payload::digests(payload, wanted, &Context::default()).unwrap();
     Meta { sha256, blake3, ..Meta::default() }
+}
+
+/// What is told of a payload that is lost: that it is lost is an error.
+fn lost(restored: Result<Restored>) -> Restored {
+    match restored {
+        Err(Error { kind: ErrorKind::Lost(restored), .. }) => *restored,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -195,7 +208,7 @@ fn what_is_lost_ends_the_payload() {
     ] {
         let made = Made::new(payload.clone(), meta).losing_group(2);
         let (restored, out, file) = made.restored(wish);
-        let restored = restored.unwrap();
+        let restored = lost(restored);
         assert!(!restored.written && !restored.is_whole());
         assert!(out == payload[..expected], "{} of {expected}", out.len());
         assert!(file.is_none());
@@ -303,7 +316,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
 
     let holed = Made::sealed(&payload, &keys).losing_group(7);
     let (restored, out, file) = read(&holed, false);
-    let restored = restored.unwrap();
+    let restored = lost(restored);
     assert!(!restored.written && restored.opened.is_none() && file.is_none());
     assert!(
         out.len() >= 128 << 10 && payload.starts_with(&out),
@@ -353,11 +366,47 @@ fn nothing_is_begun_that_cannot_be_ended() {
     }
     let archive = open();
     assert_eq!(archive.is_restorable(), Some(false));
-    let lost = archive.restore_to_file(&nowhere, QUICK, Wish::default(), &context).unwrap();
+    let lost = lost(archive.restore_to_file(&nowhere, QUICK, Wish::default(), &context));
     assert!(!lost.written && !lost.is_whole() && lost.outcome.lost_sets > 0);
     let partly = archive.restore_to_file(&at("out"), QUICK, PARTIAL, &context).unwrap();
     assert!(partly.written && !partly.is_whole());
     assert_eq!(std::fs::read(at("out")).unwrap().len(), payload.len());
+}
+
+/// Whoever ignores the result must not take nothing for the payload: of every call, in every form, with too few shards left.
+#[test]
+fn no_call_is_done_without_an_error_where_the_payload_is_lost() {
+    let place = tempfile::tempdir().unwrap();
+    let context = Context::default();
+    let payload = random(100_000);
+    let made = Made::new(payload.clone(), Meta::default());
+    let container = made.without_group(1).archive();
+    let store = crate::io::memory::MemoryStore::new();
+    let options = Options::new(Code::new(3, 2).unwrap());
+    crate::encode::to_store(&payload, b"p", &store, &options, &context).unwrap();
+    for index in [0, 2, 4] {
+        store.remove(format!("p.{index:03}.shard")).unwrap();
+    }
+    let shards = Archive::open(&Input::of_store(&store).unwrap(), None, &context).unwrap();
+    for (what, archive) in [("container", container), ("shards", shards)] {
+        let mut out = Vec::new();
+        let path = place.path().join("out");
+        let range = PayloadRange { start: 30_000, end: Some(40_000) };
+        let strict = Wish { strict: true, ..Wish::default() };
+        for wish in [Wish::default(), strict] {
+            assert!(!lost(archive.restore_to_writer(&mut out, &Place::Output, wish, &context)).written);
+            assert!(!lost(archive.restore_to_file(&path, QUICK, wish, &context)).written);
+        }
+        assert!(!lost(archive.range_to_file(range, None, &path, QUICK, &context)).written);
+        let written = out.len();
+        assert!(!lost(archive.range_to_writer(range, None, &mut out, &Place::Output, &context)).written);
+        assert!(out.len() == written && !path.exists(), "{what}");
+        assert_eq!(archive.verify(false, &context).unwrap().is_restorable, Some(false), "{what}");
+        // Whoever wants what is left gets it, and is told.
+        let partly = archive.restore_to_file(&path, QUICK, PARTIAL, &context).unwrap();
+        assert!(partly.written && !partly.is_whole(), "{what}");
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 /// Records of these sets, and of no others.

@@ -25,4 +25,6 @@ pub use sealer::{SealedTo, Sealer, Sealing};
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod copies;
+#[cfg(test)]
 mod tests;

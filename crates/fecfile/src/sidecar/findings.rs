@@ -100,6 +100,7 @@ pub struct Unprotected {
 }
 
 /// What was found of files and sidecar.
+#[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct Examined {
     /// Entries that are not intact, in order.

@@ -60,6 +60,7 @@ pub struct Protect<'a> {
 }
 
 /// What was protected.
+#[must_use = "files may be left out"]
 #[derive(Clone, Debug)]
 pub struct Protected {
     /// The root of the sidecar.

@@ -47,6 +47,7 @@ pub struct Mend<'a> {
 }
 
 /// What was mended.
+#[must_use = "files may be left as they are, or lost"]
 #[derive(Debug)]
 pub struct Mended {
     /// What was found before.

@@ -37,6 +37,7 @@ pub struct StoredRepair {
 }
 
 /// What a repair did.
+#[must_use = "something may still be missing"]
 #[derive(Debug, Default)]
 pub struct StoredRepaired {
     /// Shards that were made anew, or would be: segment, shard and place.

@@ -64,6 +64,7 @@ pub struct SendOptions {
 const NAME: usize = 12;
 
 /// What became of a payload that was sent.
+#[must_use = "shards may be missing"]
 #[derive(Debug)]
 pub struct Sent {
     /// The root of the manifest.

@@ -25,6 +25,7 @@ use std::sync::Mutex;
 const TOGETHER: usize = 16;
 
 /// What was found of a payload in stores.
+#[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct StoredVerified {
     /// The segments, in order.

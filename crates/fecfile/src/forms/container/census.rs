@@ -3,6 +3,9 @@
 //! Each group names the one before it, so a chain is followed from its last group to its first. An index makes a chain
 //! of the groups that it lists, of which records may be lost.
 
+mod seal;
+
+use super::copies::{Copies, holds_seal};
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
 use crate::context::Meter;
@@ -54,6 +57,8 @@ pub(crate) struct Census {
     metas: Vec<MetaFrame>,
     /// The first meta frame, and where it stands.
     first_meta: Option<([u8; 4], Digest, u64)>,
+    /// Where meta frames stand, the first [`MAX_FRAMES`].
+    frames: Vec<FramePlace>,
     /// The roots of headers of indexes that count, and where they stand; the first [`MAX_PLACES`].
     index_places: Vec<(Digest, u64)>,
     /// Hashes of meta that a reader must not go by, or past.
@@ -64,12 +69,25 @@ pub(crate) struct Census {
     pub len: u64,
     /// Bytes of annexes.
     pub annexes: u64,
+    /// The last annex: its type, and where it stands.
+    last_annex: (u32, Range<u64>),
     /// The signatures in them.
     pub signatures: OfOne,
     /// Records that were there more than once.
     pub duplicates: u64,
+    /// Records that stand in no annex are of another root than the one that was asked for.
+    pub holds_others: bool,
     /// The only root that matters, if one was asked for.
     wanted: Option<Digest>,
+}
+
+/// A copy of the meta.
+#[derive(Clone, Copy, Debug)]
+struct FramePlace {
+    kind: [u8; 4],
+    meta_hash: Digest,
+    /// Where its annex stands, if it is all of one that is kept for such copies.
+    annex: Option<u64>,
 }
 
 /// An index, and which of its groups there are records of.
@@ -84,8 +102,10 @@ struct IndexedGroups {
 pub(crate) struct Chain {
     pub root: Option<Digest>,
     pub geometry: Option<FileGeometry>,
-    /// Whether every set of every group has k intact shards, and the end is known.
+    /// Whether every set of every group has k intact shards, the end is known, and of a sealed payload the meta.
     pub is_restorable: bool,
+    /// All that is left of it stands in annexes, which is no damage to what they stand behind.
+    pub is_in_annexes: bool,
     members: Members,
 }
 
@@ -107,6 +127,8 @@ struct Link {
     count: usize,
     /// Whether that is group 0, and all up to here can be restored.
     is_whole: bool,
+    /// Some record up to here stands in no annex.
+    stands_by_itself: bool,
     is_followed: bool,
 }
 
@@ -153,16 +175,28 @@ impl Census {
             0 => 0,
             meta_len => MetaFrame::len_for(meta_len as usize),
         };
+        let records = index.groups().try_fold(0u64, |sum, (id, _)| sum.checked_add(id.group_len()))?;
+        let ends = front + 3 * HEADER_LEN as u64 + 2 * header.body_len();
+        let rest = len.checked_sub(ends)?.checked_sub(records)?;
+        let shape = *header.geometry.shape();
+        let mut copies = match holds_seal(&shape, &index.meta) && rest > 0 {
+            true => Copies::framed(shape.code, front),
+            false => Copies::NONE,
+        };
+        if rest != copies.total() {
+            return None;
+        }
         let mut at = front;
         for (id, tree) in index.groups() {
             let mut tally = Tally::new(id, tree);
-            tally.add_all(at);
-            at += id.group_len();
+            tally.add_all(at, copies);
+            at += id.group_len() + copies.total();
+            copies = Copies::NONE;
             census.by_root.insert(id.root, census.tallies.len());
             census.tallies.push(tally);
         }
         census.indexes.push(IndexedGroups { index, tallies: Vec::new() });
-        (len == at + 3 * HEADER_LEN as u64 + 2 * header.body_len()).then_some(census)
+        Some(census)
     }
 
     /// Scans `input`. An object can be passed as `object` too: then index bodies that stand
@@ -198,6 +232,7 @@ impl Census {
             }
             ScanEvent::Annex(kind, data, len) => {
                 self.annexes += len;
+                self.last_annex = (kind, at..at + len);
                 self.signatures.add(kind, data);
             }
             ScanEvent::Rejected(error) => self.leftovers.reject(|| format!("offset {at}"), error),
@@ -239,9 +274,11 @@ impl Census {
     pub(crate) fn add_record(&mut self, header: &RecordHeader, tree: &Digest, at: u64) -> Result<()> {
         self.leftovers.found_version_1();
         let GroupId { geometry, root, .. } = &header.group;
+        let is_in_annex = self.is_in_annex(at);
         // The root of a last group is that of its encoding.
         if geometry.is_last() && self.wanted.is_some_and(|wanted| wanted != *root) {
             self.leftovers.other_root(root);
+            self.holds_others |= !is_in_annex;
             return Ok(());
         }
         let next = self.tallies.len();
@@ -253,10 +290,17 @@ impl Census {
             }
             self.tallies.push(Tally::new(header.group, *tree));
         }
-        if !self.tallies[place].add(header.set, header.index, at) {
+        let tally = &mut self.tallies[place];
+        tally.stands_by_itself |= !is_in_annex;
+        if !tally.add(header.set, header.index, at) && !is_in_annex {
             self.duplicates += 1;
         }
         Ok(())
+    }
+
+    /// Whether a position is in the annex that was found last: what is in it counts, and is no damage.
+    fn is_in_annex(&self, at: u64) -> bool {
+        self.last_annex.1.contains(&at)
     }
 
     /// Notes an index; the same one stands in a container several times.
@@ -273,7 +317,7 @@ impl Census {
     }
 
     fn add_index_place(&mut self, header: &IndexHeader, at: u64) {
-        if self.index_places.len() < MAX_PLACES {
+        if self.index_places.len() < MAX_PLACES && !self.is_in_annex(at) {
             self.index_places.push((header.root, at));
         }
     }
@@ -281,6 +325,7 @@ impl Census {
     fn add_meta(&mut self, frame: MetaFrame, at: u64) {
         self.leftovers.found_version_1();
         self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
+        self.note_frame(&frame, at);
         if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
             self.metas.push(frame);
         }
@@ -327,7 +372,9 @@ impl Census {
                 tally.weakest() as usize >= tally.id.geometry.shape().code.k()
             })
         };
+        let mut found = tallies.iter().flatten().map(|tally| &self.tallies[*tally as usize]);
         Chain {
+            is_in_annexes: found.all(|tally| !tally.stands_by_itself),
             root: Some(index.header.root),
             geometry: Some(index.header.geometry),
             is_restorable: tallies.iter().all(can_restore),
@@ -351,12 +398,17 @@ impl Census {
         if first.number() == 0 && self.bad_metas.contains(before) {
             return None;
         }
+        let has_meta = first.number() == 0
+            && (self.metas.iter().any(|frame| frame.meta_hash == *before)
+                || first.shape().hash.digest(b"") == *before);
+        let is_seal_lost = first.shape().is_sealed() && !has_meta;
         let geometry =
             last.is_last().then(|| FileGeometry::of_chain(first.shape(), &last).expect("it follows them"));
         Some(Chain {
             root: last.is_last().then(|| self.tallies[tip].id.root),
             geometry,
-            is_restorable: geometry.is_some() && link.is_whole,
+            is_restorable: geometry.is_some() && link.is_whole && !is_seal_lost,
+            is_in_annexes: !link.stands_by_itself,
             members: Members::Followed { tip, count: link.count },
         })
     }
@@ -368,7 +420,7 @@ impl Census {
         let mut links = vec![Link::default(); self.tallies.len()];
         for nth in order {
             let tally = &self.tallies[nth];
-            let id = tally.id;
+            let (id, stands_by_itself) = (tally.id, tally.stands_by_itself);
             let has_k = tally.weakest() as usize >= id.geometry.shape().code.k();
             let before = match id.geometry.number() {
                 0 => None,
@@ -386,13 +438,20 @@ impl Census {
                     first: nth,
                     count: 1,
                     is_whole: id.geometry.number() == 0 && has_k,
+                    stands_by_itself,
                     ..Link::default()
                 },
                 Some(before) => {
                     links[before].is_followed = true;
-                    let Link { first, count, is_whole, .. } = links[before];
-                    let is_whole = is_whole && has_k;
-                    Link { before: Some(before), first, count: count + 1, is_whole, is_followed: false }
+                    let so_far = links[before];
+                    Link {
+                        before: Some(before),
+                        count: so_far.count + 1,
+                        is_whole: so_far.is_whole && has_k,
+                        stands_by_itself: so_far.stands_by_itself || stands_by_itself,
+                        is_followed: false,
+                        ..so_far
+                    }
                 }
             };
         }
@@ -461,6 +520,10 @@ impl Census {
         let Members::Listed(nth) = chain.members else { return false };
         let header = &self.indexes[nth].index.header;
         let Some(mut at) = self.front_len(chain, links) else { return false };
+        let mut copies = self.copies(chain, links);
+        if self.copies_in_place(chain, links) != copies.count() {
+            return false;
+        }
         let kind = *header.geometry.to_bytes().first_chunk().expect("32 bytes");
         if at > 0 && self.first_meta != Some((kind, header.meta_hash, 0)) {
             return false;
@@ -468,9 +531,9 @@ impl Census {
         let are_records_whole = self.members(chain, links).iter().all(|tally| {
             tally.is_some_and(|tally| {
                 let tally = &self.tallies[tally as usize];
-                let start = at;
-                at += tally.id.group_len();
-                tally.is_whole_at(start)
+                let (start, between) = (at, std::mem::replace(&mut copies, Copies::NONE));
+                at += tally.id.group_len() + between.total();
+                tally.is_whole_at(start, between)
             })
         });
         let step = HEADER_LEN as u64 + header.body_len();
@@ -543,7 +606,7 @@ impl Census {
 }
 
 static NO_META: Meta =
-    Meta { name: None, sha256: None, blake3: None, annexes: Vec::new(), seal: None, others: Vec::new() };
+    Meta { name: None, sha256: None, blake3: None, annexes: None, seal: None, others: Vec::new() };
 
 /// Whether a group can follow another.
 pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {

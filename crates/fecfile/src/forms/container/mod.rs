@@ -1,6 +1,7 @@
 //! Containers: records one behind the other, and an index (docs/FORMAT.md, section 9).
 
 pub(crate) mod census;
+mod copies;
 pub(crate) mod placed;
 mod repair;
 pub(crate) mod scan;
@@ -143,7 +144,8 @@ impl FoundChains {
             let is_or_are = if census.duplicates == 1 { "is" } else { "are" };
             damage.push(format!("{} {is_or_are} there twice", counted(census.duplicates, "record")));
         }
-        let with_records = self.chains.iter().filter(|c| census.has_records(c) && c.root != chain.root);
+        let with_records =
+            self.chains.iter().filter(|c| census.has_records(c) && c.root != chain.root && !c.is_in_annexes);
         let others: Vec<String> =
             with_records.filter(|c| c.root.is_some()).map(|c| show_root(c.root)).collect();
         if !others.is_empty() {
@@ -153,7 +155,9 @@ impl FoundChains {
             damage.push("no copy of the meta is left".to_owned());
         }
         let expected = self.expected_len(chain);
-        let len = census.len - census.annexes;
+        let copies = census.copies(chain, &self.links);
+        let in_place = census.copies_in_place(chain, &self.links);
+        let len = census.len - census.annexes + in_place * copies.each_len();
         if chain.geometry.is_none() {
             damage.push("it is cut: its end is missing".to_owned());
         } else if expected.is_some_and(|expected| len != expected) && others.is_empty() {
@@ -179,7 +183,9 @@ impl FoundChains {
             GroupId { geometry, root: [0; 32], before: [0; 32] }.group_len()
         };
         let last = groups.len() - 1;
-        Some(front + last as u64 * group_len(0) + group_len(last) + 3 * HEADER_LEN as u64 + 2 * body)
+        let records = last as u64 * group_len(0) + group_len(last);
+        let copies = self.census.copies(chain, &self.links).total();
+        Some(front + records + copies + 3 * HEADER_LEN as u64 + 2 * body)
     }
 }
 
@@ -193,6 +199,7 @@ impl Found for FoundChains {
             root: chain.root,
             is_restorable: Some(chain.is_restorable),
             has_records: self.census.has_records(chain),
+            is_in_annexes: chain.is_in_annexes,
         };
         self.chains.iter().map(candidate).collect()
     }
@@ -212,6 +219,7 @@ impl Found for FoundChains {
             weakest: if chain.geometry.is_some() { self.census.weakest(chain, &self.links) } else { 0 },
             damage: self.damage(chain),
             gaps: self.census.gaps.list(),
+            seal_places: self.census.seal_places(chain, &self.links),
         }
     }
 
@@ -220,9 +228,10 @@ impl Found for FoundChains {
         let (Some((place, bytes)), false) = (&self.object, found.is_intact()) else {
             return Ok(Vec::new());
         };
+        // What stands in an annex stays there.
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);
-        let holds_others = !self.census.leftovers.others.is_empty();
-        if job.out.is_none() && (holds_others || others.any(|other| self.census.has_records(other))) {
+        let is_lost = |other: &Chain| self.census.has_records(other) && !other.is_in_annexes;
+        if job.out.is_none() && (self.census.holds_others || others.any(is_lost)) {
             return Err(Error::at("repair", place.as_path(), ErrorKind::HoldsAnother));
         }
         repair::repair((&self.census, &self.links), chain, (place, bytes), job)

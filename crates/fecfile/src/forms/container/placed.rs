@@ -3,6 +3,7 @@
 //! Workers put bodies and set paths where they belong, in whatever order sets come. When all sets are done the group
 //! path, the root and the checksum are added to every record's header.
 
+use super::copies::{Copies, annex_of};
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::forms::encode_job::{
@@ -30,11 +31,15 @@ struct PlacedGroup<'a> {
     start: u64,
     /// What is known of the group; its root comes last.
     id: GroupId,
+    /// The copies of the meta between its records.
+    copies: Copies,
 }
 
 impl PlacedGroup<'_> {
     fn place(&self, set: u32, index: usize) -> u64 {
-        self.start + self.id.ordinal(set, index as u32) * self.id.record_len()
+        self.start
+            + self.copies.shift(index as u64)
+            + self.id.ordinal(set, index as u32) * self.id.record_len()
     }
 
     fn header(&self, set: u32, index: usize) -> RecordHeader {
@@ -110,9 +115,11 @@ pub(crate) fn write(
     let meter = context.meter("encode", Some(payload.size()));
     let id = GroupId { geometry: *geometry, root: [0; 32], before: geometry.shape().hash.digest(meta) };
     let source = PayloadSets { payload, group: *geometry, start: 0 };
-    let (id, tree) =
-        group((&source, &SpareRooms::default()), id, out, front.len() as u64, meter.as_ref(), context)?;
-    let end = front.len() as u64 + id.group_len();
+    let place =
+        GroupPlace { start: front.len() as u64, copies: Copies::of(geometry.shape(), meta, front.len()) };
+    let (id, tree) = group((&source, &SpareRooms::default()), id, out, place, meter.as_ref(), context)?;
+    place.put_copies(&id, front, out)?;
+    let end = place.end(&id);
     let len = ends(FileGeometry::of_only(geometry), vec![tree], (meta, front), out, end)?;
     // The payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
@@ -136,22 +143,53 @@ pub(crate) fn root(
     meter.finish();
     let index = Index::new(FileGeometry::of_only(geometry), vec![tree.root()], meta);
     let id = GroupId { geometry: *geometry, root: index.header.root, before };
-    let len = front.len() as u64 + id.group_len() + index.to_bytes(meta).len() as u64;
+    let place =
+        GroupPlace { start: front.len() as u64, copies: Copies::of(geometry.shape(), meta, front.len()) };
+    let len = place.end(&id) + index.to_bytes(meta).len() as u64;
     Ok((index.header.root, len))
 }
 
-/// Writes the records of a group, the first of which stands at `start`, and of which all but the root is known; returns
-/// it with its root, and X.
+/// Where a group stands.
+#[derive(Clone, Copy)]
+pub(super) struct GroupPlace {
+    /// Where its first record does.
+    pub(super) start: u64,
+    /// The copies of the meta between its records.
+    pub(super) copies: Copies,
+}
+
+impl GroupPlace {
+    /// The end of its last record.
+    pub(super) fn end(&self, id: &GroupId) -> u64 {
+        self.start + id.group_len() + self.copies.total()
+    }
+
+    /// Writes the copies of the meta frame `front`.
+    pub(super) fn put_copies(&self, id: &GroupId, front: &[u8], out: &dyn NewObjects) -> Result<()> {
+        let annex = annex_of(front);
+        for nth in 1..=self.copies.count() {
+            let index = self.copies.shard(nth);
+            let at = self.start
+                + id.ordinal(0, index as u32) * id.record_len()
+                + (nth - 1) * self.copies.each_len();
+            let written = out.write_at(OBJECT, at, &mut [IoSlice::new(&annex)]);
+            written.map_err(|e| Error::io("write", out.place(), e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the records of a group to their places, of which all but the root is known; returns it with its root, and X.
 pub(super) fn group(
     source: (&dyn SetSource, &SpareRooms),
     id: GroupId,
     out: &dyn NewObjects,
-    start: u64,
+    GroupPlace { start, copies }: GroupPlace,
     meter: &dyn Meter,
     context: &Context<'_>,
 ) -> Result<(GroupId, Digest)> {
     let geometry = id.geometry;
-    let mut group = PlacedGroup { out, start, id };
+    let mut group = PlacedGroup { out, start, id, copies };
     let tree = EncodeJob::new(source, &geometry, &group, meter, context).run()?;
     group.id.root = geometry.root(&tree.root(), &id.before);
     let _stage = stages::enter(Stage::Write, 0);

@@ -1,7 +1,8 @@
 //! Writes a damaged container anew, bit for bit.
 
 use super::census::{Census, Chain, Links};
-use super::placed;
+use super::copies::Copies;
+use super::placed::{self, GroupPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
@@ -21,10 +22,10 @@ pub(super) fn repair(
     job: &RepairJob<'_>,
 ) -> Result<Vec<PathBuf>> {
     let path = job.out.unwrap_or(place).to_path_buf();
+    let meta = census.meta(chain, links).ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
     if job.dry_run {
         return Ok(vec![path]);
     }
-    let meta = census.meta(chain, links).ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
     let groups = census.groups(chain, links);
     let shape = *groups.largest();
     let geometry = chain.geometry.expect("a chain that can be restored has an end");
@@ -37,16 +38,20 @@ pub(super) fn repair(
     let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };
     let mut before = shape.hash.digest(&meta);
     let mut at = front.len() as u64;
+    // What was written without copies stays without: bit for bit.
+    let mut copies = census.copies(chain, links);
     let mut trees = Vec::new();
     let spare = SpareRooms::default();
     for group in groups.iter() {
         let records = encoded.records.as_ref();
         let source = DecodedSets { records, group, decode: job.decode };
         let id = GroupId { geometry: group.geometry, root: [0; 32], before };
+        let place = GroupPlace { start: at, copies: std::mem::replace(&mut copies, Copies::NONE) };
         let (id, tree) =
-            placed::group((&source, &spare), id, out.as_ref(), at, meter.as_ref(), &job.of_encoder())?;
+            placed::group((&source, &spare), id, out.as_ref(), place, meter.as_ref(), &job.of_encoder())?;
+        place.put_copies(&id, &front, out.as_ref())?;
         before = id.root;
-        at += id.group_len();
+        at = place.end(&id);
         trees.push(tree);
     }
     meter.finish();

@@ -1,6 +1,7 @@
 //! The intact records of one group of a container, in little memory. Records that follow one another in the group
 //! mostly do so in the container too, so only such runs are kept: a whole group is one run.
 
+use super::copies::Copies;
 use crate::ranges::joined;
 use fec_core::digest::Digest;
 use fec_core::format::container::GroupId;
@@ -14,6 +15,8 @@ pub(crate) struct Tally {
     pub id: GroupId,
     /// X, the tree of its sets.
     pub tree: Digest,
+    /// Some of them stand outside of annexes.
+    pub stands_by_itself: bool,
     runs: RecordRuns,
 }
 
@@ -58,7 +61,7 @@ impl RecordRuns {
 impl Tally {
     /// The tally of the group that a record belongs to; it does not count the record yet.
     pub(crate) fn new(id: GroupId, tree: Digest) -> Tally {
-        Tally { id, tree, runs: RecordRuns::default() }
+        Tally { id, tree, stands_by_itself: false, runs: RecordRuns::default() }
     }
 
     /// Counts a record; false if the same one was counted before.
@@ -77,9 +80,21 @@ impl Tally {
         true
     }
 
-    /// Counts all records of the group, where they stand when they were written from `at` on.
-    pub(crate) fn add_all(&mut self, at: u64) {
-        self.runs.set(0, RecordRun { count: self.id.records(), offset: at });
+    /// The runs of the whole group, where they stand when they were written from `at` on, with `copies` between them.
+    fn whole_runs(&self, at: u64, copies: Copies) -> impl Iterator<Item = (u64, RecordRun)> + use<> {
+        let (sets, len) = (self.sets(), self.id.record_len());
+        copies.stretches_of(self.n()).map(move |stretch| {
+            let start = stretch.start * sets;
+            let offset = at + copies.shift(stretch.start) + start * len;
+            (start, RecordRun { count: (stretch.end - stretch.start) * sets, offset })
+        })
+    }
+
+    /// Counts all records of the group, where they stand when they were written from `at` on, with `copies` between them.
+    pub(crate) fn add_all(&mut self, at: u64, copies: Copies) {
+        for (start, run) in self.whole_runs(at, copies) {
+            self.runs.set(start, run);
+        }
     }
 
     fn sets(&self) -> u64 {
@@ -98,10 +113,21 @@ impl Tally {
         (nth < run.count).then(|| run.offset + nth * self.id.record_len())
     }
 
-    /// Whether every record is there, in order from `offset` on.
-    pub(crate) fn is_whole_at(&self, offset: u64) -> bool {
-        let whole = RecordRun { count: self.id.records(), offset };
-        self.runs.more.is_empty() && self.runs.first == Some((0, whole))
+    /// Whether every record is there, in order from `at` on, with `copies` between them.
+    pub(crate) fn is_whole_at(&self, at: u64, copies: Copies) -> bool {
+        self.whole_runs(at, copies).all(|(start, run)| self.runs.before(start) == Some((start, run)))
+    }
+
+    /// Whether two records that follow one another are as far apart as if `copies` stood between them.
+    pub(crate) fn leaves_room_for(&self, copies: Copies) -> bool {
+        let (sets, len) = (self.sets(), self.id.record_len());
+        let mut runs: Vec<(u64, RecordRun)> = self.runs.iter().collect();
+        runs.sort_by_key(|(start, _)| *start);
+        runs.windows(2).any(|pair| {
+            let [(a, first), (b, second)] = [pair[0], pair[1]];
+            let room = copies.shift(b / sets) - copies.shift(a / sets);
+            room > 0 && second.offset.checked_sub(first.offset) == Some((b - a) * len + room)
+        })
     }
 
     /// The fewest intact shards of any set. Cost: a step for each record.
@@ -238,7 +264,7 @@ mod tests {
         let in_order: Vec<(u32, u32, u64)> =
             (0..12u32).map(|i| (i % 3, i / 3, 1000 + u64::from(i) * len)).collect();
         let tally = check(&in_order);
-        assert!(tally.is_whole_at(1000) && !tally.is_whole_at(1001));
+        assert!(tally.is_whole_at(1000, Copies::NONE) && !tally.is_whole_at(1001, Copies::NONE));
         // Every order that a small generator makes, with gaps, shifts and repetitions.
         let mut state = 1u32;
         for _ in 0..2000 {
@@ -254,7 +280,7 @@ mod tests {
                     order.push((set, index, at + u64::from(state >> 13 & 1)));
                 }
             }
-            assert!(!check(&order).is_whole_at(1000) || order.len() >= 12);
+            assert!(!check(&order).is_whole_at(1000, Copies::NONE) || order.len() >= 12);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! written when the next byte of the payload, or its end, was seen: only then is it known whether the group is the
 //! last. So the bytes are the same for a pipe and a file. Whoever lends one thread gets the three stages in turn.
 
+use super::copies::{Copies, annex_of};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
@@ -236,6 +237,9 @@ struct Writer<'a, W> {
     before: Digest,
     trees: Vec<Digest>,
     bytes: u64,
+    /// Copies of the meta that are still to come, and one of them.
+    copies: Copies,
+    copy: Vec<u8>,
     set_tree: Tree,
     record: Vec<u8>,
     /// The geometry of the whole, as soon as the last group is written.
@@ -260,6 +264,8 @@ impl<'a, W: Write> Writer<'a, W> {
             before: layout.shape().hash.digest(meta),
             trees: Vec::new(),
             bytes: front.len() as u64,
+            copies: Copies::of(layout.shape(), meta, front.len()),
+            copy: annex_of(&front),
             set_tree: Tree::new(),
             record: Vec::new(),
             geometry: None,
@@ -274,7 +280,9 @@ impl<'a, W: Write> Writer<'a, W> {
         let id = GroupId { geometry: group.geometry, root: group.geometry.root(&tree, &before), before };
         let stage = stages::enter(Stage::Write, id.group_len());
         self.put(group, id)?;
-        self.bytes += id.group_len();
+        self.bytes += id.group_len() + self.copies.total();
+        // Copies stand in group 0 alone: without that group nothing is whole.
+        self.copies = Copies::NONE;
         self.before = id.root;
         self.trees.push(tree);
         self.out.flush().map_err(self.failure)?;
@@ -294,6 +302,9 @@ impl<'a, W: Write> Writer<'a, W> {
         let mut put = |bytes: &[u8]| self.out.write_all(bytes).map_err(self.failure);
         record.resize(id.record_head_len(), 0);
         for index in 0..shape.code.n() {
+            if self.copies.is_before(index as u64) {
+                put(&self.copy)?;
+            }
             for set in 0..sets {
                 let proof = &mut record[HEADER_LEN..][..shape.proof_len()];
                 let (set_path, group_path) = proof.split_at_mut(shape.set_path_len());

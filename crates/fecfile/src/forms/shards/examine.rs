@@ -27,14 +27,14 @@ const SETS_TOGETHER: u32 = 1 << 20;
 pub(super) fn all(set: &ShardSet, context: &Context<'_>) -> Examination {
     let indices: Vec<u32> = (0..set.members.len() as u32).collect();
     let (shards, weakest) = check(set, &indices, context);
-    Examination { shards, weakest, damage: Vec::new(), gaps: Vec::new() }
+    Examination { shards, weakest, damage: Vec::new(), gaps: Vec::new(), seal_places: set.seal_places() }
 }
 
 /// Checks the only file of a set.
 pub(super) fn one(set: &ShardSet, context: &Context<'_>) -> Examination {
     let (index, _) = set.only_member().expect("one file has one index under one root");
     let (shards, _) = check(set, &[index], context);
-    Examination { shards, weakest: 0, damage: Vec::new(), gaps: Vec::new() }
+    Examination { shards, weakest: 0, damage: Vec::new(), gaps: Vec::new(), seal_places: set.seal_places() }
 }
 
 /// Checks all files that claim one of these shards; returns what is found of each shard, and the fewest intact shards of

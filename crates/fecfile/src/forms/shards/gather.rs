@@ -15,7 +15,7 @@ use fec_core::error::{Class, FormatError};
 use fec_core::format::meta::Meta;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::{Reading, Run, leaf_is_proved, shard_is_proved};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -78,6 +78,8 @@ pub(super) struct ShardSet {
     pub encoding: Encoding,
     /// The meta; `None` while no copy of it was good.
     pub meta: Option<Meta>,
+    /// The shards in whose files a copy of it is good.
+    pub with_meta: BTreeSet<u32>,
     /// For each shard index the files that claim it.
     pub members: Vec<Vec<Member>>,
     zeros: OnceLock<Digest>,
@@ -139,6 +141,9 @@ impl Gathered {
             })
         };
         let (head, tail) = (header_at(0), header_at(tail_at));
+        if let Some(error) = version_of_short(&file) {
+            self.leftovers.reject(|| show(path), error);
+        }
         if head.is_none() && tail.is_none() && is_read {
             self.leftovers.foreign.push(path.clone());
             return false;
@@ -176,6 +181,7 @@ impl Gathered {
             let set = self.set_of(&header);
             if let Some(meta) = meta {
                 set.meta.get_or_insert(meta);
+                set.with_meta.insert(header.index);
             }
             bases.into_iter().for_each(|base| set.place(&file, header.index, base));
         }
@@ -203,6 +209,7 @@ impl Gathered {
             ShardSet {
                 encoding: header.encoding,
                 meta: None,
+                with_meta: BTreeSet::new(),
                 members: vec![Vec::new(); n],
                 zeros: OnceLock::new(),
             }
@@ -246,6 +253,13 @@ fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
 fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
     let mut bytes = [0u8; HEADER_LEN];
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
+}
+
+/// The version of a file that is shorter than a header, if it begins like one and names another version.
+fn version_of_short(file: &ShardFile) -> Option<FormatError> {
+    let mut bytes = vec![0; file.len.min(HEADER_LEN as u64) as usize];
+    let is_short = bytes.len() < HEADER_LEN && matches!(read_at(file, 0, &mut bytes), Ok(Some(())));
+    shard_file::other_version(&bytes).filter(|_| is_short)
 }
 
 impl Member {
@@ -340,6 +354,18 @@ impl ShardSet {
     /// Whether any file claims any shard.
     fn has_files(&self) -> bool {
         self.members.iter().any(|members| !members.is_empty())
+    }
+
+    /// In the files of how many shards there is what opens the payload, if it is sealed and that is in its meta.
+    pub(super) fn seal_places(&self) -> Option<u32> {
+        let is_sealed = self.encoding.geometry.shape().is_sealed();
+        let has_seal = self.meta.as_ref().is_none_or(|meta| meta.seal.is_some());
+        (is_sealed && has_seal).then_some(self.with_meta.len() as u32)
+    }
+
+    /// Whether nothing is left that could open the payload.
+    pub(super) fn is_seal_lost(&self) -> bool {
+        self.seal_places() == Some(0)
     }
 
     /// The digest of a shard of zeros.

@@ -92,6 +92,7 @@ impl Found for FoundShards {
 
     fn candidates(&self) -> Vec<Candidate> {
         let known = |nth: usize| match &self.is_restorable {
+            _ if self.sets[nth].is_seal_lost() => Some(false),
             Some(is) => Some(is[nth]),
             // With too few files there is nothing to find out.
             None => (self.sets.len() == 1 && self.sets[nth].has_too_few_files()).then_some(false),
@@ -101,6 +102,7 @@ impl Found for FoundShards {
             root: Some(set.encoding.root),
             is_restorable: known(nth),
             has_records: true,
+            is_in_annexes: false,
         })
         .collect()
     }

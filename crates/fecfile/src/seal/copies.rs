@@ -1,0 +1,318 @@
+//! What opens a sealed payload is lost no sooner than the payload: whatever is damaged, verifying, restoring and repairing agree.
+
+use super::sealer::{SealedTo, Sealing};
+use crate::age::{Identity, KeyKind, Keys};
+use crate::archive::Archive;
+use crate::cipher::Cipher;
+use crate::class::Class;
+use crate::context::Context;
+use crate::encode;
+use crate::error::{Error, Place};
+use crate::input::{Input, Object};
+use crate::io::folder::Folder;
+use crate::io::output::{ANYBODY, Policy};
+use crate::leftovers::Beginning;
+use crate::payload::{Grouping, Options, Source};
+use crate::pipe::{self, Pipe};
+use crate::range::PayloadRange;
+use crate::repair::Repair;
+use crate::report::Verified;
+use crate::restore::Wish;
+use fec_core::block::Code;
+use fec_core::format::annex;
+use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, RECORD_MAGIC};
+use fec_core::random::SplitMix64;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+const POLICY: Policy = Policy { force: true, sync: false, permissions: ANYBODY };
+
+struct Made {
+    keys: Keys,
+    plain: Vec<u8>,
+    container: Vec<u8>,
+}
+
+fn options(code: (usize, usize), identity: &Identity) -> Options {
+    let to = SealedTo::Recipients(vec![identity.recipient()]);
+    let sealing = Some(Arc::new(Sealing { to, cipher: Cipher::Aes256Gcm }));
+    Options { sealing, ..Options::new(Code::new(code.0, code.1).unwrap()) }
+}
+
+fn made(code: (usize, usize), len: usize, grouping: Grouping) -> Made {
+    let identity = Identity::generate(KeyKind::X25519).unwrap();
+    let plain: Vec<u8> = (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let options = Options { grouping, ..options(code, &identity) };
+    let mut container = Vec::new();
+    let source = Source::Payload(&plain);
+    encode::to_writer(source, &mut container, &Place::Output, &options, &Context::default()).unwrap();
+    Made { keys: Keys::Identities(vec![identity]), plain, container }
+}
+
+fn places(bytes: &[u8], magic: &[u8; 8]) -> Vec<usize> {
+    memchr::memmem::find_iter(bytes, magic).collect()
+}
+
+fn archive(bytes: &[u8]) -> crate::Result<Archive> {
+    let object = Object::new("x.fec", Arc::new(Arc::<[u8]>::from(bytes))).unwrap();
+    Archive::open(&Input::One(object), None, &Context::default())
+}
+
+/// What verifying says without a key, once it is known that restoring, ranges, pipes and repairing say so too.
+fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> crate::Result<Verified> {
+    let context = Context::default();
+    let piped = Archive::in_pipe(bytes, Path::new("-"), Beginning::Other, None, &context);
+    let archive = match archive(bytes) {
+        Ok(archive) => archive,
+        Err(error) => {
+            assert!(piped.is_err(), "{error}");
+            return Err(error);
+        }
+    };
+    let verified = archive.verify(false, &context)?;
+    let is_restorable = verified.is_restorable == Some(true);
+    let piped = piped?.verify(false, &context)?;
+    assert_eq!(piped.is_restorable, verified.is_restorable);
+    let (path, fixed) = (folder.join("x.fec"), folder.join("fixed.fec"));
+    fs::write(&path, bytes).unwrap();
+    let on_disk = Archive::open(&Input::of_paths(&[path]).unwrap(), None, &context).unwrap();
+    let repair = |dry_run| on_disk.repair(Repair { out: Some(&fixed), policy: POLICY, dry_run }, &context);
+    let restored = restored(made, &archive, folder);
+    if !is_restorable {
+        assert_eq!(verified.may_still_lose(), None);
+        for failed in [restored.map(drop), repair(true).map(drop), repair(false).map(drop)] {
+            assert_eq!(failed.unwrap_err().class(), Class::Lost);
+        }
+        assert!(!fixed.exists());
+        return Ok(verified);
+    }
+    for plain in restored.unwrap() {
+        assert!(plain == made.plain);
+    }
+    assert_eq!(repair(true).is_ok_and(|would| would.files.is_empty()), verified.is_intact());
+    if !repair(false).unwrap().files.is_empty() {
+        assert!(fs::read(&fixed).unwrap() == made.container, "bit for bit");
+        fs::remove_file(&fixed).unwrap();
+    }
+    Ok(verified)
+}
+
+/// The payload, as every call gives it.
+fn restored(made: &Made, archive: &Archive, folder: &Path) -> crate::Result<Vec<Vec<u8>>> {
+    let context = Context::default();
+    let opener = archive.opener(Some(&made.keys))?;
+    let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
+    let (path, mut out, mut part) = (folder.join("out"), Vec::new(), Vec::new());
+    assert!(archive.restore_to_file(&path, POLICY, wish, &context)?.is_whole());
+    assert!(archive.restore_to_writer(&mut out, &Place::Output, wish, &context)?.is_whole());
+    let all = PayloadRange::ALL;
+    assert!(archive.range_to_writer(all, opener.as_ref(), &mut part, &Place::Output, &context)?.written);
+    Ok(vec![fs::read(&path).unwrap(), out, part])
+}
+
+/// Where each record stands, and each copy of the meta.
+fn parts(container: &[u8]) -> (Vec<Range<usize>>, Vec<usize>) {
+    let starts = places(container, &RECORD_MAGIC);
+    let mut cuts =
+        [&starts[..], &places(container, &annex::MAGIC), &places(container, &INDEX_MAGIC)].concat();
+    cuts.sort_unstable();
+    let end = |start: &usize| cuts.iter().copied().find(|cut| cut > start).unwrap_or(container.len());
+    let records = starts.iter().map(|start| *start..end(start)).collect();
+    (records, [places(container, &META_MAGIC), places(container, &INDEX_MAGIC)].concat())
+}
+
+#[test]
+fn whatever_the_shards_survive_the_seal_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SplitMix64::new(7);
+    for (code, sets) in [((3, 5), None), ((10, 4), None), ((2, 2), Some(1)), ((4, 1), None), ((1, 9), None)] {
+        let grouping = sets.map_or(Grouping::Auto, Grouping::Sets);
+        let made = made(code, 20_000, grouping);
+        let whole = agreed(&made, &made.container, folder.path()).unwrap();
+        assert!(whole.is_intact());
+        assert_eq!(whole.may_still_lose(), Some(code.1 as u32), "the seal is no weaker than the shards");
+        let n = code.0 + code.1;
+        // Of several groups a shard stands in several places.
+        for _ in 0..if sets.is_some() { 0 } else { 40 } {
+            // Some shards are lost, with all that stands in front of them; the front and the end as well.
+            let lost = random.next() as usize % (code.1 + 2);
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by_cached_key(|_| random.next());
+            let (records, _) = parts(&made.container);
+            let per_shard = records.len() / n;
+            let mut damaged = made.container.clone();
+            for shard in &order[..lost] {
+                let first = records[shard * per_shard].start;
+                let start = if *shard == 0 { 0 } else { records[shard * per_shard - 1].end };
+                let end = records[(shard + 1) * per_shard - 1].end;
+                assert!(start <= first);
+                damaged[start..end].fill(0x55);
+            }
+            let end = records.last().unwrap().end;
+            damaged[end..].fill(0x55);
+            if random.next().is_multiple_of(2) {
+                damaged[..records[0].start].fill(0x55);
+            }
+            let verified = agreed(&made, &damaged, folder.path());
+            match lost <= code.1 {
+                true => assert_eq!(verified.unwrap().is_restorable, Some(true), "{code:?}: {lost} lost"),
+                false => assert!(!verified.is_ok_and(|verified| verified.is_restorable == Some(true))),
+            }
+        }
+    }
+}
+
+#[test]
+fn without_any_copy_of_its_seal_a_payload_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    for (code, sets) in [((3, 5), None), ((3, 0), None), ((2, 2), Some(1))] {
+        let made = made(code, 20_000, sets.map_or(Grouping::Auto, Grouping::Sets));
+        let (_, copies) = parts(&made.container);
+        let damaged = |left: Option<usize>| {
+            let mut bytes = made.container.clone();
+            for copy in copies.iter().filter(|copy| Some(**copy) != left) {
+                bytes[copy + 70] ^= 1;
+            }
+            bytes
+        };
+        let lost = agreed(&made, &damaged(None), folder.path()).unwrap();
+        assert_eq!((lost.is_restorable, lost.is_seal_lost()), (Some(false), true));
+        assert_eq!(lost.least() as usize, code.0 + code.1, "every shard is intact");
+        // One is enough, and is the last.
+        for copy in places(&made.container, &META_MAGIC) {
+            let one = agreed(&made, &damaged(Some(copy)), folder.path()).unwrap();
+            assert_eq!((one.is_restorable, one.may_still_lose()), (Some(true), Some(0)));
+        }
+    }
+}
+
+/// A copy of the seal may come behind k records of each set: a pipe waits for it.
+#[test]
+fn a_pipe_waits_for_a_copy_of_the_seal() {
+    let made = made((3, 5), 20_000, Grouping::Auto);
+    let frames = places(&made.container, &META_MAGIC);
+    for last in 1..frames.len() {
+        let mut bytes = made.container.clone();
+        frames[..last].iter().for_each(|at| bytes[at + 70] ^= 1);
+        let (place, beginning) = (Path::new("-"), Beginning::Other);
+        let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&made.keys) };
+        let mut out = Vec::new();
+        assert!(pipe::to_writer(pipe, &mut out, &Place::Output, &Context::default()).unwrap().is_whole());
+        assert!(out == made.plain, "{last} copies are lost");
+    }
+}
+
+/// Containers were written without copies: they are intact, and stay so when they are repaired. What may be lost of them counts
+/// the few places that have the seal.
+#[test]
+fn a_container_without_copies_is_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = made((3, 5), 20_000, Grouping::Auto);
+    let annexes = places(&made.container, &annex::MAGIC);
+    for pair in annexes.chunks_exact(2).rev() {
+        made.container.drain(pair[0]..pair[1] + annex::HEADER_LEN);
+    }
+    let whole = agreed(&made, &made.container, folder.path()).unwrap();
+    assert!(whole.is_intact());
+    assert_eq!(whole.may_still_lose(), Some(1), "its seal stands at both ends alone");
+    let (records, _) = parts(&made.container);
+    for at in [10, records[3].start + 500, made.container.len() - 1] {
+        let mut bytes = made.container.clone();
+        bytes[at] ^= 1;
+        assert!(!agreed(&made, &bytes, folder.path()).unwrap().is_intact());
+    }
+}
+
+/// A copy that is lost is damage, wherever the others stand; a copy behind the end is nobody's.
+#[test]
+fn a_missing_copy_is_damage_and_one_too_many_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = made((3, 5), 20_000, Grouping::Auto);
+    let annexes = places(&made.container, &annex::MAGIC);
+    let copies: Vec<Range<usize>> =
+        annexes.chunks_exact(2).map(|pair| pair[0]..pair[1] + annex::HEADER_LEN).collect();
+    assert_eq!(copies.len(), 6);
+    for copy in &copies {
+        let mut gone = made.container.clone();
+        gone.drain(copy.clone());
+        assert!(!agreed(&made, &gone, folder.path()).unwrap().is_intact());
+    }
+    let more = [&made.container[..], &made.container[copies[0].clone()]].concat();
+    let archive = archive(&more).unwrap();
+    assert!(archive.verify(false, &Context::default()).unwrap().is_intact());
+    // A repair does not put those that stood at a lost end behind the new one.
+    let cut = &made.container[..copies[3].end];
+    assert!(!agreed(&made, cut, folder.path()).unwrap().is_intact());
+}
+
+/// A part is restored by the index, without a look at anything else.
+#[test]
+fn the_index_tells_where_records_stand_between_copies() {
+    let made = made((3, 5), 20_000, Grouping::Auto);
+    let root = archive(&made.container).unwrap().root();
+    let mut damaged = made.container.clone();
+    // A record of no part that is wanted, which a scan would tell.
+    let (records, _) = parts(&damaged);
+    damaged[records[7].start] ^= 1;
+    let object = Object::new("x.fec", Arc::new(Arc::<[u8]>::from(&damaged[..]))).unwrap();
+    let context = Context::default();
+    let archive = Archive::open_by_index(&Input::One(object), root, &context).unwrap();
+    assert!(archive.encoded().obtainable().into_iter().eq(std::iter::once(0..archive.encoded().known_len())));
+    let opener = archive.opener(Some(&made.keys)).unwrap();
+    let mut out = Vec::new();
+    let part = PayloadRange { start: 7_000, end: Some(19_000) };
+    let part = archive.range_to_writer(part, opener.as_ref(), &mut out, &Place::Output, &context).unwrap();
+    assert!(part.written && out == made.plain[7_000..19_000]);
+}
+
+/// Shard files have the seal in each of them: it is lost with the last.
+#[test]
+fn shard_files_without_a_copy_of_the_seal_are_lost() {
+    let context = Context::default();
+    let identity = Identity::generate(KeyKind::X25519).unwrap();
+    let options = options((2, 2), &identity);
+    let plain = vec![7u8; 20_000];
+    let with_copies = |left: usize| {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::new(place.path().join("shards"), POLICY);
+        encode::to_store(&plain, b"p", &folder, &options, &context).unwrap();
+        for index in left..4 {
+            let path = place.path().join(format!("shards/payload.{index:03}.shard"));
+            let mut bytes = fs::read(&path).unwrap();
+            let len = bytes.len();
+            bytes[200] ^= 1;
+            bytes[len - 200 - 192] ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+        let input = Input::of_paths(&[place.path().join("shards")]).unwrap();
+        let archive = Archive::open(&input, None, &context).unwrap();
+        let verified = archive.verify(false, &context).unwrap();
+        let repair = archive.repair(Repair { out: None, policy: POLICY, dry_run: true }, &context);
+        (verified.is_restorable, verified.may_still_lose(), repair.is_ok(), archive.is_restorable())
+    };
+    assert_eq!(with_copies(4), (Some(true), Some(2), true, None));
+    assert_eq!(with_copies(2), (Some(true), Some(1), true, None));
+    assert_eq!(with_copies(1), (Some(true), Some(0), true, None));
+    assert_eq!(with_copies(0), (Some(false), None, false, Some(false)));
+}
+
+/// Nobody could open what would come out: also who asks for what is left, without a key, gets an error.
+#[test]
+fn nothing_comes_out_that_nobody_can_open() {
+    let made = made((3, 5), 20_000, Grouping::Auto);
+    let mut bytes = made.container.clone();
+    parts(&bytes).1.iter().for_each(|copy| bytes[copy + 70] ^= 1);
+    let (archive, context) = (archive(&bytes).unwrap(), Context::default());
+    let is_lost = |error: Error| assert_eq!(error.class(), Class::Lost, "{error}");
+    let mut out = Vec::new();
+    for partial in [false, true] {
+        let wish = Wish { partial, ..Wish::default() };
+        is_lost(archive.restore_to_writer(&mut out, &Place::Output, wish, &context).unwrap_err());
+    }
+    let all = PayloadRange::ALL;
+    is_lost(archive.range_to_writer(all, None, &mut out, &Place::Output, &context).unwrap_err());
+    is_lost(archive.opener(Some(&made.keys)).err().unwrap());
+    assert!(out.is_empty());
+}

@@ -1,0 +1,88 @@
+//! The examples of the guide (docs/guide/library.md) and of the crate's README, with more shards lost than there may be: each ends
+//! with an error, and nothing stands where the payload would.
+
+use fec_core::block::Code;
+use fecfile::error::Place;
+use fecfile::io::memory::MemoryStore;
+use fecfile::payload::Options;
+use fecfile::restore::Wish;
+use fecfile::{
+    Archive, Class, Context, ErrorKind, Input, Result, decode_path, decode_reader, encode, encode_path,
+    encode_reader, verify_path, verify_reader,
+};
+use std::fs;
+
+fn payload() -> Vec<u8> {
+    (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// What has to be an error is one, and says that the payload is lost.
+fn is_lost<T>(done: Result<T>) {
+    let error = done.err().expect("too much is lost");
+    assert_eq!(error.class(), Class::Lost, "{error}");
+}
+
+#[test]
+fn shards_alone() {
+    let originals: Vec<Vec<u8>> = payload().chunks(30_000).map(<[u8]>::to_vec).collect();
+    let slices: Vec<&[u8]> = originals.iter().map(Vec::as_slice).collect();
+    let recovery = fec_core::encode(10, 4, &slices).unwrap();
+    let mut shards: Vec<Option<Vec<u8>>> = originals.iter().chain(&recovery).cloned().map(Some).collect();
+    shards[..5].fill(None);
+    assert!(fec_core::decode(10, 4, &mut shards).is_err());
+    shards[0] = Some(originals[0].clone());
+    fec_core::decode(10, 4, &mut shards).unwrap();
+    assert!(shards.iter().flatten().eq(originals.iter().chain(&recovery)));
+}
+
+#[test]
+fn files_with_a_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let context = Context::default();
+    fs::write(at("release.bin"), payload()).unwrap();
+    let root = encode_path(&at("release.bin"), &context).unwrap().root;
+    for index in 0..68 {
+        fs::remove_file(at(&format!("release.bin.shards/release.bin.{index:03}.shard"))).unwrap();
+    }
+    is_lost(decode_path(&at("release.bin.shards"), &at("back.bin"), Some(root), &context));
+    assert!(!at("back.bin").exists());
+    let verified = verify_path(&at("release.bin.shards"), Some(root), &context).unwrap();
+    assert!(!verified.is_intact() && verified.is_restorable == Some(false));
+}
+
+#[test]
+fn readers_and_writers() {
+    let context = Context::default();
+    let (mut container, mut back) = (Vec::new(), Vec::new());
+    let root = encode_reader(&payload()[..], &mut container, &context).unwrap().root;
+    // Of 100 shards 33 are needed: three quarters of all are lost, and the index is not.
+    let quarter = container.len() / 4;
+    container[100..3 * quarter].fill(0);
+    is_lost(decode_reader(&container[..], &mut back, Some(root), &context));
+    assert!(back.is_empty());
+    let verified = verify_reader(&container[..], Some(root), &context).unwrap();
+    assert!(!verified.is_intact() && verified.is_restorable == Some(false));
+}
+
+#[test]
+fn a_store_of_ones_own() {
+    let context = Context::default();
+    let payload = payload();
+    let (store, options) = (MemoryStore::new(), Options::new(Code::new(10, 4).unwrap()));
+    let root = encode::to_store(&payload, b"numbers", &store, &options, &context).unwrap().root;
+    let archive = || Archive::open(&Input::of_store(&store).unwrap(), Some(root), &context).unwrap();
+    let restore =
+        |back: &mut Vec<u8>| archive().restore_to_writer(back, &Place::Nowhere, Wish::default(), &context);
+    for index in 0..4 {
+        store.remove(format!("numbers.{index:03}.shard")).unwrap();
+    }
+    let mut back = Vec::new();
+    assert!(restore(&mut back).unwrap().is_whole() && back == payload);
+    store.remove("numbers.004.shard").unwrap();
+    back.clear();
+    let error = restore(&mut back).unwrap_err();
+    assert!(matches!(&error.kind, ErrorKind::Lost(left) if !left.is_whole() && !left.written), "{error}");
+    assert!(back.is_empty());
+    assert_eq!(archive().verify(false, &context).unwrap().is_restorable, Some(false));
+}
