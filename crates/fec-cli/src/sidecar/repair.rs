@@ -3,7 +3,7 @@
 use super::open;
 use super::report::{count, word};
 use crate::args;
-use crate::failure::{Exit, Failure, Result, help};
+use crate::failure::{Exit, Failure, NOT_ALLOWED, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{is_dash, quoted};
@@ -12,7 +12,7 @@ use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{State, base_of};
-use fecfile::sidecar::repair::{Mend, Mended, repair};
+use fecfile::sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
 use fecfile::sign::Signed;
 use serde::Serialize;
 use std::path::Path;
@@ -48,7 +48,9 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         return Ok(why.class().into());
     }
     Ok(match (is_mended, mended.left.is_empty()) {
+        _ if mended.is_denied => Exit::Io,
         (false, _) => Exit::Lost,
+        (true, _) if !mended.left_out.is_empty() => Exit::Mendable,
         (true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
         (true, false) if args.output.is_none() => Exit::Mendable,
         (true, _) => Exit::Done,
@@ -74,6 +76,10 @@ struct Report {
     /// Changed by somebody, and left so.
     left: Vec<Entry>,
     failed: Vec<Entry>,
+    /// Entries, or parts of them, that the place cannot hold.
+    left_out: Vec<OutOf>,
+    #[serde(skip)]
+    is_denied: bool,
     sidecar_mended: bool,
     /// Why the sidecar was left as it is, although it is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +101,15 @@ struct Report {
 struct Entry {
     path: String,
     was: &'static str,
+}
+
+/// Something that the place cannot hold.
+#[derive(Debug, Serialize)]
+struct OutOf {
+    path: String,
+    /// `entry`, `permissions` or `time`.
+    what: &'static str,
+    cause: String,
 }
 
 impl Entry {
@@ -124,6 +139,15 @@ impl Report {
             path: show_bytes(&sidecar.catalog().entries[*nth].path),
             was: state(*nth).unwrap_or("intact"),
         };
+        let out = |out: &LeftOut| OutOf {
+            path: show_bytes(&sidecar.catalog().entries[out.entry].path),
+            what: match out.what {
+                Part::Entry => "entry",
+                Part::Permissions => "permissions",
+                Part::Time => "time",
+            },
+            cause: out.cause.to_string(),
+        };
         let list = |entries: &[usize]| entries.iter().map(entry).collect();
         let undo = args.undo.as_ref().filter(|undo| undo.exists());
         Report {
@@ -137,6 +161,8 @@ impl Report {
             mended: list(&mended.mended),
             left: list(&mended.left),
             failed: list(&mended.failed),
+            left_out: mended.left_out.iter().map(out).collect(),
+            is_denied: mended.is_denied,
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
             sidecar_help: mended.sidecar_left.as_ref().and_then(help),
@@ -145,6 +171,16 @@ impl Report {
             undo_with: undo.map(|undo| (quoted(undo), quoted(base.path()))),
             entries: sidecar.catalog().entries.len(),
             seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn list_left_out(&self, out: &mut String) {
+        for OutOf { path, what, cause } in self.left_out.iter().take(LINES) {
+            let what = if *what == "entry" { String::new() } else { format!("the {what} of ") };
+            out.push_str(&format!("  left out {what}{path}: the place cannot hold it ({cause})\n"));
+        }
+        if self.left_out.len() > LINES {
+            out.push_str(&format!("  and {} more left out\n", self.left_out.len() - LINES));
         }
     }
 
@@ -162,6 +198,7 @@ impl Report {
         list(&self.mended, &Entry::what_was_done, would);
         list(&self.failed, &|_| "not mended", "");
         list(&self.left, &|_| "left", "");
+        self.list_left_out(&mut out);
         let entries = match self.mended.len() as u64 {
             0 => None,
             mended => Some(count(mended, "entry", "entries")),
@@ -174,12 +211,17 @@ impl Report {
             if !self.written && missing > 10 && missing * 10 > self.entries {
                 out.push_str("many files are missing: is the disk mounted?\n");
             }
-        } else if self.failed.is_empty() && self.left.is_empty() && self.sidecar_left.is_none() {
+        } else if [self.failed.len(), self.left.len(), self.left_out.len()] == [0; 3]
+            && self.sidecar_left.is_none()
+        {
             out.push_str("all is intact: nothing to repair\n");
         }
         if let Some(why) = &self.sidecar_left {
             out.push_str(&format!("the sidecar was left as it is: {why}\n"));
             out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
+        }
+        if self.is_denied {
+            out.push_str(&format!("what may not be read or written was left; {NOT_ALLOWED}\n"));
         }
         if !self.left.is_empty() {
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");

@@ -45,7 +45,10 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
+    let is_denied = examined.denied().next().is_some();
     let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
+        // An entry that may not be looked at may be damaged, or not.
+        _ if is_denied => Exit::Io,
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,
