@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::interference::Interference;
 use crate::machine::Machine;
 use crate::table::FigureTable;
+use fecfile::io::output::{ANYBODY, Policy, write_text};
 use fecfile::io::small;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -126,8 +127,8 @@ impl BenchReport {
     /// Those of the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).map_err(Error::Report)?;
-        std::fs::write(path, text + "\n").map_err(|e| fecfile::Error::io("write", path, e))?;
-        Ok(())
+        let policy = Policy { force: true, sync: false, permissions: ANYBODY };
+        Ok(write_text(path, &(text + "\n"), policy)?)
     }
 }
 

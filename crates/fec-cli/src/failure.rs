@@ -128,12 +128,18 @@ impl From<Error> for Failure {
                 ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
                 ErrorKind::Sign(cause) => sign_help(cause).map(str::to_owned),
                 ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::NotFound => meant_by(&error.place),
+                ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
+                    Some(NOT_ALLOWED.to_owned())
+                }
                 _ => help(&error).map(str::to_owned),
             },
             broken_pipe,
         }
     }
 }
+
+/// The advice where somebody may not read or write.
+pub(crate) const NOT_ALLOWED: &str = "run it as a user who may: the owner, or root";
 
 /// What somebody may have meant by the name of a file that is not there.
 fn meant_by(place: &Place) -> Option<String> {
@@ -217,6 +223,21 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::IsFolder if error.action == "write" => {
             "choose another name with -o; -o - is standard output"
         }
+        ErrorKind::NotAllowed(_) if error.action == "repair" => {
+            "nothing was changed: run it as a user who may, the owner or root; with a sidecar --partial mends the others"
+        }
+        ErrorKind::NotAllowed(_) => {
+            "run it as a user who may, the owner or root; or leave them out, with --exclude PATTERN"
+        }
+        ErrorKind::NotOwn(_) if error.action == "use the state" => {
+            "choose another name with --state; or remove it, if nobody needs it"
+        }
+        ErrorKind::NotOwn(_) => {
+            "if nobody needs it, remove it; who wrote it may want something else than you"
+        }
+        ErrorKind::NothingFound(found) if !found.leftovers.denied.is_empty() => NOT_ALLOWED,
+        ErrorKind::NoneWhole { leftovers, .. } if !leftovers.denied.is_empty() => NOT_ALLOWED,
+        ErrorKind::Lost(restored) if !restored.leftovers.denied.is_empty() => NOT_ALLOWED,
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == "keep" => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"

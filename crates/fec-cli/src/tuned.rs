@@ -6,6 +6,7 @@
 use crate::failure::{Failure, Result, misuse, say};
 use fec_core::gf256::kernel::{Backend, Tuning};
 use fecfile::io::output::{ANYBODY, Policy, write_text};
+use fecfile::io::own::open_regular;
 use fecfile::processor;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -69,7 +70,9 @@ fn read(path: &Path) -> io::Result<String> {
         ));
     }
     let mut text = String::new();
-    fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
+    if let Some(file) = open_regular(path)? {
+        file.take(LONGEST).read_to_string(&mut text)?;
+    }
     Ok(text)
 }
 

@@ -83,6 +83,12 @@ pub enum ErrorKind {
     /// An output that is a symbolic link.
     #[error("it is a symbolic link")]
     IsSymlink,
+    /// Something under a name that is for a file of one's own: what is wrong with it.
+    #[error("{0}")]
+    NotOwn(&'static str),
+    /// Files and folders that whoever runs this may not read or write.
+    #[error("{}", not_allowed(.0))]
+    NotAllowed(Vec<PathBuf>),
     /// An output that exists, and may not be replaced.
     #[error("it exists")]
     Exists,
@@ -339,6 +345,20 @@ impl fmt::Display for OtherEncoding {
     }
 }
 
+/// All of them, a line each; of very many the first.
+fn not_allowed(paths: &[PathBuf]) -> String {
+    const MOST: usize = 1000;
+    let mut out = match paths.len() {
+        1 => "permission denied:".to_owned(),
+        count => format!("permission denied, {count} times:"),
+    };
+    paths.iter().take(MOST).for_each(|path| out.push_str(&format!("\n  {}", show(path))));
+    if paths.len() > MOST {
+        out.push_str(&format!("\n  and {} more", paths.len() - MOST));
+    }
+    out
+}
+
 struct Roots<'a>(&'a [Option<Digest>]);
 
 impl fmt::Display for Roots<'_> {
@@ -373,9 +393,11 @@ impl Error {
     /// What it means for the caller.
     pub fn class(&self) -> Class {
         match &self.kind {
-            ErrorKind::Io(_) | ErrorKind::NotSynced(_) | ErrorKind::NoRoom { .. } | ErrorKind::Changed => {
-                Class::Io
-            }
+            ErrorKind::Io(_)
+            | ErrorKind::NotAllowed(_)
+            | ErrorKind::NotSynced(_)
+            | ErrorKind::NoRoom { .. }
+            | ErrorKind::Changed => Class::Io,
             ErrorKind::SetMemory { .. }
             | ErrorKind::EncodeMemory { .. }
             | ErrorKind::FewLeft { .. }
@@ -399,6 +421,7 @@ impl Error {
             ErrorKind::Sign(cause) => cause.class(),
             ErrorKind::IsFolder
             | ErrorKind::IsSymlink
+            | ErrorKind::NotOwn(_)
             | ErrorKind::Exists
             | ErrorKind::NotAFolder
             | ErrorKind::FolderNotEmpty

@@ -32,6 +32,8 @@ pub struct Leftovers {
     pub foreign: Vec<PathBuf>,
     /// Files or places that could not be read.
     pub unreadable: Vec<String>,
+    /// Those that whoever asks may not read: nobody knows whether they are damaged.
+    pub denied: Vec<PathBuf>,
     /// Objects that break a rule: where, and which; a thousand at most, the others are only counted.
     pub rejected: Vec<(String, FormatError)>,
     /// Whether the input starts like a live stream, which holds no encodings.
@@ -85,6 +87,7 @@ impl Leftovers {
         let room = MAX_NOTES.saturating_sub(self.rejected.len());
         self.rejected.extend(other.rejected.iter().take(room).cloned());
         self.unreadable.extend(other.unreadable.iter().cloned());
+        self.denied.extend(other.denied.iter().cloned());
         self.worst = self.worst.max(other.worst);
         self.has_other_version |= other.has_other_version;
         self.has_version_1 |= other.has_version_1;
@@ -100,6 +103,9 @@ impl Leftovers {
     /// Notes an object that cannot be read.
     pub fn unreadable(&mut self, path: &Path, error: &io::Error) {
         self.unreadable.push(format!("{}: {error}", show(path)));
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            self.denied.push(path.to_path_buf());
+        }
     }
 
     /// What it means that a payload cannot be restored, by what stood in the way.

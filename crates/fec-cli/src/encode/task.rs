@@ -13,6 +13,7 @@ use fecfile::encode;
 use fecfile::error::{Error, ErrorKind, Place};
 use fecfile::io::folder::Folder;
 use fecfile::io::output::{self, is_same};
+use fecfile::io::own::open_regular;
 use fecfile::io::source::SourceFile;
 use fecfile::keep::{self, Fate, Output};
 use fecfile::names::show;
@@ -216,14 +217,20 @@ impl<'a> Task<'a> {
 
     /// --root-file; with --keep one with this very root is left as it is.
     pub(super) fn write_root(&self, path: &Path, text: &str) -> fecfile::Result<()> {
-        let is_there = self.args.keep
-            && !output::is_special(path)
-            && std::fs::read(path).is_ok_and(|there| there == text.as_bytes());
+        let is_there = self.args.keep && !path.is_symlink() && holds(path, text).unwrap_or(false);
         if is_there {
             return Ok(());
         }
         output::write_text(path, text, self.settings.policy(self.args.force))
     }
+}
+
+/// Whether a file holds a text and nothing else.
+fn holds(path: &Path, text: &str) -> std::io::Result<bool> {
+    let mut there = Vec::new();
+    let Some(file) = open_regular(path)? else { return Ok(false) };
+    file.take(text.len() as u64 + 1).read_to_end(&mut there)?;
+    Ok(there == text.as_bytes())
 }
 
 fn container(

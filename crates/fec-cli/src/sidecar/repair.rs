@@ -3,7 +3,7 @@
 use super::open;
 use super::report::{count, word};
 use crate::args;
-use crate::failure::{Exit, Failure, Result, help};
+use crate::failure::{Exit, Failure, NOT_ALLOWED, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{is_dash, quoted};
@@ -12,7 +12,7 @@ use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
 use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{State, base_of};
-use fecfile::sidecar::repair::{Mend, Mended, repair};
+use fecfile::sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
 use fecfile::sign::Signed;
 use serde::Serialize;
 use std::path::Path;
@@ -44,12 +44,15 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
-    let exit = match (&mended.sidecar_left, is_mended, mended.left.is_empty()) {
-        (Some(why), true, _) => why.class().into(),
+    let why_left = mended.sidecar_left.as_ref().filter(|_| is_mended);
+    let exit = match (why_left, is_mended, mended.left.is_empty()) {
+        (Some(why), ..) => why.class().into(),
+        _ if mended.is_denied => Exit::Io,
         (_, false, _) => Exit::Lost,
-        (_, true, _) if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
-        (_, true, false) if args.output.is_none() => Exit::Mendable,
-        (_, true, _) => Exit::Done,
+        _ if !mended.left_out.is_empty() => Exit::Mendable,
+        _ if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
+        (_, _, false) if args.output.is_none() => Exit::Mendable,
+        _ => Exit::Done,
     };
     settings.report_damage(exit, || report.verdict());
     Ok(exit)
@@ -74,6 +77,10 @@ struct Report {
     /// Changed by somebody, and left so.
     left: Vec<Entry>,
     failed: Vec<Entry>,
+    /// Entries, or parts of them, that the place cannot hold.
+    left_out: Vec<OutOf>,
+    #[serde(skip)]
+    is_denied: bool,
     sidecar_mended: bool,
     /// Why the sidecar was left as it is, although it is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +102,15 @@ struct Report {
 struct Entry {
     path: String,
     was: &'static str,
+}
+
+/// Something that the place cannot hold.
+#[derive(Debug, Serialize)]
+struct OutOf {
+    path: String,
+    /// `entry`, `permissions` or `time`.
+    what: &'static str,
+    cause: String,
 }
 
 impl Entry {
@@ -124,6 +140,15 @@ impl Report {
             path: show_bytes(&sidecar.catalog().entries[*nth].path),
             was: state(*nth).unwrap_or("intact"),
         };
+        let out = |out: &LeftOut| OutOf {
+            path: show_bytes(&sidecar.catalog().entries[out.entry].path),
+            what: match out.what {
+                Part::Entry => "entry",
+                Part::Permissions => "permissions",
+                Part::Time => "time",
+            },
+            cause: out.cause.to_string(),
+        };
         let list = |entries: &[usize]| entries.iter().map(entry).collect();
         let undo = args.undo.as_ref().filter(|undo| undo.exists());
         Report {
@@ -137,6 +162,8 @@ impl Report {
             mended: list(&mended.mended),
             left: list(&mended.left),
             failed: list(&mended.failed),
+            left_out: mended.left_out.iter().map(out).collect(),
+            is_denied: mended.is_denied,
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
             sidecar_help: mended.sidecar_left.as_ref().and_then(help),
@@ -155,12 +182,23 @@ impl Report {
             (self.mended.len(), format!("{would}mended")),
             (self.failed.len(), "not mended".to_owned()),
             (self.left.len(), "left as edited or moved".to_owned()),
+            (self.left_out.len(), "left out, since the place cannot hold it".to_owned()),
         ];
         let told = counts.iter().filter(|(count, _)| *count > 0);
         let mut parts: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
         parts.extend(self.sidecar_mended.then(|| format!("the sidecar {would}mended")));
         parts.extend(self.sidecar_left.as_ref().map(|why| format!("the sidecar was left as it is: {why}")));
         format!("{}: {}", self.sidecar, parts.join("; "))
+    }
+
+    fn list_left_out(&self, out: &mut String) {
+        for OutOf { path, what, cause } in self.left_out.iter().take(LINES) {
+            let what = if *what == "entry" { String::new() } else { format!("the {what} of ") };
+            out.push_str(&format!("  left out {what}{path}: the place cannot hold it ({cause})\n"));
+        }
+        if self.left_out.len() > LINES {
+            out.push_str(&format!("  and {} more left out\n", self.left_out.len() - LINES));
+        }
     }
 
     fn describe(&self) -> String {
@@ -177,6 +215,7 @@ impl Report {
         list(&self.mended, &Entry::what_was_done, would);
         list(&self.failed, &|_| "not mended", "");
         list(&self.left, &|_| "left", "");
+        self.list_left_out(&mut out);
         let entries = match self.mended.len() as u64 {
             0 => None,
             mended => Some(count(mended, "entry", "entries")),
@@ -189,12 +228,17 @@ impl Report {
             if !self.written && missing > 10 && missing * 10 > self.entries {
                 out.push_str("many files are missing: is the disk mounted?\n");
             }
-        } else if self.failed.is_empty() && self.left.is_empty() && self.sidecar_left.is_none() {
+        } else if [self.failed.len(), self.left.len(), self.left_out.len()] == [0; 3]
+            && self.sidecar_left.is_none()
+        {
             out.push_str("all is intact: nothing to repair\n");
         }
         if let Some(why) = &self.sidecar_left {
             out.push_str(&format!("the sidecar was left as it is: {why}\n"));
             out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
+        }
+        if self.is_denied {
+            out.push_str(&format!("what may not be read or written was left; {NOT_ALLOWED}\n"));
         }
         if !self.left.is_empty() {
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");

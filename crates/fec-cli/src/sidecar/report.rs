@@ -1,6 +1,7 @@
 //! What is told of files and their sidecar.
 
 use crate::details::Details;
+use crate::failure::NOT_ALLOWED;
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
 use crate::target::quoted;
@@ -280,6 +281,11 @@ impl Report {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
         let sidecar = quoted(Path::new(&self.sidecar));
+        let denied = examined.denied().count();
+        if denied > 0 {
+            let entries = count(denied as u64, "entry", "entries");
+            out.push_str(&format!("permission denied for {entries}; to look at all, {NOT_ALLOWED}\n"));
+        }
         if !self.mendable {
             out.push_str(&format!(
                 "{} bytes of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
@@ -287,7 +293,7 @@ impl Report {
             ));
             return;
         }
-        if examined.entries.len() as u64 > by_users || !examined.sidecar_is_intact() {
+        if examined.entries.len() as u64 > by_users + denied as u64 || !examined.sidecar_is_intact() {
             out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
         }
         if by_users > 0 {

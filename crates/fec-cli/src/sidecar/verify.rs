@@ -84,7 +84,10 @@ pub(crate) fn look(
     let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
+    let is_denied = examined.denied().next().is_some();
     let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
+        // An entry that may not be looked at may be damaged, or not.
+        _ if is_denied => Exit::Io,
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,

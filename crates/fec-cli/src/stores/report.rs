@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
+/// The advice where a place does not let whoever asks.
+const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
+
 /// Lines of a list before the rest is only counted.
 const LINES: usize = 20;
 
@@ -254,6 +257,8 @@ pub(super) struct VerifyReport {
     manifests: Vec<String>,
     segments: Vec<Segment>,
     trouble: Vec<String>,
+    #[serde(skip)]
+    is_denied: bool,
     fetched_bytes: u64,
     seconds: f64,
     #[serde(skip)]
@@ -296,6 +301,7 @@ impl VerifyReport {
                 })
                 .collect(),
             trouble: verified.trouble.clone(),
+            is_denied: verified.is_denied,
             fetched_bytes: verified.fetched_bytes,
             seconds: started.elapsed().as_secs_f64(),
             places: places.len(),
@@ -356,6 +362,7 @@ impl VerifyReport {
         if !self.trouble.is_empty() {
             out.push_str("not known:\n");
             list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.push_str(if self.is_denied { DENIED } else { "" });
         }
         let how = if self.deep {
             "every byte checked"
@@ -391,6 +398,8 @@ pub(super) struct RepairReport {
     postponed: Vec<(u32, i64)>,
     missing: Vec<Lacking>,
     trouble: Vec<String>,
+    #[serde(skip)]
+    is_denied: bool,
     moved_bytes: u64,
     seconds: f64,
 }
@@ -420,6 +429,7 @@ impl RepairReport {
             postponed: repaired.postponed.clone(),
             missing: repaired.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
             trouble: repaired.trouble.clone(),
+            is_denied: repaired.is_denied,
             moved_bytes: repaired.moved_bytes,
             seconds: started.elapsed().as_secs_f64(),
         }
@@ -478,6 +488,7 @@ impl RepairReport {
         if !self.trouble.is_empty() {
             out.push_str("trouble on the way:\n");
             list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.push_str(if self.is_denied { DENIED } else { "" });
         }
         if out.is_empty() {
             out.push_str("nothing is missing\n");

@@ -33,7 +33,10 @@ pub(super) fn exit(verified: &Verified, asked: &Asked) -> Exit {
         (None, false) => Class::Untrue.into(),
         _ if asked.files && verified.is_given_intact() => Exit::Done,
         (Some(true), is_intact) if verified.deep != Deep::Failed => {
-            if is_intact {
+            if !is_intact && !verified.leftovers.denied.is_empty() {
+                // A file that may not be read may be intact.
+                Exit::Io
+            } else if is_intact {
                 Exit::Done
             } else {
                 Exit::Mendable

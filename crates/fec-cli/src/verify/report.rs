@@ -1,6 +1,7 @@
 //! What `verify` says, as text and JSON from one struct.
 
 use crate::details::Details;
+use crate::failure::NOT_ALLOWED;
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
@@ -224,6 +225,10 @@ impl Report {
             Deep::NotAsked => {}
             Deep::Proved => out.push_str("every set was decoded and is one codeword\n"),
             Deep::Failed => out.push_str("not every set could be decoded\n"),
+        }
+        if !leftovers.denied.is_empty() {
+            let files = counted(leftovers.denied.len(), "file");
+            out.push_str(&format!("permission denied for {files}; to look at all, {NOT_ALLOWED}\n"));
         }
         self.describe_root(&mut out);
         out.push_str(&self.details(leftovers, is_all).describe(is_all));

@@ -77,13 +77,11 @@ fn an_edit_never_becomes_what_a_repair_had_begun() {
     age(&arena.write("d/a", &payload(1, 100_000)), 1);
     age(&arena.write("d/z", &payload(2, 3_000_000)), 2);
     let root = protect(&arena, &["d"]);
-    // A repair of `a` was killed a minute ago; then it was edited, and the other file has rotted.
-    let minutes = |ago: u64| SystemTime::now() - Duration::from_secs(60 * ago);
-    let since = minutes(2).duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    // The folder is the first entry.
-    let list =
-        arena.write("d.fecp.repairing", format!("fec repair of {root}\nsince {since}\n{}\n", 1).as_bytes());
-    File::options().write(true).open(&list).and_then(|file| file.set_modified(minutes(1))).unwrap();
+    // A repair of `a` was killed; then it was edited, and the other file has rotted.
+    let rotten = [&[0xee; 1024][..], &payload(1, 100_000)[1024..]].concat();
+    let line = doors::line(1, &rotten, &[0], 4096);
+    arena.write("d.fecp.repairing", format!("fec repair of {root}\n{line}").as_bytes());
+    doors::tick();
     fs::write(arena.path("d/a"), b"edited").unwrap();
     for turn in 0..3 {
         rot(&arena.path("d/z"), 2_500_000, &[0xee; 10_000]);

@@ -4,12 +4,14 @@ mod campaign;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod doors;
 mod everyday;
 mod forge;
 mod hostile;
 mod interrupted;
 mod limits;
 mod links;
+mod places;
 mod scrub;
 mod sealed;
 mod sidecars;

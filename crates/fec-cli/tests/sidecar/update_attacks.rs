@@ -44,10 +44,14 @@ fn what_a_repair_has_begun_is_not_blessed() {
     let root = protect(&arena, &["d"]);
     let before = tree(&arena.path("d"));
     flip(&arena.path("d/big"), 70_000);
-    // As a repair that was killed leaves it: a list of all that it had begun, and the file with the time of its writing.
-    let list: String = (0..30).map(|nth| format!("{nth}\n")).collect();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    arena.write("d.fecp.repairing", format!("fec repair of {root}\nsince {now}\n{list}").as_bytes());
+    // As a repair that was killed leaves it: its list, and the file with the time of its writing.
+    let mut paths: Vec<Vec<u8>> = before.keys().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+    paths.sort_unstable();
+    // The folder is the first entry.
+    let big = 1 + paths.iter().position(|path| path == b"big").unwrap();
+    let line = doors::line(big, &arena.read("d/big"), &[70_000 / BLOCK], BLOCK);
+    arena.write("d.fecp.repairing", format!("fec repair of {root}\n{line}").as_bytes());
+    doors::tick();
     File::open(arena.path("d/big")).and_then(|file| file.set_modified(SystemTime::now())).unwrap();
     edit(&arena.path(note(3)), b"edited");
     refused(&arena, &[], 1, "repair");

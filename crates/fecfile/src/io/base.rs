@@ -4,13 +4,16 @@
 //! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and
 //! RESOLVE_NO_SYMLINKS); where it has no such call, each part is opened by itself, and must not be a link.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
+use super::naming::{Name, rename_new, rename_over};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,6 +45,16 @@ impl Base {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
         Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false) })
+    }
+
+    /// A folder within it, as a base of its own.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn folder(&self, path: &[u8]) -> io::Result<Base> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let folder = self.open_within(path, flags, Mode::empty())?;
+        Ok(Base { folder, path: self.place(path), is_old: AtomicBool::new(false) })
     }
 
     /// Where it is.
@@ -110,6 +123,40 @@ impl Base {
     pub fn write(&self, path: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         regular(self.open_within(path, flags, Mode::empty())?)
+    }
+
+    /// The same of a file that its owner, who asks, has made read-only for himself: it may be written to for the moment in which
+    /// it is opened.
+    ///
+    /// # Errors
+    /// As [`Base::read`].
+    pub fn write_own(&self, path: &[u8]) -> io::Result<File> {
+        match self.write(path) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && self.is_own_read_only(path) => {}
+            opened => return opened,
+        }
+        let file = self.read(path)?;
+        let mode = file.metadata()?.permissions().mode();
+        file.set_permissions(Permissions::from_mode(mode | 0o200))?;
+        let opened = self.write(path);
+        file.set_permissions(Permissions::from_mode(mode))?;
+        opened
+    }
+
+    fn is_own_read_only(&self, path: &[u8]) -> bool {
+        let is_it = |meta: Metadata| meta.uid() == geteuid().as_raw() && meta.mode() & 0o200 == 0;
+        self.read(path).and_then(|file| file.metadata()).is_ok_and(is_it)
+    }
+
+    /// Whether [`Base::write_own`] is allowed. Nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Base::read`], but for that.
+    pub fn may_write(&self, path: &[u8]) -> io::Result<bool> {
+        match self.write(path) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(self.is_own_read_only(path)),
+            opened => opened.map(|_| true),
+        }
     }
 
     /// What stands at a path, a link itself if it is one.
@@ -214,6 +261,10 @@ fn regular(fd: OwnedFd) -> io::Result<File> {
 }
 
 impl Holder<'_> {
+    fn in_folder(&self) -> Name<'_> {
+        Name { folder: self.folder.as_fd(), name: self.name }
+    }
+
     /// Makes a new file of this name; fails if anything is there.
     ///
     /// # Errors
@@ -253,14 +304,9 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn rename(&self, to: &Holder<'_>, replace: bool) -> io::Result<()> {
-        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        match rustix::fs::renameat_with(&self.folder, self.name, &to.folder, to.name, flags) {
-            Err(Errno::INVAL | Errno::NOSYS) if !replace => {
-                // A file system without that call: a link never replaces anything either.
-                rustix::fs::linkat(&self.folder, self.name, &to.folder, to.name, AtFlags::empty())?;
-                self.remove()
-            }
-            done => Ok(done?),
+        match replace {
+            true => rename_over(self.in_folder(), to.in_folder()),
+            false => rename_new(self.in_folder(), to.in_folder()),
         }
     }
 
@@ -319,7 +365,7 @@ impl Holder<'_> {
         let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
         match rustix::fs::fsync(folder) {
             // Some file systems cannot sync a folder; the files in it are safe.
-            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
             done => Ok(done?),
         }
     }

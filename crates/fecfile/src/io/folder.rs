@@ -1,9 +1,9 @@
 //! A folder as a store.
 
 use super::output::{FolderOut, Policy, check_room};
+use super::own::open_regular;
 use super::{NewObjects, ReadAt, Store, list};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,8 @@ impl Store for Folder {
     }
 
     fn open(&self, name: &OsStr) -> io::Result<Box<dyn ReadAt>> {
-        Ok(Box::new(File::open(self.path.join(name))?))
+        let none = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+        Ok(Box::new(open_regular(&self.path.join(name))?.ok_or_else(none)?))
     }
 
     fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>> {
@@ -46,8 +47,5 @@ impl Store for Folder {
 /// # Errors
 /// When it is not there, or cannot be opened.
 pub fn open_file(path: &Path) -> io::Result<Option<Arc<dyn ReadAt>>> {
-    match fs::metadata(path)?.is_file() {
-        true => Ok(Some(Arc::new(File::open(path)?))),
-        false => Ok(None),
-    }
+    Ok(open_regular(path)?.map(|file| Arc::new(file) as _))
 }

@@ -1,6 +1,8 @@
 //! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
 
 use super::closing::{close, close_copy};
+use super::naming::{Name, is_lacking, rename_new};
+use super::own::{Stands, look, open_regular, planted};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, remove_folder};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -8,10 +10,10 @@ use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
-use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags};
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use rustix::io::retry_on_intr;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -66,8 +68,15 @@ pub fn is_special(path: &Path) -> bool {
 }
 
 /// Opens a device, FIFO or socket for writing.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if somebody else may have put it there ([`planted`]); those of the system.
 pub fn open_special(path: &Path) -> Result<File> {
-    OpenOptions::new().write(true).open(path).map_err(|e| Error::io("write", path, e))
+    let fail = |e| Error::io("write", path, e);
+    if let Some(wrong) = planted(path).map_err(fail)? {
+        return Err(Error::at("write", path, ErrorKind::NotOwn(wrong)));
+    }
+    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(fail)
 }
 
 /// Fails when `path` exists and may not be replaced.
@@ -142,7 +151,7 @@ impl FileOut {
         let fail = |e| Error::io("create", target, e);
         let (temporary, file) = Temporary::beside(target, open).map_err(fail)?;
         if let Some(old) = old {
-            file.set_permissions(Permissions::from_mode(old.mode() & 0o777)).map_err(fail)?;
+            set_mode_if_any(&file, old.mode() & 0o777).map_err(fail)?;
         }
         // So that others see that somebody is at it; a file system may be without locks.
         let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
@@ -186,27 +195,44 @@ impl FileOut {
     }
 }
 
+/// Gives a file these permissions, unless it has them.
+///
+/// # Errors
+/// Those of the system.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    match file.metadata()?.mode() & 0o7777 {
+        now if now == mode => Ok(()),
+        _ => file.set_permissions(Permissions::from_mode(mode)),
+    }
+}
+
+/// The same where there are permissions: a file system without them shows all files alike.
+///
+/// # Errors
+/// Those of the system, but that it does not have that.
+pub fn set_mode_if_any(file: &File, mode: u32) -> io::Result<()> {
+    if_any(set_mode(file, mode))
+}
+
+/// Passes over an error that says that a file system does not have something.
+///
+/// # Errors
+/// Others than that it does not have that.
+pub fn if_any(done: io::Result<()>) -> io::Result<()> {
+    const NONE: [i32; 4] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
+    match done {
+        Err(e) if e.raw_os_error().is_some_and(|code| NONE.contains(&code)) => Ok(()),
+        done => done,
+    }
+}
+
 /// Renames, and without `force` never over anything that is there.
 fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
     if force {
         return fs::rename(from, to);
     }
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => rename_by_link(from, to),
-        Err(e) => Err(e.into()),
-    }
-}
-
-/// On a file system that cannot rename without replacing: a link never replaces anything either.
-fn rename_by_link(from: &Path, to: &Path) -> io::Result<()> {
-    match rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty()) {
-        Ok(()) => fs::remove_file(from),
-        Err(rustix::io::Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
-        // Folders, and file systems without links: the output was checked before the work.
-        Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
-        Err(e) => Err(e.into()),
-    }
+    let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
+    rename_new(from, to)
 }
 
 /// Puts the new name of an output on the disk; `of` is open on the same file system. When that fails the output stays.
@@ -243,6 +269,15 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
     }
 }
 
+/// Opens a folder, and nothing that has taken its place.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
 /// Puts a file or folder that is there already on the disk.
 ///
 /// # Errors
@@ -273,7 +308,7 @@ impl FolderOut {
         let create = |path: &Path| DirBuilder::new().mode(mode).create(path);
         let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
         // A file system may be without locks.
-        let lock = File::open(temporary.path()).ok();
+        let lock = open_folder(temporary.path()).ok();
         if let Some(folder) = &lock {
             let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
         }
@@ -284,7 +319,7 @@ impl FolderOut {
             files.push(options.open(temporary.path().join(name)).map_err(fail)?);
         }
         if let Some(old) = old {
-            fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777))
+            if_any(fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777)))
                 .map_err(fail)?;
         }
         Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
@@ -408,14 +443,13 @@ fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> 
 
 /// Two folders change names in one step or not at all: a file system that cannot do that cannot replace one safely.
 fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
-    use rustix::io::Errno;
-    match e {
-        Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::Error::new(
-            io::ErrorKind::Unsupported,
-            "this file system cannot exchange two folders, so the old one stays: remove it first, or choose another name",
-        ),
-        e => e.into(),
+    if !is_lacking(e) {
+        return e.into();
     }
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this file system cannot exchange two folders, so the old one stays: remove it first, or choose another name",
+    )
 }
 
 /// Whether `path` is a file that starts like a shard file.
@@ -427,7 +461,8 @@ pub fn is_shard_file(path: &Path) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(false);
     }
-    match File::open(path)?.read_exact(&mut magic) {
+    let Some(mut file) = open_regular(path)? else { return Ok(false) };
+    match file.read_exact(&mut magic) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         read => read.map(|()| shard_file::has_magic(&magic)),
     }
@@ -469,6 +504,31 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
     let out = FileOut::create(path, policy)?;
     out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
     out.commit(text.len() as u64)
+}
+
+/// Writes a small text file for oneself alone, which takes the place of an older one of one's own.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if something else stands there; those of the file.
+pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
+    check_own(path, "write")?;
+    let out = FileOut::create(path, Policy { force: true, sync, permissions: OWNER_ALONE })?;
+    // Not those of what was there.
+    set_mode_if_any(out.file(), OWNER_ALONE).map_err(|e| out.failure(e))?;
+    out.put(0, text.as_bytes())?;
+    out.commit(text.len() as u64)
+}
+
+/// Opens a file of one's own for reading; nothing if none is there.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if something else stands there; those of the file.
+pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Metadata)>> {
+    match look(path).map_err(|e| Error::io(action, path, e))? {
+        Stands::Nothing => Ok(None),
+        Stands::Own(file, meta) => Ok(Some((file, meta))),
+        Stands::Other(wrong) => Err(Error::at(action, path, ErrorKind::NotOwn(wrong))),
+    }
 }
 
 /// Writes a secret to a new file, which its owner alone may ever read.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
@@ -224,8 +224,10 @@ fn remove_unlocked(folder: &Path, is_meant: impl Fn(&[u8], &Path) -> bool) {
         if !is_meant(name.as_bytes(), &path) {
             continue;
         }
-        if File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
-        {
+        // In a folder that all may write to anything may have taken its place meanwhile: a FIFO would be waited for.
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let opened = File::options().read(true).custom_flags(flags).open(&path);
+        if opened.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
             let bytes = bytes_of(&path);
             remove(&path);
             if fs::symlink_metadata(&path).is_err() {

@@ -75,7 +75,8 @@ fn framed(stream_id: Option<u64>, sealing: Option<Sealing>) -> (Vec<Vec<u8>>, Ve
     let destination = PacketDestination::Bytes(Output::stream(Place::Nowhere, &mut stream));
     let options =
         SendOptions { stream_id, payload: 20, window: 200, block: 50, sealing, ..SendOptions::default() };
-    send(Cursor::new(payload.clone()), Place::Nowhere, destination, &options, &Context::default()).unwrap();
+    let context = Context::default();
+    let _ = send(Cursor::new(payload.clone()), Place::Nowhere, destination, &options, &context).unwrap();
     let mut frames = vec![Vec::new()];
     for byte in &stream[2..] {
         let frame = frames.last_mut().unwrap();
@@ -126,8 +127,8 @@ fn whole_is_only_what_begins_at_0_and_reaches_the_end() {
         };
         let all: Vec<&Vec<u8>> = frames.iter().collect();
         for cut in 1..all.len() {
-            look(&all[cut..], &format!("cut before {cut}"));
-            look(&[&all[cut..], &all[..cut]].concat(), &format!("turned by {cut}"));
+            let _ = look(&all[cut..], &format!("cut before {cut}"));
+            let _ = look(&[&all[cut..], &all[..cut]].concat(), &format!("turned by {cut}"));
         }
         let only_marks = look(&marks.iter().collect::<Vec<_>>(), "marks");
         assert_eq!((only_marks.joined_at, only_marks.packets, only_marks.ended), (Some(400), 0, true));

@@ -17,6 +17,11 @@ impl Bits {
         self.0[(nth / 64) as usize] >> (nth % 64) & 1 == 1
     }
 
+    /// Sets those that are set in another, of as many.
+    pub(super) fn absorb(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);
+    }
+
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }

@@ -2,6 +2,7 @@
 
 use super::bits::Bits;
 use super::moved::Moved;
+use crate::error::{Error, ErrorKind};
 use crate::ranges::RangeList;
 use std::{fmt, io};
 
@@ -42,6 +43,21 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause(i32);
 
+impl Cause {
+    /// The cause of an error, if the system gave this number.
+    pub(super) fn of(error: &Error, code: i32) -> Option<Cause> {
+        match &error.kind {
+            ErrorKind::Io(error) if error.raw_os_error() == Some(code) => Some(Cause(code)),
+            _ => None,
+        }
+    }
+
+    /// Whether whoever asks is not allowed to: that says nothing of what is there.
+    pub fn is_denied(self) -> bool {
+        [libc::EACCES, libc::EPERM].contains(&self.0)
+    }
+}
+
 impl From<&io::Error> for Cause {
     fn from(error: &io::Error) -> Cause {
         Cause(error.raw_os_error().unwrap_or(libc::EIO))
@@ -73,6 +89,13 @@ pub struct EntryReport {
     pub cause: Option<Cause>,
     /// Where it is, from the base, if it was moved.
     pub moved_to: Option<Box<[u8]>>,
+}
+
+impl EntryReport {
+    /// Whether whoever asks may not look at it: nobody knows whether it is damaged.
+    pub fn is_denied(&self) -> bool {
+        self.state == State::Unreadable && self.cause.is_some_and(Cause::is_denied)
+    }
 }
 
 /// How much of what was lost could be mended, and what more.
@@ -123,6 +146,8 @@ pub struct Examined {
     pub container_damaged: bool,
     /// Positions of the files that are not there, or not intact.
     pub(super) erased: Bits,
+    /// Positions of files that whoever asks may not read, as far as nothing else is wrong with them.
+    pub(super) denied: Bits,
     /// What stands elsewhere than it did.
     pub(super) moved: Moved,
     /// Recovery shards that are not there or not intact, over all groups.
@@ -146,6 +171,17 @@ impl Examined {
     /// Whether all that is lost can be computed from what is left.
     pub fn is_mendable(&self) -> bool {
         self.margin.lost_sets == 0
+    }
+
+    /// The entries that whoever asks may not look at.
+    pub fn denied(&self) -> impl Iterator<Item = usize> {
+        self.entries.iter().filter(|report| report.is_denied()).map(|report| report.entry)
+    }
+
+    /// What became of an entry.
+    pub fn state(&self, entry: usize) -> State {
+        let at = self.entries.binary_search_by_key(&entry, |report| report.entry);
+        at.map_or(State::Intact, |at| self.entries[at].state)
     }
 
     /// Entries in this state.

@@ -1,60 +1,153 @@
-//! Which files a repair has begun to write to, so that one that was ended on the way can be run again: what is half mended
-//! has another time, and would look like a file that somebody changed.
+//! The list of what a repair is about to write to, beside its sidecar (docs/FORMAT.md, section 17.10), so that one that was ended
+//! on the way can be run again: what is half mended has another time, and would look like a file that somebody changed.
+//!
+//! Whoever may write to the folder can put such a list there. So it is read only if it is a file of one's own, and what it says
+//! of a file is believed only where that file was changed after the list, and its bytes are what a repair leaves (`begun.rs`).
 
 use super::Sidecar;
 use super::error::SidecarError;
-use crate::error::{Error, Result};
-use crate::io::base::{Base, file_type};
-use crate::io::output::{ANYBODY, Policy, write_text};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::output::write_own;
+use crate::io::own::{Stands, look};
 use crate::names::hex;
-use rustix::fs::{FileType, Stat};
-use std::cell::Cell;
-use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use fec_core::digest::HashKind;
+use rustix::fs::Stat;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{ErrorKind as IoKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
+
+/// What the list begins with; then comes the root.
+const HEAD: &str = "fec repair of ";
+/// Bytes of the first line, and more.
+const MOST_OF_HEAD: u64 = 128;
+/// The longest list that is written or read.
+const MOST: u64 = 64 << 20;
+/// Bytes of a piece, unless blocks are shorter.
+pub(super) const PIECE: u64 = 4096;
+
+/// The first bytes of the BLAKE3 of a piece.
+pub(super) type PieceDigest = [u8; 8];
+
+pub(super) fn piece_digest(bytes: &[u8]) -> PieceDigest {
+    *HashKind::Blake3.digest(bytes).first_chunk().expect("a digest is longer")
+}
+
+/// Pieces of a file by their offsets, as they were before anything was written to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pieces(Vec<(u64, PieceDigest)>);
+
+impl Pieces {
+    /// Adds a piece, behind all others.
+    pub(super) fn push(&mut self, offset: u64, digest: PieceDigest) {
+        self.0.push((offset, digest));
+    }
+
+    pub(super) fn at(&self, offset: u64) -> Option<PieceDigest> {
+        let at = self.0.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
+        Some(self.0[at].1)
+    }
+}
+
+/// The entries that a list names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct List {
+    /// Files that are mended where they are.
+    pub(super) files: BTreeMap<usize, Pieces>,
+    /// Folders and symbolic links that are made, and get their times and permissions at the end.
+    pub(super) made: HashSet<usize>,
+}
+
+impl List {
+    /// Its lines, as far as there is room for them.
+    fn lines(&self, piece: u64) -> String {
+        let mut text = String::new();
+        let mut made: Vec<usize> = self.made.iter().copied().collect();
+        made.sort_unstable();
+        let lines = made.iter().map(|entry| format!("+{entry}\n"));
+        for line in lines.chain(self.files.iter().map(|(entry, pieces)| line(*entry, pieces, piece))) {
+            if text.len() + line.len() + 128 <= MOST as usize {
+                text += &line;
+            }
+        }
+        text
+    }
+
+    /// Reads the lines below the first. A line of another form says nothing.
+    fn parse(text: &str, piece: u64) -> List {
+        let mut list = List::default();
+        for line in text.lines() {
+            match line.strip_prefix('+') {
+                Some(made) => list.made.extend(number(made).map(|made| made as usize)),
+                None => list.files.extend(parse_line(line, piece)),
+            }
+        }
+        list
+    }
+}
+
+fn line(entry: usize, pieces: &Pieces, piece: u64) -> String {
+    let mut line = entry.to_string();
+    let mut next = None;
+    for (offset, digest) in &pieces.0 {
+        if next != Some(*offset) {
+            line += &format!(" {offset}:");
+        }
+        line += &hex(digest);
+        next = Some(offset + piece);
+    }
+    line + "\n"
+}
+
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
+fn parse_line(line: &str, piece: u64) -> Option<(usize, Pieces)> {
+    const DIGITS: usize = 2 * size_of::<PieceDigest>();
+    let mut words = line.split(' ');
+    let entry = number(words.next()?)?;
+    let mut pieces = Pieces::default();
+    let mut end = 0;
+    for word in words {
+        let (offset, digests) = word.split_once(':')?;
+        let mut offset = number(offset).filter(|offset| *offset >= end && offset % piece == 0)?;
+        if digests.is_empty() || digests.len() % DIGITS > 0 || !digests.is_ascii() {
+            return None;
+        }
+        for digits in digests.as_bytes().chunks(DIGITS) {
+            let digits = std::str::from_utf8(digits).ok()?;
+            let value = u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+            pieces.push(offset, value.to_be_bytes());
+            offset = offset.checked_add(piece)?;
+        }
+        end = offset;
+    }
+    Some((entry as usize, pieces))
+}
 
 /// The list beside a sidecar.
 pub(super) struct Journal {
     path: PathBuf,
-    head: String,
-    /// Files that are mended where they are.
-    begun: HashSet<usize>,
-    /// Folders and symbolic links that are made, and get their times and permissions at the end.
-    made: HashSet<usize>,
-    /// When it had its last beat.
-    written: Option<SystemTime>,
+    /// The root of the sidecar.
+    root: String,
+    /// Bytes of a piece.
+    pub(super) piece: u64,
+    /// The list that was found, if it is of this root.
+    pub(super) list: List,
     /// The root that a list that is there says it is of.
     of: Option<String>,
-    /// The list is written.
-    is_begun: Cell<bool>,
-    /// When this repair gave it one.
-    beat: Cell<Instant>,
-}
-
-/// What the list begins with; then comes the root.
-const HEAD: &str = "fec repair of ";
-/// How often the list gets a new time while files are written to.
-const BEAT: Duration = Duration::from_millis(500);
-/// How long after that time a file may have been written to, for the repair to know it as its own.
-const SLACK: Duration = Duration::from_secs(2);
-/// The longest list that is read.
-const MOST: u64 = 64 << 20;
-
-/// When a file was written to last.
-fn modified(stat: &Stat) -> SystemTime {
-    // Their types are others on other systems.
-    #[allow(clippy::unnecessary_cast)]
-    let (seconds, nanos) = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
-    let whole = Duration::from_secs(seconds.unsigned_abs());
-    let time = match seconds < 0 {
-        true => SystemTime::UNIX_EPOCH.checked_sub(whole),
-        false => SystemTime::UNIX_EPOCH.checked_add(whole),
-    };
-    time.and_then(|time| time.checked_add(Duration::from_nanos(nanos.into())))
-        .unwrap_or(SystemTime::UNIX_EPOCH)
+    /// When the list was changed last.
+    changed: Option<(i64, i64)>,
+    /// Why the file in its place is not used.
+    wrong: Option<&'static str>,
+    /// Files that a repair that did not end has begun, each with what it looked like when its bytes had shown that.
+    pub(super) own: BTreeMap<usize, u64>,
+    /// Files that the list has all that is damaged of.
+    pub(super) listed: HashSet<usize>,
 }
 
 /// Where the list of a sidecar stands.
@@ -66,39 +159,33 @@ pub(super) fn path_of(sidecar: &Path) -> PathBuf {
     path.into()
 }
 
-/// A list, and when it was written last; nothing, if there is none, or something that is none.
-fn read(path: &Path) -> Result<(Option<SystemTime>, String)> {
-    // Without waiting: it could be a FIFO, and whatever is no file is no list.
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-    let read = || -> std::io::Result<(Option<SystemTime>, String)> {
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        let meta = file.metadata()?;
-        let mut text = String::new();
-        if !meta.is_file() {
-            return Ok((None, text));
-        }
-        file.take(MOST).read_to_string(&mut text)?;
-        Ok((Some(meta.modified()?), text))
-    };
-    match read() {
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {
-            Ok((None, String::new()))
-        }
-        Err(e) if matches!(e.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => Ok((None, String::new())),
-        read => read.map_err(|e| Error::io("read", path, e)),
-    }
-}
-
 /// The root that a list says it is of.
 fn root_of(text: &str) -> Option<&str> {
     text.lines().next()?.strip_prefix(HEAD)
 }
 
-/// Fails when a repair of the sidecar at `path` did not end: what it has half mended would be protected as it is.
+/// When a file was changed last, itself or what is known of it: nobody can choose that.
+// Their types are others on other systems.
+#[allow(clippy::unnecessary_cast)]
+pub(super) fn changed(stat: &Stat) -> (i64, i64) {
+    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
+}
+
+/// Fails when a repair of the sidecar at `path` did not end: what it has half mended would be protected as it is. Whoever wrote
+/// the list: nothing is done because of it.
 pub(super) fn check_none(path: &Path, action: &'static str) -> Result<()> {
     let list = path_of(path);
-    let (_, text) = read(&list)?;
-    match root_of(&text) {
+    if !fs::symlink_metadata(&list).is_ok_and(|meta| meta.is_file()) {
+        return Ok(());
+    }
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let mut head = Vec::new();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(&list);
+    match file.and_then(|file| file.take(MOST_OF_HEAD).read_to_end(&mut head)) {
+        Err(e) if e.kind() == IoKind::NotFound => return Ok(()),
+        read => read.map_err(|e| Error::io("read", list.as_path(), e))?,
+    };
+    match root_of(&String::from_utf8_lossy(&head)) {
         Some(root) => Err(begun(path, root, list, action)),
         None => Ok(()),
     }
@@ -108,6 +195,10 @@ fn begun(sidecar: &Path, root: &str, list: PathBuf, action: &'static str) -> Err
     Error::at(action, sidecar, SidecarError::RepairBegun { root: root.to_owned(), list })
 }
 
+fn changed_at(meta: &Metadata) -> (i64, i64) {
+    (meta.ctime(), meta.ctime_nsec())
+}
+
 impl Journal {
     /// The list of a repair of this sidecar that did not end, or an empty one.
     ///
@@ -115,75 +206,46 @@ impl Journal {
     /// Those of the list: without it, what is half mended would pass for an edit.
     pub(super) fn of(sidecar: &Sidecar) -> Result<Journal> {
         let path = path_of(sidecar.path());
-        let head = format!("{HEAD}{}", hex(&sidecar.root()));
+        let fail = |e| Error::io("read", path.as_path(), e);
         let mut journal = Journal {
-            path,
-            head,
-            begun: HashSet::new(),
-            made: HashSet::new(),
-            written: None,
+            root: hex(&sidecar.root()),
+            piece: PIECE.min(sidecar.catalog.block.into()),
+            list: List::default(),
             of: None,
-            is_begun: Cell::new(false),
-            beat: Cell::new(Instant::now()),
+            changed: None,
+            wrong: None,
+            own: BTreeMap::new(),
+            listed: HashSet::new(),
+            path: path.clone(),
         };
-        let text;
-        (journal.written, text) = read(&journal.path)?;
-        journal.of = root_of(&text).map(str::to_owned);
-        let mut lines = text.lines();
-        if lines.next() == Some(&journal.head) {
-            for line in lines {
-                match line.strip_prefix('+') {
-                    Some(made) => journal.made.extend(made.parse::<usize>().ok()),
-                    None => journal.begun.extend(line.parse::<usize>().ok()),
-                }
+        let (file, meta) = match look(&path).map_err(fail)? {
+            Stands::Nothing => return Ok(journal),
+            Stands::Other(wrong) => {
+                journal.wrong = Some(wrong);
+                return Ok(journal);
             }
+            Stands::Own(file, meta) => (file, meta),
+        };
+        let mut bytes = Vec::new();
+        file.take(MOST).read_to_end(&mut bytes).map_err(fail)?;
+        journal.changed = Some(changed_at(&meta));
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let Some(root) = root_of(&text) else {
+            // A loss of power leaves an empty one.
+            journal.wrong = (meta.len() > 0).then_some("it is no list of a repair");
+            return Ok(journal);
+        };
+        journal.of = Some(root.to_owned());
+        if root == journal.root {
+            let below = text.split_once('\n').map_or("", |(_, below)| below);
+            journal.list = List::parse(below, journal.piece);
         }
         Ok(journal)
     }
 
-    /// Whether a repair that did not end wrote to a file, and nobody has since, as far as times tell.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> Result<bool> {
-        if !self.begun.contains(&entry) {
-            return Ok(false);
-        }
-        match base.stat(path) {
-            Ok(stat) => Ok(self.is_own(entry, &stat)),
-            // Nothing is there.
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
-            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
-            Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
-        }
-    }
-
-    /// Whether a repair that did not end was the last to write to a file, as far as times tell.
-    pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
-        let modified = modified(stat);
-        // While it writes to a file it gives it back its time at once, so that one is left, at most, that has another: that of
-        // the last write, which came soon after the last beat.
-        let is_between = |written: SystemTime| {
-            let end = written.checked_add(BEAT + SLACK).unwrap_or(written);
-            let start = written.checked_sub(SLACK).unwrap_or(written);
-            (start..=end).contains(&modified)
-        };
-        let is_file = file_type(stat) == FileType::RegularFile;
-        is_file && self.begun.contains(&entry) && self.written.is_some_and(is_between)
-    }
-
-    /// Whether a repair that did not end made a folder or a symbolic link, which may not have its time and permissions yet.
-    pub(super) fn has_made(&self, entry: usize) -> bool {
-        self.made.contains(&entry)
-    }
-
-    /// Takes entries off the list.
-    ///
-    /// # Panics
-    /// If they do not ascend.
-    pub(super) fn forget(&mut self, entries: &[usize]) {
-        assert!(entries.is_sorted(), "they are looked up by halves");
-        self.begun.retain(|entry| entries.binary_search(entry).is_err());
+    /// Whether something was changed after the list was.
+    pub(super) fn is_older_than(&self, stat: &Stat) -> bool {
+        self.changed.is_some_and(|written| changed(stat) > written)
     }
 
     /// Fails when a repair with another root did not end: what it has half mended would be lost sight of.
@@ -194,51 +256,122 @@ impl Journal {
         }
     }
 
+    /// Fails when something stands in the place of the list that is not one's own: nobody knows whom it serves.
+    pub(super) fn check_place(&self) -> Result<()> {
+        match self.wrong {
+            Some(wrong) => Err(Error::at("write", self.path.as_path(), ErrorKind::NotOwn(wrong))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a repair with the root of this sidecar did not end.
     pub(super) fn is_there(&self) -> bool {
-        self.of.as_ref().is_some_and(|root| self.head.strip_prefix(HEAD) == Some(root))
+        self.of.as_ref().is_some_and(|root| self.root == *root)
     }
 
-    /// Writes the list, before files are written to, and folders and links are made.
-    pub(super) fn begin(&self, made: impl Iterator<Item = usize>) -> Result<()> {
-        self.is_begun.set(true);
-        let mended = self.begun.iter().copied().map(|entry| format!("{entry}\n"));
-        let made = made.chain(self.made.iter().copied()).map(|entry| format!("+{entry}\n"));
-        let lines: String = mended.chain(made).collect();
-        write_text(
-            &self.path,
-            &format!("{}\n{lines}", self.head),
-            Policy { force: true, sync: true, permissions: ANYBODY },
-        )
-    }
-
-    /// Adds a file that is mended where it is, before it is written to. If the machine fails it may be missing from the list;
-    /// then what is half mended counts as edited.
-    pub(super) fn add(&self, entry: usize) -> Result<()> {
-        if !self.is_begun.get() {
-            return Ok(());
+    /// Writes a list, before anything is written to; unless the one that is there says all of it. Returns whether it is a new one.
+    ///
+    /// # Errors
+    /// Those of the list.
+    pub(super) fn begin(&mut self, list: List) -> Result<bool> {
+        let is_listed = list.files.keys().all(|entry| self.listed.contains(entry))
+            && list.made.iter().all(|entry| self.list.made.contains(entry));
+        if self.is_there() && is_listed {
+            return Ok(false);
         }
-        let flags = libc::O_NOFOLLOW;
-        let list = OpenOptions::new().append(true).custom_flags(flags).open(&self.path);
-        let added = list.and_then(|mut list| list.write_all(format!("{entry}\n").as_bytes()));
-        added.map_err(|e| Error::io("write", self.path.as_path(), e))
-    }
-
-    /// Tells that files are being written to now.
-    pub(super) fn beat(&self) {
-        if self.beat.get().elapsed() >= BEAT {
-            self.beat.set(Instant::now());
-            // Without it a repair that is ended on the way takes more asking, and nothing else.
-            let _ = OpenOptions::new()
-                .write(true)
-                .custom_flags(libc::O_NOFOLLOW)
-                .open(&self.path)
-                .and_then(|file| file.set_modified(SystemTime::now()));
+        let text = format!("{HEAD}{}\n{}", self.root, list.lines(self.piece));
+        write_own(&self.path, &text, true)?;
+        let fail = |e| Error::io("read", self.path.as_path(), e);
+        if let Stands::Own(_, meta) = look(&self.path).map_err(fail)? {
+            self.changed = Some(changed_at(&meta));
+            wait_until_after(changed_at(&meta));
         }
+        self.of = Some(self.root.clone());
+        Ok(true)
     }
 
     /// Removes the list: all is written.
     pub(super) fn end(&self) {
-        let _ = fs::remove_file(&self.path);
+        let mut head = Vec::new();
+        let Ok(Stands::Own(file, _)) = look(&self.path) else { return };
+        let read = file.take(MOST_OF_HEAD).read_to_end(&mut head);
+        // A list that cannot be read any more was written or read before: it is one's own.
+        if read.is_err() || root_of(&String::from_utf8_lossy(&head)) == Some(&self.root) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Waits until what is changed from now on has a later time of change: the system's clock for that goes in steps.
+fn wait_until_after(time: (i64, i64)) {
+    const MOST_STEPS: u32 = 30;
+    for _ in 0..MOST_STEPS {
+        std::thread::sleep(Duration::from_millis(1));
+        #[cfg(target_os = "linux")]
+        {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+            if (now.tv_sec, now.tv_nsec) > time {
+                return;
+            }
+        }
+    }
+    let _ = time;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(files: &[(usize, &[u64])], made: &[usize]) -> List {
+        let pieces = |offsets: &[u64]| {
+            let mut pieces = Pieces::default();
+            offsets.iter().for_each(|offset| pieces.push(*offset, (offset * 31 + 7).to_be_bytes()));
+            pieces
+        };
+        List {
+            files: files.iter().map(|(entry, offsets)| (*entry, pieces(offsets))).collect(),
+            made: made.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn lists_come_back() {
+        let whole = list(&[(3, &[0, 4096, 12_288]), (7, &[]), (9, &[1 << 40])], &[0, 11]);
+        let text = whole.lines(4096);
+        let first = "3 0:0000000000000007000000000001f007 12288:000000000005d007";
+        assert_eq!(text, format!("+0\n+11\n{first}\n7\n9 1099511627776:00001f0000000007\n"));
+        assert_eq!(List::parse(&text, 4096), whole);
+    }
+
+    #[test]
+    fn what_is_no_line_says_nothing() {
+        let digest = "0123456789abcdef";
+        for line in [
+            "",
+            "x",
+            "-1",
+            "+",
+            "++1",
+            "+-1",
+            "18446744073709551616",
+            "1 ",
+            "1 0",
+            "1 0:",
+            "1 :0123456789abcdef",
+            "1 0:0123456789abcde",
+            "1 0:+123456789abcdef",
+            "1 0:0123456789abcdeg",
+            "1 0:0123456789abcdéf",
+            "1 1:0123456789abcdef",
+            "1 18446744073709547520:0123456789abcdef",
+            "since 1",
+        ] {
+            assert_eq!(List::parse(line, 4096), List::default(), "{line:?}");
+        }
+        // Twice, and in another order.
+        for offsets in [[0, 0], [4096, 0]] {
+            let line = format!("1 {}:{digest} {}:{digest}", offsets[0], offsets[1]);
+            assert_eq!(List::parse(&line, 4096), List::default());
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::Sidecar;
 use super::bits::Bits;
 use super::by_stat::state_by_stat;
 use super::error::SidecarError;
-use super::findings::{EntryReport, Examined, Margin, Scope, State, Unprotected};
+use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 use super::hashing::plain_digests;
 use super::journal;
 use super::looker::{CHUNK, FileReport, Job, Looker};
@@ -78,7 +78,14 @@ pub(super) struct Looked {
 impl Looked {
     /// The entries that something may be wrong with, and whether something is.
     pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.reports.iter().map(|(nth, report)| (*nth, !report.is_clean()))
+        let seen = self.reports.iter().filter(|(_, report)| !report.is_denied());
+        seen.map(|(nth, report)| (*nth, !report.is_clean()))
+    }
+
+    /// The entries that whoever asks may not look at.
+    pub(super) fn denied(&self) -> HashSet<u32> {
+        let denied = self.reports.iter().filter(|(_, report)| report.is_denied());
+        denied.map(|(nth, _)| *nth as u32).collect()
     }
 }
 
@@ -140,8 +147,12 @@ impl Files<'_> {
             }
             later == first
         });
+        // It may be intact.
+        for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
+            states[*nth] = State::Unreadable;
+        }
         self.look_at_neighbours(&states, &mut reports);
-        let mut erased = Bits::new(catalog.positions());
+        let [mut erased, mut denied] = [0; 2].map(|_| Bits::new(catalog.positions()));
         self.erase_lost(&mut erased);
         let wanted = |(nth, report): &(usize, FileReport)| Wanted {
             entry: *nth,
@@ -149,14 +160,15 @@ impl Files<'_> {
             is_missing: states[*nth] == State::Missing,
         };
         // What rotted was not moved by anybody: its size and time are those of old.
-        let may_have_moved = |(nth, _): &&(usize, FileReport)| states[*nth] != State::Intact;
+        let may_have_moved =
+            |(nth, report): &&(usize, FileReport)| states[*nth] != State::Intact && !report.is_denied();
         let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
         let names = self.other_names(&states);
         let found = match self.scope {
             Scope::All => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
             _ => FoundElsewhere::default(),
         };
-        self.settle(&mut reports, &states, &found.moved, &mut erased);
+        self.settle(&mut reports, &states, &found.moved, [&mut erased, &mut denied]);
         reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         for (nth, report) in &reports {
             let is_there = report.is_clean();
@@ -197,6 +209,7 @@ impl Files<'_> {
             sidecar_damage: Vec::new(),
             container_damaged: false,
             erased,
+            denied,
             moved: found.moved,
             recovery_erased: Bits::default(),
         })
@@ -351,7 +364,7 @@ impl Files<'_> {
         reports: &mut [(usize, FileReport)],
         states: &[State],
         moved: &Moved,
-        erased: &mut Bits,
+        [erased, denied]: [&mut Bits; 2],
     ) {
         let block = self.block();
         let mut reader =
@@ -368,13 +381,12 @@ impl Files<'_> {
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
             let blocks = Blocks::of(file);
+            let lost = if report.is_denied() { &mut *denied } else { &mut *erased };
             for range in &report.bad {
                 let is_moved =
                     |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
                 let runs = blocks.positions(range.clone()).map(|(_, run)| run.start..run.start + run.count);
-                runs.flatten()
-                    .filter(|position| !is_moved(position))
-                    .for_each(|position| erased.set(position));
+                runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
             }
             let tail = file.tail_len(block);
             if tail == 0 {
@@ -384,7 +396,7 @@ impl Files<'_> {
             let is_intact =
                 *looked.entry(at).or_insert_with(|| self.is_intact(at, &mut reader, &mut position));
             if !is_intact {
-                erased.set(at);
+                lost.set(at);
             }
             // Others may be what is wrong with a position that they share.
             report.is_tail_unknown = !is_intact && {
@@ -469,7 +481,7 @@ impl Files<'_> {
                 entry: nth,
                 state,
                 damage,
-                cause: None,
+                cause: self.cause(nth, state),
                 moved_to: None,
             });
         };
@@ -498,7 +510,15 @@ impl Files<'_> {
             State::Intact => State::Rotten,
             other => other,
         };
-        Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })
+        let cause = report.cause.or_else(|| self.cause(nth, state));
+        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None })
+    }
+
+    /// Why the system gives no answer.
+    fn cause(&self, nth: usize, state: State) -> Option<Cause> {
+        let path = &self.sidecar.catalog.entries[nth].path;
+        let error = (state == State::Unreadable).then(|| self.base.stat(path).err());
+        error.flatten().as_ref().map(Cause::from)
     }
 
     fn is_regular(&self, path: &[u8]) -> bool {

@@ -43,6 +43,11 @@ pub(super) struct FileReport {
 }
 
 impl FileReport {
+    /// Whether whoever looks may not read it.
+    pub(super) fn is_denied(&self) -> bool {
+        self.cause.is_some_and(Cause::is_denied)
+    }
+
     /// Whether nothing is wrong with any of its blocks.
     pub(super) fn is_clean(&self) -> bool {
         self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()

@@ -11,6 +11,7 @@ use crate::age::Keys;
 use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::ReadAt;
+use crate::io::own::open_regular;
 use crate::seal::error::SealError;
 use crate::sign::{SignError, Signatures, Signed, Trust};
 use fec_core::digest::Digest;
@@ -25,7 +26,7 @@ use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -174,11 +175,9 @@ impl Sidecar {
     /// Opens the one with the root that `wanted` chooses of those that are there, the oldest generation first.
     fn open_by(path: &Path, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
         let fail = |e| Error::io("read", path, e);
-        let file = File::open(path).map_err(fail)?;
+        let none = || Error::at("read", path, SidecarError::NotFound(None));
+        let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
         let meta = file.metadata().map_err(fail)?;
-        if !meta.is_file() {
-            return Err(Error::at("read", path, SidecarError::NotFound(None)));
-        }
         let stands = Stands { file: Arc::new(file), sealed: None, stored: stored(&meta), meta };
         Sidecar::open_in(path, stands, wanted, settings)
     }
@@ -343,7 +342,8 @@ impl Sidecar {
     /// # Errors
     /// Those of the file.
     pub fn starts(path: &Path) -> Result<bool> {
-        let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
+        let file = open_regular(path).map_err(|e| Error::io("read", path, e))?;
+        let Some(file) = file else { return Ok(false) };
         let mut head = vec![0; HEADER_LEN];
         // Too short is an answer; that it cannot be read is none.
         let is_read = |read: std::io::Result<()>| match read {
@@ -474,6 +474,21 @@ impl Sidecar {
         Ok(file)
     }
 
+    /// Opens it for writing: the file that was read, and no other that somebody has put in its place.
+    ///
+    /// # Errors
+    /// [`SidecarError::Busy`] if it was changed since it was opened; those of the system.
+    pub(super) fn open_to_write(&self, action: &'static str) -> Result<File> {
+        let fail = |e| Error::io("write", self.path.as_path(), e);
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file =
+            File::options().read(true).write(true).custom_flags(flags).open(&self.path).map_err(fail)?;
+        match fingerprint_of(&file.metadata().map_err(fail)?) == self.seen {
+            true => Ok(file),
+            false => Err(Error::at(action, self.path.as_path(), SidecarError::Busy)),
+        }
+    }
+
     /// The metadata of the generations before, as it was coded, of which it can be restored.
     ///
     /// # Errors
@@ -508,7 +523,8 @@ impl Sidecar {
 pub(super) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Metadata)> {
     use rustix::fs::{FlockOperation, flock};
     let fail = |e| Error::io("read", path, e);
-    let file = File::open(path).map_err(fail)?;
+    let none = || Error::at(action, path, SidecarError::NotASidecar);
+    let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
     // A file system may be without locks.
     if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
         return Err(Error::at(action, path, SidecarError::Busy));

@@ -9,6 +9,7 @@
 //! ```
 
 mod actions;
+mod begun;
 mod bits;
 mod by_stat;
 mod coding;
@@ -18,6 +19,7 @@ mod findings;
 mod generations;
 mod hashing;
 mod journal;
+mod left_out;
 mod look;
 mod looker;
 pub mod manifest;

@@ -4,7 +4,7 @@ use super::metadata::Sidecar;
 use crate::context::Context;
 use crate::encode;
 use crate::error::{Error, Place, Result};
-use crate::io::output::{ANYBODY, FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy, if_any, set_mode_if_any};
 use crate::io::temporary::{Appended, parent};
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
@@ -13,8 +13,8 @@ use crate::seal::sealer::Sealing;
 use crate::seal::spool::SecretSpool;
 use fec_core::block::Code;
 use fec_core::format::seal::SealedKind;
-use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -53,7 +53,7 @@ impl<'a> NewSidecar<'a> {
                 let out = FileOut::create(path, policy)?;
                 if let Ok(old) = std::fs::metadata(path) {
                     // It lists names that not everybody may know.
-                    out.file().set_permissions(old.permissions()).map_err(|e| out.failure(e))?;
+                    set_mode_if_any(out.file(), old.mode() & 0o7777).map_err(|e| out.failure(e))?;
                 }
                 Ok(NewSidecar::Plain(out))
             }
@@ -109,7 +109,7 @@ impl<'a> UpdatedSidecar<'a> {
         let fail = |e| Error::io("write", path, e);
         match (old.was_sealed(), sealing) {
             (false, None) => {
-                let file = OpenOptions::new().read(true).write(true).open(path).map_err(fail)?;
+                let file = old.open_to_write("update")?;
                 if old.len > len {
                     // What an update left that was ended on the way.
                     file.set_len(len).map_err(fail)?;
@@ -220,7 +220,7 @@ fn write(
     let source = Source::Payload(&waiting);
     let written = encode::file(source, SealedKind::Sidecar, path, policy, &options, &context.silent())?;
     if let Ok(old) = old {
-        std::fs::set_permissions(path, old).map_err(|e| Error::io("write", path, e))?;
+        if_any(std::fs::set_permissions(path, old)).map_err(|e| Error::io("write", path, e))?;
     }
     Ok(written)
 }

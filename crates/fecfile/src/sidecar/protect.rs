@@ -10,7 +10,7 @@ use super::plan;
 pub use super::plan::Redundancy;
 use super::positions::Positions;
 use super::signature::signature_path;
-use super::tree::{Selection, Tree, base_of, fingerprint_of, resolved};
+use super::tree::{Selection, Tree, base_of, denied_files, fingerprint_of, resolved};
 use super::{Sidecar, journal, metadata};
 use crate::age::Keys;
 use crate::context::{Context, Meter};
@@ -110,6 +110,21 @@ impl Protected {
 /// # Errors
 /// [`SidecarError`]; [`SealError::StaysSealed`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
+    protect_readable(job, context).map_err(|error| all_denied(job, error))
+}
+
+/// All that may not be read, if an error is that something may not.
+pub(super) fn all_denied(job: &Protect<'_>, error: Error) -> Error {
+    let is_it = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+    if !matches!(&error.kind, ErrorKind::Io(e) if is_it(e)) || error.action != "read" {
+        return error;
+    }
+    let Ok(found) = Found::of(job) else { return error };
+    let denied = denied_files(&found.base_path, &found.tree.entries);
+    if denied.is_empty() { error } else { Error::new("read", ErrorKind::NotAllowed(denied)) }
+}
+
+fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     check_absent(job.output, job.policy).map_err(|e| Error { action: "protect", ..e })?;
     let is_there = job.output.exists();
     if is_there && !Sidecar::starts(job.output)? {

@@ -2,11 +2,13 @@
 
 use super::Sidecar;
 use super::actions::{Action, owners};
+use super::begun::Begun;
 use super::by_stat::{looks_as_it_did, state_by_stat};
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
 use super::journal::Journal;
+pub use super::left_out::{LeftOut, Part};
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
@@ -18,15 +20,17 @@ use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
 use crate::io::list;
-use crate::io::output::{ANYBODY, FileOut, Policy, check_absent, write_text};
+use crate::io::output::{ANYBODY, FileOut, Policy, check_absent, set_mode_if_any, write_own};
+use crate::io::own::{Stands, look};
 use crate::io::temporary::{parent, remove_stale};
 use crate::names::hex;
 use crate::seal::error::SealError;
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// How to mend.
@@ -58,6 +62,10 @@ pub struct Mended {
     pub left: Vec<usize>,
     /// Entries that could not be mended.
     pub failed: Vec<usize>,
+    /// Whether some of them are not for whoever asks to read or write.
+    pub is_denied: bool,
+    /// Entries, or parts of them, that the place cannot hold.
+    pub left_out: Vec<LeftOut>,
     /// Whether the sidecar was mended, or would be.
     pub sidecar: bool,
     /// Why it was left as it is, although it is damaged.
@@ -90,14 +98,39 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         let policy = Policy { force: false, sync: false, permissions: ANYBODY };
         check_absent(undo, policy).map_err(|e| Error { action: "keep", ..e })?;
     }
-    let found = examine(sidecar, base, Scope::All, context)?;
+    let mut found = examine(sidecar, base, Scope::All, context)?;
+    let denied: Vec<usize> = found.denied().collect();
+    if !denied.is_empty() && !how.partial {
+        return Err(not_allowed(sidecar, base, &denied));
+    }
+    // As good as lost, as far as others are to be computed.
+    let not_read = std::mem::take(&mut found.denied);
+    found.erased.absorb(&not_read);
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
         return Err(Error::at("repair", sidecar.path(), lost));
     }
-    let (actions, left) = actions(sidecar, base, &found, how, copy.as_ref(), &journal)?;
+    let positions = Positions::of(&sidecar.catalog);
+    let begun = Begun { sidecar, base, positions: &positions, found: &found };
+    if how.out.is_none() {
+        begun.bear_out(&mut journal, context)?;
+    }
+    let (mut actions, left) = actions(sidecar, base, &found, how, copy.as_ref(), &journal)?;
+    let mut denied = if how.out.is_some() { Vec::new() } else { denied };
+    denied.extend(read_only(sidecar, base, &actions)?);
+    denied.sort_unstable();
+    if !denied.is_empty() && !how.partial {
+        return Err(not_allowed(sidecar, base, &denied));
+    }
+    denied.iter().for_each(|entry| actions[*entry] = Action::Leave);
+    let made = made_in_steps(sidecar, &actions);
+    let is_journaled = how.out.is_none() && (actions.contains(&Action::Mend) || !made.is_empty());
+    if is_journaled {
+        journal.check_place()?;
+    }
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
+    let wanted = wanted.into_iter().filter(|n| denied.binary_search(n).is_err()).collect();
     // Newer generations are cut off only when all is to be as it was.
     let is_damaged = how.out.is_none() && !found.sidecar_is_intact();
     let has_damage = found.recovery_damaged + found.recovery_displaced > 0
@@ -125,7 +158,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         found,
         mended: wanted,
         left,
-        failed: Vec::new(),
+        failed: denied.clone(),
+        is_denied: !denied.is_empty(),
+        left_out: Vec::new(),
         sidecar: mends_sidecar || mends_cover && sidecar_left.is_none(),
         sidecar_left,
         written: 0,
@@ -151,42 +186,39 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         return Ok(mended);
     }
     let out = copy.as_ref().map(Copy::begin).transpose()?;
+    if is_journaled {
+        journal.give_times_back(sidecar, base);
+    }
     // Before anything is kept or written: whoever writes to it from now on is noticed.
     let owners = match how.out {
         Some(_) => HashMap::new(),
         None => owners(base, sidecar, &actions, |entry, stat| {
             let nth = entry as usize;
-            let at = mended.found.entries.binary_search_by_key(&nth, |report| report.entry);
-            let was_rotten = at.is_ok_and(|at| mended.found.entries[at].state == State::Rotten);
-            let has_changed = || !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat);
-            was_rotten && has_changed()
+            match (mended.found.state(nth), actions[nth]) {
+                (State::Rotten, _) => !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat),
+                // A repair has half mended it, and nobody has written to it since that was found out.
+                (State::Edited | State::Shifted, _) if !how.revert => !journal.is_own(nth, stat),
+                (State::Intact, Action::Mend) => !journal.is_own(nth, stat),
+                _ => false,
+            }
         }),
     };
     if let Some(undo) = how.undo {
         undo::keep(undo, sidecar, base, &actions, context)?;
     }
-    let positions = Positions::of(&sidecar.catalog);
     let mut own = OwnShards::new(sidecar, &mut mended.found, mends_sidecar, context)?;
     let mut put = |group: usize, shard: u64, bytes: &[u8]| own.put_shard(sidecar, group, shard, bytes);
     let target = out.as_ref().unwrap_or(base);
-    let of = |is: fn(&Action, &EntryKind) -> bool| {
-        let all = actions.iter().zip(&sidecar.catalog.entries).enumerate();
-        all.filter(move |(_, (action, entry))| is(action, &entry.kind)).map(|(nth, _)| nth)
-    };
-    let mut begun = of(|action, _| *action == Action::Mend).peekable();
-    let mut made = of(|action, kind| {
-        *action != Action::Leave && matches!(kind, EntryKind::Folder | EntryKind::Symlink(_))
-    })
-    .peekable();
-    let is_journaled = how.out.is_none() && (begun.peek().is_some() || made.peek().is_some());
     if is_journaled {
-        // What was left is somebody's edit, and never fec's own again.
-        journal.forget(&mended.left);
-        journal.begin(made)?;
+        let begun = Begun { sidecar, base, positions: &positions, found: &mended.found };
+        if journal.begin(begun.list(&actions, made, journal.piece)?)? {
+            journal.take_over(sidecar, base);
+        }
     }
     let journal = journal;
     let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), owners };
-    let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &journal, &mut put);
+    let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &mut put);
+    targets.leave_out_long()?;
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
@@ -209,11 +241,18 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
     rebuild.run(&is_wanted, mends_sidecar, &mut targets)?;
     mended.failed = targets.finish()?;
+    mended.failed.extend(denied);
+    mended.failed.sort_unstable();
+    let is_denied = |entry: usize| mended.failed.binary_search(&entry).is_ok();
+    mended.is_denied |= mended.found.denied().any(is_denied);
+    mended.left_out = std::mem::take(&mut targets.left_out);
     mended.written = targets.written;
     let cause = targets.cause.take();
     targets.end()?;
     meter.finish();
-    mended.mended.retain(|entry| mended.failed.binary_search(entry).is_err());
+    let whole = mended.left_out.iter().filter(|out| out.what == Part::Entry);
+    let out: HashSet<usize> = whole.map(|out| out.entry).chain(mended.failed.iter().copied()).collect();
+    mended.mended.retain(|entry| !out.contains(entry));
     own.finish(sidecar, context)?;
     if let Some(copy) = copy {
         copy.end();
@@ -248,6 +287,26 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     Ok(mended)
 }
 
+/// Whoever asks may not read these entries, or not write to them.
+fn not_allowed(sidecar: &Sidecar, base: &Base, entries: &[usize]) -> Error {
+    let places = entries.iter().map(|nth| base.place(&sidecar.catalog.entries[*nth].path)).collect();
+    Error::at("repair", sidecar.path(), ErrorKind::NotAllowed(places))
+}
+
+/// Files that are to be mended where they are, and that whoever asks may not write to.
+fn read_only(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> Result<Vec<usize>> {
+    let mut denied = Vec::new();
+    for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
+        let path = &sidecar.catalog.entries[nth].path;
+        match base.may_write(path) {
+            Ok(true) => {}
+            Ok(false) => denied.push(nth),
+            Err(e) => return Err(Error::io("write", base.place(path).as_path(), e)),
+        }
+    }
+    Ok(denied)
+}
+
 /// A folder that everything is written to.
 struct Copy<'a> {
     out: &'a Path,
@@ -266,7 +325,7 @@ impl<'a> Copy<'a> {
     fn new(sidecar: &Sidecar, out: &'a Path) -> Result<Copy<'a>> {
         let mark = out.join(Copy::MARK);
         let text = format!("fec repair of {}\n", hex(&sidecar.root()));
-        let is_begun = std::fs::read(&mark).is_ok_and(|found| found == text.as_bytes());
+        let is_begun = holds(&mark, &text);
         if !is_begun && list(out).is_ok_and(|inside| !inside.is_empty()) {
             return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
         }
@@ -275,7 +334,7 @@ impl<'a> Copy<'a> {
 
     fn begin(&self) -> Result<Base> {
         std::fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
-        write_text(&self.mark, &self.text, Policy { force: true, sync: false, permissions: ANYBODY })?;
+        write_own(&self.mark, &self.text, false)?;
         remove_stale(self.out);
         let base = Base::open(self.out).map_err(|e| Error::io("write", self.out, e))?;
         remove_old_rooms(&base);
@@ -284,10 +343,18 @@ impl<'a> Copy<'a> {
 
     /// All is written. A file of that name may be one of those that are written.
     fn end(&self) {
-        if std::fs::read(&self.mark).is_ok_and(|found| found == self.text.as_bytes()) {
+        if holds(&self.mark, &self.text) {
             let _ = std::fs::remove_file(&self.mark);
         }
     }
+}
+
+/// Whether a file of one's own holds a text and nothing else.
+fn holds(path: &Path, text: &str) -> bool {
+    let Ok(Stands::Own(file, _)) = look(path) else { return false };
+    let mut found = Vec::new();
+    let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
+    read.is_ok() && found == text.as_bytes()
 }
 
 /// What to do with each entry; and those that are left as somebody changed them.
@@ -326,6 +393,8 @@ fn actions(
             continue;
         }
         let state = match report.state {
+            // It stays as it is, and is told of.
+            State::Unreadable if report.is_denied() => continue,
             // What could not be looked at at first may have been edited.
             State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
             state => state,
@@ -378,7 +447,7 @@ fn actions(
         }
         match &entry.kind {
             EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => actions[nth] = Action::Mend,
-            EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth) => {
+            EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth, sidecar, base) => {
                 actions[nth] = Action::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
             }
             _ => {}
@@ -395,6 +464,15 @@ fn actions(
         }
     }
     Ok((actions, left))
+}
+
+/// Folders and symbolic links that are made, and get their times and permissions in further steps.
+fn made_in_steps(sidecar: &Sidecar, actions: &[Action]) -> HashSet<usize> {
+    let entries = sidecar.catalog.entries.iter().zip(actions).enumerate();
+    let made = entries.filter(|(_, (entry, action))| {
+        **action != Action::Leave && matches!(entry.kind, EntryKind::Folder | EntryKind::Symlink(_))
+    });
+    made.map(|(nth, _)| nth).collect()
 }
 
 /// Whether a path lies in another.
@@ -443,8 +521,8 @@ impl OwnShards {
         if moved || sidecar.expected_len() != Some(sidecar.len) {
             let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
             let out = FileOut::create(sidecar.path(), policy)?;
-            let old = std::fs::metadata(sidecar.path()).map(|meta| meta.permissions());
-            old.and_then(|old| out.file().set_permissions(old)).map_err(|e| out.failure(e))?;
+            let old = std::fs::metadata(sidecar.path()).map(|meta| meta.mode() & 0o7777);
+            old.and_then(|old| set_mode_if_any(out.file(), old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
             let mut owed = HashSet::new();
             let serves = serving(sidecar, &Positions::of(&sidecar.catalog));
@@ -469,9 +547,7 @@ impl OwnShards {
             }
             return Ok(OwnShards::Anew(out, owed));
         }
-        let file = OpenOptions::new().read(true).write(true).open(sidecar.path());
-        let file = file.map_err(|e| Error::io("write", sidecar.path(), e))?;
-        Ok(OwnShards::InPlace(file, sidecar.path().to_path_buf()))
+        Ok(OwnShards::InPlace(sidecar.open_to_write("repair")?, sidecar.path().to_path_buf()))
     }
 
     /// Takes a recovery shard that was computed.

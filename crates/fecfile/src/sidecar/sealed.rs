@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::input::Input;
 use crate::io::ReadAt;
 use crate::io::output::{ANYBODY, Policy};
+use crate::io::own::open_regular;
 use crate::range::part;
 use crate::seal::open::Opener;
 use crate::sign::{Signed, Trust};
@@ -24,7 +25,6 @@ use fec_core::format::meta::Meta;
 use fec_core::format::seal::{CHUNK, Seal, SealedKind};
 use fec_core::params::Form;
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -204,7 +204,7 @@ impl ReadAt for SealedBytes {
 /// found of it.
 pub(super) fn is_one(path: &Path) -> Result<bool> {
     let fail = |e| Error::io("read", path, e);
-    let file = File::open(path).map_err(fail)?;
+    let Some(file) = open_regular(path).map_err(fail)? else { return Ok(false) };
     let mut front = Vec::new();
     file.take(FRONT).read_to_end(&mut front).map_err(fail)?;
     let frame = front.first_chunk().map_or(0, MetaFrame::frame_len);

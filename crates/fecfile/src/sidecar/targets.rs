@@ -3,17 +3,22 @@
 use super::Sidecar;
 use super::actions::{Action, Look, Owner};
 use super::bits::Bits;
+use super::findings::Cause;
 use super::hashing::{FileTree, is_whole};
-use super::journal::Journal;
+use super::left_out::{Dressed, LeftOut, Part, is_of_kind, is_of_name, unset};
+
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{self, Base, file_type};
+use crate::io::naming::is_lacking;
+use crate::io::output::{if_any, open_folder, set_mode};
 use crate::io::temporary::{Temporary, is_of_the_dead};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Mode, OFlags};
-use std::collections::{HashMap, hash_map};
+use rustix::process::{Resource, getrlimit};
+use std::collections::{HashMap, HashSet, hash_map};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -62,8 +67,12 @@ impl Written {
     }
 }
 
-/// Files that are kept open.
-const OPEN: usize = 256;
+/// Files that are kept open: few enough that others can be read meanwhile.
+fn most_open() -> usize {
+    const MOST: u64 = 256;
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (limit / 4).clamp(1, MOST) as usize
+}
 
 /// How files are written.
 pub(super) struct Writing {
@@ -83,6 +92,7 @@ pub(super) struct Targets<'a> {
     base: &'a Base,
     pub(super) actions: Vec<Action>,
     open: HashMap<u32, File>,
+    most_open: usize,
     /// Files that were written to.
     begun: Bits,
     /// Of new files.
@@ -92,14 +102,16 @@ pub(super) struct Targets<'a> {
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     how: Writing,
-    /// Gets a beat while files are written to that are there already.
-    journal: &'a Journal,
     /// What is written into the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
     pub(super) written: u64,
     /// Why the first file that could not be read again failed.
     pub(super) cause: Option<Error>,
+    /// Entries, or parts of them, that the place cannot hold.
+    pub(super) left_out: Vec<LeftOut>,
+    /// Entries of which that is all.
+    out: HashSet<usize>,
 }
 
 impl<'a> Targets<'a> {
@@ -109,7 +121,6 @@ impl<'a> Targets<'a> {
         base: &'a Base,
         actions: Vec<Action>,
         how: Writing,
-        journal: &'a Journal,
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
         Targets {
@@ -119,15 +130,71 @@ impl<'a> Targets<'a> {
             begun: Bits::new(actions.len() as u64),
             actions,
             open: HashMap::new(),
+            most_open: most_open(),
             values: HashMap::new(),
             room_for_values: MOST_VALUES,
             room: None,
             how,
-            journal,
             recovery,
             written: 0,
             cause: None,
+            left_out: Vec::new(),
+            out: HashSet::new(),
         }
+    }
+
+    /// Leaves out long files that the place cannot hold, before anything is computed for them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn leave_out_long(&mut self) -> Result<()> {
+        /// All file systems hold files of so many bytes.
+        const SHORT: u64 = i32::MAX as u64;
+        for (nth, of) in self.sidecar.catalog.files() {
+            if !matches!(self.actions[nth], Action::Make { .. }) || of.size <= SHORT {
+                continue;
+            }
+            let made = self.file(nth as u32).map(|_| ());
+            if let Err(error) = made {
+                let Some(cause) = is_of_name(&error) else { return Err(error) };
+                self.leave_out(nth, cause);
+                self.actions[nth] = Action::Leave;
+                // The room is removed with what is left in it.
+                self.open.remove(&(nth as u32));
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, entry: usize, cause: Cause) {
+        self.left_out.push(LeftOut { entry, what: Part::Entry, cause });
+        self.out.insert(entry);
+    }
+
+    /// Whether an error says that the place cannot hold an entry, or that it cannot hold a folder which that lies in.
+    fn cannot_hold(&self, entry: usize, error: &Error) -> Option<Cause> {
+        let entries = &self.sidecar.catalog.entries;
+        if !matches!(self.actions[entry], Action::Make { .. }) {
+            return None;
+        }
+        let (path, kind) = (&entries[entry].path, &entries[entry].kind);
+        let is_out = |at: usize| {
+            let folder = entries.binary_search_by(|entry| (*entry.path).cmp(&path[..at]));
+            folder.is_ok_and(|folder| self.out.contains(&folder))
+        };
+        let mut around = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let is_none = |_: &Cause| match kind {
+            EntryKind::HardLink(of) => self.out.contains(&(*of as usize)),
+            // Some file systems say so of a name that they cannot have, in a folder that is there.
+            _ => around.any(is_out) || self.base.holder(path).is_ok(),
+        };
+        is_of_name(error).or_else(|| Cause::of(error, libc::ENOENT).filter(is_none))
+    }
+
+    fn note_undressed(&mut self, entry: usize, dressed: Dressed) {
+        let parts = [(Part::Permissions, dressed.permissions), (Part::Time, dressed.time)];
+        let parts = parts.into_iter().filter_map(|(what, cause)| Some((what, cause?)));
+        self.left_out.extend(parts.map(|(what, cause)| LeftOut { entry, what, cause }));
     }
 
     fn entry(&self, entry: u32) -> (&'a [u8], Option<&'a FileEntry>) {
@@ -152,7 +219,9 @@ impl<'a> Targets<'a> {
                 self.base.holder(name)?.create_folder(0o700)
             };
             let (temporary, ()) = Temporary::beside(&self.base.path().join("x"), make).map_err(fail)?;
-            let room = Base::open(temporary.path()).map_err(fail)?;
+            // Not by its path: somebody may have put a link in its place.
+            let name = temporary.path().file_name().unwrap_or_default().as_bytes();
+            let room = self.base.folder(name).map_err(fail)?;
             self.room = Some((temporary, room));
         }
         Ok(&self.room.as_ref().expect("it was just made").1)
@@ -161,7 +230,7 @@ impl<'a> Targets<'a> {
     /// The open file of an entry that is mended or made.
     fn file(&mut self, entry: u32) -> Result<&File> {
         if !self.open.contains_key(&entry) {
-            if self.open.len() >= OPEN {
+            if self.open.len() >= self.most_open {
                 self.open.clear();
             }
             let (path, of) = self.entry(entry);
@@ -182,7 +251,7 @@ impl<'a> Targets<'a> {
                         opened => opened.map_err(&fail)?,
                     }
                 }
-                _ => self.base.write(path).map_err(&fail)?,
+                _ => self.base.write_own(path).map_err(&fail)?,
             };
             self.open.insert(entry, file);
         }
@@ -192,18 +261,17 @@ impl<'a> Targets<'a> {
     fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
         let fail = self.fail(span.entry);
         if self.actions[span.entry as usize] == Action::Mend {
-            self.journal.beat();
             let Some(before) = self.begin(span.entry)? else { return Ok(()) };
             let stat = self.sidecar.stats.entries[span.entry as usize];
             let file = self.file(span.entry)?;
             file.write_all_at(bytes, span.offset).map_err(&fail)?;
             // So it looks as rotten as it is, and whoever writes to it changes that.
-            as_far_as_possible(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
+            if_any(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
             let look = Look::of_file(file).map_err(&fail)?;
             // Somebody else may have made it longer or shorter meanwhile.
             let is_ours = look.size == before.size.max(span.offset + span.len);
             if !is_ours {
-                as_far_as_possible(file.set_modified(SystemTime::now())).map_err(&fail)?;
+                if_any(file.set_modified(SystemTime::now())).map_err(&fail)?;
             }
             self.how.owners.insert(span.entry, if is_ours { Owner::Repair(look) } else { Owner::Other });
         } else {
@@ -231,7 +299,6 @@ impl<'a> Targets<'a> {
             return Ok(Some(look));
         }
         self.begun.set(entry.into());
-        self.journal.add(entry as usize)?;
         let size = self.entry(entry).1.map_or(look.size, |of| of.size);
         if look.size == size {
             return Ok(Some(look));
@@ -240,7 +307,7 @@ impl<'a> Targets<'a> {
         let stat = self.sidecar.stats.entries[entry as usize];
         let file = self.file(entry)?;
         let cut = file.set_len(size).and_then(|()| {
-            as_far_as_possible(base::set_modified(file, stat.seconds, stat.nanos))?;
+            if_any(base::set_modified(file, stat.seconds, stat.nanos))?;
             Look::of_file(file)
         });
         let look = cut.map_err(fail)?;
@@ -353,9 +420,8 @@ impl<'a> Targets<'a> {
         }
         self.open.clear();
         // New files all at once where there are many: each by itself would wait for the disk.
-        if let (true, Some((temporary, _))) = (self.how.sync, &self.room) {
-            let folder = File::open(temporary.path()).map_err(|e| Error::io("sync", temporary.path(), e))?;
-            rustix::fs::syncfs(&folder).map_err(|e| Error::io("sync", temporary.path(), e.into()))?;
+        if let (true, Some((_, room))) = (self.how.sync, &self.room) {
+            sync_new(room).map_err(|e| Error::io("sync", room.path(), e))?;
         }
         for entry in 0..self.actions.len() {
             let done = match self.actions[entry] {
@@ -363,6 +429,10 @@ impl<'a> Targets<'a> {
                 Action::Mend => self.mended(entry),
                 Action::Make { replace } => self.made(entry, replace),
             };
+            if let Some(cause) = done.as_ref().err().and_then(|e| self.cannot_hold(entry, e)) {
+                self.leave_out(entry, cause);
+                continue;
+            }
             match done {
                 Ok(true) => {}
                 Ok(false) => failed.push(entry),
@@ -377,19 +447,25 @@ impl<'a> Targets<'a> {
         // Folders last: whatever was made in them has changed their times.
         for entry in (0..self.actions.len()).rev() {
             let of = &self.sidecar.catalog.entries[entry];
-            let is_made = failed.binary_search(&entry).is_err();
+            let is_made = failed.binary_search(&entry).is_err() && !self.out.contains(&entry);
             if let (Action::Make { .. }, EntryKind::Folder, true) = (self.actions[entry], &of.kind, is_made) {
                 let stat = self.sidecar.stats.entries[entry];
                 let holder = self.base.holder(&of.path);
                 let dressed = holder.and_then(|holder| {
+                    let now = holder.stat()?;
                     // What somebody else put there keeps what it has.
-                    if file_type(&holder.stat()?) != FileType::Directory {
-                        return Ok(());
+                    if file_type(&now) != FileType::Directory {
+                        return Ok(Dressed::default());
                     }
-                    holder.set_mode(stat.mode & 0o777)?;
-                    holder.set_modified(stat.seconds, stat.nanos)
+                    // Its type is another one on other systems.
+                    #[allow(clippy::unnecessary_cast)]
+                    let has_mode = now.st_mode as u32 & 0o7777 == u32::from(stat.mode) & 0o777;
+                    let mode = if has_mode { Ok(()) } else { holder.set_mode(stat.mode & 0o777) };
+                    let permissions = unset(mode)?;
+                    Ok(Dressed { permissions, time: unset(holder.set_modified(stat.seconds, stat.nanos))? })
                 });
-                as_far_as_possible(dressed).map_err(self.fail(entry as u32))?;
+                let dressed = dressed.map_err(self.fail(entry as u32))?;
+                self.note_undressed(entry, dressed);
             }
         }
         Ok(failed)
@@ -416,7 +492,8 @@ impl<'a> Targets<'a> {
             return Ok(false);
         }
         // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
-        self.dress(&file, entry, false).map_err(&fail)?;
+        let dressed = self.dress(&file, entry, false).map_err(&fail)?;
+        self.note_undressed(entry, dressed);
         if self.how.sync {
             file.sync_all().map_err(&fail)?;
         }
@@ -424,7 +501,7 @@ impl<'a> Targets<'a> {
     }
 
     /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
-    fn dress(&self, file: &File, entry: usize, is_new: bool) -> io::Result<()> {
+    fn dress(&self, file: &File, entry: usize, is_new: bool) -> io::Result<Dressed> {
         let stat = self.sidecar.stats.entries[entry];
         let is_executable =
             matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
@@ -435,8 +512,8 @@ impl<'a> Targets<'a> {
             now & 0o7777
         };
         let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
-        base::set_modified(file, stat.seconds, stat.nanos)
+        let permissions = unset(set_mode(file, mode))?;
+        Ok(Dressed { permissions, time: unset(base::set_modified(file, stat.seconds, stat.nanos))? })
     }
 
     /// Gives an entry that was made its place; false if it is not what it was.
@@ -469,12 +546,16 @@ impl<'a> Targets<'a> {
                 return Ok(is_folder());
             }
             EntryKind::Symlink(target) => {
-                self.make_link(&holder, entry, replace, |at| at.create_link(target))?
+                let made = self.make_link(&holder, entry, replace, |at| at.create_link(target));
+                if !self.is_held(entry, made)? {
+                    return Ok(true);
+                }
             }
             EntryKind::HardLink(first) => {
                 let first =
                     self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
-                self.make_link(&holder, entry, replace, |at| at.create_hard_link(&first))?;
+                let made = self.make_link(&holder, entry, replace, |at| at.create_hard_link(&first));
+                self.is_held(entry, made)?;
                 return Ok(true);
             }
             EntryKind::File(file) => {
@@ -494,22 +575,36 @@ impl<'a> Targets<'a> {
                     return Ok(false);
                 }
                 let from = room.holder(name.as_bytes()).map_err(&fail)?;
-                self.dress(&new, entry, true).map_err(&fail)?;
+                let mut dressed = self.dress(&new, entry, true).map_err(&fail)?;
                 match from.rename(&holder, replace) {
                     Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                        self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
+                        dressed = self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
                     }
                     done => done.map_err(&fail)?,
                 }
+                self.note_undressed(entry, dressed);
             }
         }
         if let EntryKind::Symlink(_) = of.kind {
-            as_far_as_possible(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
+            let time = unset(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
+            self.note_undressed(entry, Dressed { permissions: None, time });
         }
         if self.how.sync {
             holder.sync().map_err(&fail)?;
         }
         Ok(true)
+    }
+
+    /// Whether a link was made; if the place holds none, it is left out.
+    fn is_held(&mut self, entry: usize, made: Result<()>) -> Result<bool> {
+        let Err(error) = made else { return Ok(true) };
+        match is_of_kind(&self.sidecar.catalog.entries[entry].kind, &error) {
+            Some(cause) => {
+                self.leave_out(entry, cause);
+                Ok(false)
+            }
+            None => Err(error),
+        }
     }
 
     /// Makes a link under a name, or in the room for new files, from where it then takes the name.
@@ -543,16 +638,25 @@ impl<'a> Targets<'a> {
     }
 
     /// A new file into a folder of another file system.
-    fn copy_across(&self, new: &File, entry: usize, to: &base::Holder<'_>, replace: bool) -> io::Result<()> {
+    fn copy_across(
+        &self,
+        new: &File,
+        entry: usize,
+        to: &base::Holder<'_>,
+        replace: bool,
+    ) -> io::Result<Dressed> {
         let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
         let beside = to.sibling(&name)?;
         let mut copy = beside.create_file(0o600)?;
         let mut source = new;
         io::Seek::seek(&mut source, io::SeekFrom::Start(0))?;
-        let copied = io::copy(&mut source, &mut copy)
-            .and_then(|_| self.dress(&copy, entry, true))
-            .and_then(|()| copy.sync_all())
-            .and_then(|()| beside.rename(to, replace));
+        let copied = io::copy(&mut source, &mut copy).and_then(|_| self.dress(&copy, entry, true)).and_then(
+            |dressed| {
+                copy.sync_all()?;
+                beside.rename(to, replace)?;
+                Ok(dressed)
+            },
+        );
         if copied.is_err() {
             let _ = beside.remove();
         }
@@ -606,6 +710,17 @@ impl Sink for Targets<'_> {
     }
 }
 
+/// Puts the files in the room for new ones on the disk.
+fn sync_new(room: &Base) -> io::Result<()> {
+    match rustix::fs::syncfs(open_folder(room.path())?) {
+        Err(e) if is_lacking(e) => {
+            let (files, ..) = room.list(b"")?;
+            files.iter().try_for_each(|file| room.read(file)?.sync_all())
+        }
+        done => Ok(done?),
+    }
+}
+
 /// Whether an error is of one entry: something stands in its way, or what it needs is not there.
 fn is_in_the_way(error: &Error) -> bool {
     const OF_ONE: [i32; 8] = [
@@ -619,14 +734,6 @@ fn is_in_the_way(error: &Error) -> bool {
         libc::EPERM,
     ];
     matches!(&error.kind, ErrorKind::Io(e) if e.raw_os_error().is_some_and(|code| OF_ONE.contains(&code)))
-}
-
-/// What a file system cannot keep is not there to be kept.
-fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
-        done => done,
-    }
 }
 
 /// Removes the rooms of repairs that were killed: folders with such a name, of processes that are gone, in which nothing lies

@@ -1,12 +1,14 @@
 //! What is there to protect: files, folders and links below a base, in the order of their paths.
 
 use super::error::SidecarError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::list;
+use crate::io::own::open_regular;
 use crate::io::temporary::parent;
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
@@ -81,6 +83,16 @@ pub(super) fn base_of(paths: &[PathBuf], output: &Path) -> Result<PathBuf> {
     Ok(base)
 }
 
+/// The regular files that may not be read.
+pub(super) fn denied_files<'a>(base: &Path, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<PathBuf> {
+    let files = entries.into_iter().filter(|entry| matches!(entry.kind, EntryKind::File(_)));
+    let places = files.map(|entry| base.join(OsStr::from_bytes(&entry.path)));
+    let is_denied = |place: &PathBuf| {
+        open_regular(place).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+    };
+    places.filter(is_denied).collect()
+}
+
 impl Tree {
     /// Finds all that is selected below `base`, which has no links in it. `is_own` says what belongs to the sidecar
     /// itself.
@@ -89,7 +101,8 @@ impl Tree {
         selection: &Selection<'_>,
         is_own: &dyn Fn(&Path) -> bool,
     ) -> Result<Tree> {
-        let mut walk = Walk { base, selection, is_own, found: Vec::new(), skipped: Vec::new() };
+        let (found, skipped, denied) = (Vec::new(), Vec::new(), Vec::new());
+        let mut walk = Walk { base, selection, is_own, found, skipped, denied };
         for path in selection.paths {
             let place = resolved(path)?;
             if !place.starts_with(base) {
@@ -102,7 +115,13 @@ impl Tree {
             }
             walk.all(place, meta)?;
         }
-        let Walk { mut found, mut skipped, .. } = walk;
+        let Walk { mut found, mut skipped, mut denied, .. } = walk;
+        if !denied.is_empty() {
+            denied.extend(denied_files(base, found.iter().map(|found| &found.entry)));
+            denied.sort_unstable();
+            denied.dedup();
+            return Err(Error::new("read", ErrorKind::NotAllowed(denied)));
+        }
         found.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path));
         found.dedup_by(|a, b| a.entry.path == b.entry.path);
         skipped.sort_unstable();
@@ -179,6 +198,8 @@ struct Walk<'a> {
     is_own: &'a dyn Fn(&Path) -> bool,
     found: Vec<Found>,
     skipped: Vec<PathBuf>,
+    /// Folders that may not be listed, and what may not be looked at.
+    denied: Vec<PathBuf>,
 }
 
 impl Walk<'_> {
@@ -192,12 +213,13 @@ impl Walk<'_> {
                 continue;
             }
             if meta.is_dir() && !(self.selection.one_file_system && meta.dev() != device) {
-                let fail = |e| Error::io("read", place.as_path(), e);
-                for name in list(&place).map_err(fail)? {
+                let names = list(&place);
+                for name in self.allowed(names, &place)?.unwrap_or_default() {
                     let inner = place.join(name);
-                    let meta =
-                        fs::symlink_metadata(&inner).map_err(|e| Error::io("read", inner.as_path(), e))?;
-                    left.push((inner, meta));
+                    let meta = fs::symlink_metadata(&inner);
+                    if let Some(meta) = self.allowed(meta, &inner)? {
+                        left.push((inner, meta));
+                    }
                 }
             }
             if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
@@ -207,6 +229,17 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The answer of the system; `None` if it is not for whoever asks, which is noted.
+    fn allowed<T>(&mut self, given: std::io::Result<T>, place: &Path) -> Result<Option<T>> {
+        match given {
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                self.denied.push(place.to_path_buf());
+                Ok(None)
+            }
+            given => given.map(Some).map_err(|e| Error::io("read", place, e)),
+        }
     }
 
     fn is_excluded(&self, path: &[u8]) -> bool {

@@ -8,6 +8,7 @@ use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
 use crate::io::output::{ANYBODY, FileOut, Policy, check_room};
 use rustix::fs::{FileType, Stat};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -38,8 +39,8 @@ pub(super) fn keep(
     if kept.is_empty() {
         return Ok(());
     }
-    let out =
-        FileOut::create(path, Policy { force: false, sync: context.settings.sync, permissions: ANYBODY })?;
+    let policy = Policy { force: false, sync: context.settings.sync, permissions: ANYBODY };
+    let out = FileOut::create(path, readable_as(&kept, base, policy))?;
     let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
     let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
     check_room(path, total)?;
@@ -70,6 +71,22 @@ pub(super) fn keep(
     let len = ended.and_then(|()| Ok(out.file().metadata()?.len())).map_err(|e| out.failure(e))?;
     meter.finish();
     out.commit(len)
+}
+
+/// Whoever cannot read all that is kept, because of its permissions or those of a folder that it lies in, cannot read the archive.
+fn readable_as(kept: &[(&[u8], Stat)], base: &Base, policy: Policy) -> Policy {
+    let mut folders = HashSet::from([&b""[..]]);
+    for (path, _) in kept {
+        folders.extend(path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]));
+    }
+    // Its type is another one on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    let mode = |stat: &Stat| stat.st_mode as u32;
+    // Who may search a folder reaches what is in it.
+    let searched = folders.into_iter().filter_map(|folder| base.stat(folder).ok());
+    let searched = searched.map(|stat| (mode(&stat) & 0o111) << 2);
+    let files = kept.iter().filter(|(_, stat)| file_type(stat) == FileType::RegularFile);
+    files.map(|(_, stat)| mode(stat)).chain(searched).fold(policy, Policy::made_of)
 }
 
 // Times and sizes have other types on other systems.

@@ -54,6 +54,8 @@ pub struct StoredRepaired {
     pub missing: Vec<Missing>,
     /// What went wrong, and did no harm.
     pub trouble: Vec<String>,
+    /// Some places do not let whoever asks: what they have may be intact.
+    pub is_denied: bool,
     /// Bytes that went up and down.
     pub moved_bytes: u64,
 }
@@ -64,7 +66,8 @@ impl StoredRepaired {
         let would =
             dry_run && !(self.made.is_empty() && self.removed.is_empty() && self.manifests.is_empty());
         let is_left = would || self.left_damaged || !self.postponed.is_empty() || !self.missing.is_empty();
-        is_left.then_some(Class::Mendable)
+        let is_denied = self.is_denied && (is_left || !self.made.is_empty());
+        if is_denied { Some(Class::Io) } else { is_left.then_some(Class::Mendable) }
     }
 }
 
@@ -78,7 +81,8 @@ impl Stored<'_> {
     pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
         self.places.set_permissions(self.permissions());
         let found = self.verify(how.deep, context)?;
-        let mut repaired = StoredRepaired { trouble: found.trouble.clone(), ..StoredRepaired::default() };
+        let (trouble, is_denied) = (found.trouble.clone(), found.is_denied);
+        let mut repaired = StoredRepaired { trouble, is_denied, ..StoredRepaired::default() };
         let meter = context.meter("repair", Some(self.manifest.payload_len()));
         for (segment, state) in (0..).zip(&found.segments) {
             let proved = self.proved(segment, state, how, context)?;

@@ -42,6 +42,8 @@ pub struct StoredVerified {
     pub fetched_bytes: u64,
     /// Places that did not tell what they have.
     pub trouble: Vec<String>,
+    /// Some of them do not let whoever asks: what they have may be intact.
+    pub is_denied: bool,
 }
 
 /// What was found of a segment.
@@ -70,6 +72,9 @@ impl StoredVerified {
         }
         let is_whole = |segment: &SegmentState| segment.missing.is_empty() && segment.damaged.is_empty();
         let is_intact = self.lack_manifest.is_empty() && self.segments.iter().all(is_whole);
+        if self.is_denied && !is_intact {
+            return Some(Class::Io);
+        }
         (is_cut_off || !is_intact).then_some(Class::Mendable)
     }
 
@@ -134,6 +139,7 @@ impl<'a> Stored<'a> {
             is_bare: self.is_bare,
             deep,
             fetched_bytes: self.places.moved(),
+            is_denied: trouble.values().any(|why| matches!(why, StoreError::Denied(_))),
             trouble: trouble.into_iter().map(|(place, why)| format!("{}: {why}", name(place))).collect(),
         })
     }

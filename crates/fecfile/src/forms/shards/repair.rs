@@ -11,6 +11,7 @@ use crate::names::{is_plain, show};
 use crate::report::{Examination, ShardReport, ShardState};
 use crate::sign::Signatures;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Makes the files of `set` anew that are not intact, with the signatures that are left; `others` are the sets of other roots. Returns where they stand.
@@ -31,6 +32,12 @@ pub(super) fn repair(
             indices.push(shard.index as usize);
             files.push(file);
         }
+    }
+    // A file that may not be read may be intact.
+    let denied = files.iter().filter(|file| file.old.is_none() && is_denied(&file.path));
+    let denied: Vec<PathBuf> = denied.map(|file| file.path.clone()).collect();
+    if !denied.is_empty() {
+        return Err(Error::new("repair", ErrorKind::NotAllowed(denied)));
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     if files.is_empty() || job.dry_run {
@@ -59,6 +66,11 @@ pub(super) fn repair(
     out.keep_annexes(&files, set.encoding.layout().file_len, signatures)?;
     out.commit()?;
     Ok(paths)
+}
+
+/// Whether something is there that may not be read.
+fn is_denied(path: &Path) -> bool {
+    open_file(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a header at either end of a file says that it was this shard, of which too little is left to count.

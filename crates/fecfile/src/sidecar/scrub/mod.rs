@@ -3,7 +3,7 @@
 mod state;
 
 use super::Sidecar;
-use super::examine::{Examined, Scope, State as EntryState};
+use super::examine::{EntryReport, Examined, Scope, State as EntryState};
 use super::look::{Files, Looked, Survey};
 use super::looker::{CHUNK, Job};
 use super::positions::Positions;
@@ -123,8 +123,10 @@ pub fn scrub(
     meter.finish();
     let mut examined = files.conclude(survey)?;
     examined.add_sidecar(sidecar, &positions, found);
-    let is_damage = |state| matches!(state, EntryState::Rotten | EntryState::Unreadable);
-    for report in examined.entries.iter().filter(|report| is_damage(report.state)) {
+    let is_damage = |report: &EntryReport| {
+        matches!(report.state, EntryState::Rotten | EntryState::Unreadable) && !report.is_denied()
+    };
+    for report in examined.entries.iter().filter(|report| is_damage(report)) {
         state.files[report.entry].finding = Finding::Damaged;
     }
     ended.into_iter().for_each(|nth| state.files[nth].end(now));
@@ -243,8 +245,10 @@ impl Run<'_> {
                 state.files[nth].finding = Finding::Damaged;
             }
         }
+        let denied = looked.denied();
         self.add(looked, &jobs[..done]);
-        for of_file in jobs[..done].chunk_by(|a, b| a.entry == b.entry) {
+        let seen = jobs[..done].chunk_by(|a, b| a.entry == b.entry);
+        for of_file in seen.filter(|of_file| !denied.contains(&of_file[0].entry)) {
             let last = of_file[of_file.len() - 1];
             let nth = last.entry as usize;
             let is_whole = last.chunk + 1 == self.files.jobs(last.entry).count() as u64;

@@ -14,13 +14,12 @@
 use super::super::Sidecar;
 use super::super::error::SidecarError;
 use crate::error::{Error, Result};
-use crate::io::output::{ANYBODY, FileOut, Policy};
+use crate::io::output::{ANYBODY, FileOut, Policy, check_own, set_mode_if_any};
 use crate::names::hex;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::EntryKind;
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const HEAD: &[u8] = b"fec scrub state 1";
@@ -89,19 +88,17 @@ impl State {
     /// Reads a state; one that is not there is empty.
     ///
     /// # Errors
-    /// [`SidecarError::NotAState`] when something else stands there, [`SidecarError::OtherState`] when it knows files and none of
+    /// [`SidecarError::NotAState`] when something else stands there, [`ErrorKind::NotOwn`](crate::ErrorKind::NotOwn) when it is
+    /// not one's own, [`SidecarError::OtherState`] when it knows files and none of
     /// these; those of the file.
     pub(super) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
         let mut state = State::new(sidecar);
         let fail = |e| Error::io("read", path, e);
-        // Without waiting: it could be a FIFO.
-        let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(state),
-            opened => opened.map_err(fail)?,
+        // Somebody else's would tell that all was looked at.
+        let file = match check_own(path, "use the state")? {
+            None => return Ok(state),
+            Some((file, _)) => file,
         };
-        if !file.metadata().map_err(fail)?.is_file() {
-            return Err(Error::at("read", path, SidecarError::NotAState));
-        }
         let mut lines = BufReader::new(file);
         let mut line = Vec::new();
         let mut is_head = true;
@@ -148,7 +145,12 @@ impl State {
 
     /// Writes the state; what was there is replaced when all is written.
     pub(super) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
-        let out = FileOut::create(path, Policy { force: true, sync, permissions: ANYBODY })?;
+        let policy = Policy { force: true, sync, permissions: ANYBODY }.made_of_paths([sidecar.path()]);
+        check_own(path, "use the state")?;
+        let out = FileOut::create(path, policy)?;
+        // The old file may have been readable to more.
+        let now = out.file().metadata().map_err(|e| out.failure(e))?.permissions().mode();
+        set_mode_if_any(out.file(), now & policy.permissions & 0o777).map_err(|e| out.failure(e))?;
         let mut writer = io::BufWriter::new(out.file());
         let mut len = 0;
         let mut put = |line: &[u8]| -> io::Result<()> {

@@ -23,7 +23,7 @@ use super::outputs::UpdatedSidecar;
 use super::plan::{self, Redundancy};
 use super::positions::Positions;
 use super::protect::{
-    Found, Protect, Protected, add_sha256, anew, check_memory, check_unchanged, digest_of,
+    Found, Protect, Protected, add_sha256, all_denied, anew, check_memory, check_unchanged, digest_of,
     make_room_for_sha256, metadata_bytes,
 };
 use crate::context::Context;
@@ -39,7 +39,6 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use place::{Expected, Lives, Placed, Tails};
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 /// What an update did.
@@ -90,6 +89,10 @@ pub enum Anew {
 /// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a file
 /// changes meanwhile; those of the system. The sidecar is then as it was.
 pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) -> Result<Updated> {
+    update_readable(job, wanted, context).map_err(|error| all_denied(job, error))
+}
+
+fn update_readable(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) -> Result<Updated> {
     if !job.output.exists() {
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
@@ -430,26 +433,22 @@ impl Update<'_> {
     fn nothing(self) -> Result<Updated> {
         let old = self.old;
         let fail = |e| Error::io("write", self.job.output, e);
-        let open = || OpenOptions::new().write(true).open(self.job.output);
-        if old.len > self.end && !old.was_sealed() {
-            // What an update left that was ended on the way.
-            open().and_then(|file| file.set_len(self.end)).map_err(fail)?;
-        }
-        if old.pieces.intact < old.pieces.all && !old.was_sealed() {
-            // It was ended between its pieces, or some have been damaged since.
-            let file = open().map_err(fail)?;
-            let area = old.catalog.areas[old.catalog.areas.len() - 1];
-            let put = |at: u64, piece: &[u8]| file.write_all_at(piece, at).map_err(fail);
-            metadata::write(
-                old.metadata(),
-                old.of.geometry,
-                old.of.layout,
-                &area,
-                &self.context.settings,
-                put,
-            )?;
-            if self.context.settings.sync {
-                file.sync_data().map_err(fail)?;
+        let is_damaged = old.pieces.intact < old.pieces.all;
+        if !old.was_sealed() && (old.len > self.end || is_damaged) {
+            let file = old.open_to_write("update")?;
+            if old.len > self.end {
+                // What an update left that was ended on the way.
+                file.set_len(self.end).map_err(fail)?;
+            }
+            if is_damaged {
+                // It was ended between its pieces, or some have been damaged since.
+                let area = old.catalog.areas[old.catalog.areas.len() - 1];
+                let put = |at: u64, piece: &[u8]| file.write_all_at(piece, at).map_err(fail);
+                let (of, settings) = (&old.of, &self.context.settings);
+                metadata::write(old.metadata(), of.geometry, of.layout, &area, settings, put)?;
+                if settings.sync {
+                    file.sync_data().map_err(fail)?;
+                }
             }
         }
         let margin = one_piece(&old.catalog, old.digests());

@@ -1,0 +1,368 @@
+//! Places that cannot do or hold what a repair wants: file systems without some calls, and what others alone may read or write.
+
+use super::*;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Whether processes may be traced here.
+fn can_trace() -> bool {
+    let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
+    let can = traced.is_ok_and(|output| output.status.success());
+    if !can {
+        println!("skipped: strace cannot be used here");
+    }
+    can
+}
+
+/// Runs `fec` where some calls always fail.
+fn without(arena: &Arena, calls: &[&str], args: &[&str]) -> Output {
+    let fec = common::fec();
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "signal=none"]);
+    let names: Vec<&str> = calls.iter().filter_map(|call| call.split(':').next()).collect();
+    command.arg(format!("-etrace={}", names.join(",")));
+    for call in calls {
+        command.arg(format!("-einject={call}"));
+    }
+    command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
+    command.output().expect("strace starts")
+}
+
+/// As exFAT through FUSE answers, and other file systems that cannot rename without replacing, or give no second names.
+#[test]
+fn lost_files_come_back_where_there_are_no_links() {
+    if !can_trace() {
+        return;
+    }
+    for (rename, link) in [
+        ("EINVAL", "EPERM"),
+        ("ENOSYS", "EOPNOTSUPP"),
+        ("EPERM", "EIO"),
+        ("EIO", "ENOSYS"),
+        ("EOPNOTSUPP", "EINVAL"),
+    ] {
+        let calls = [format!("renameat2:error={rename}"), format!("linkat:error={link}")];
+        let calls = [&*calls[0], &*calls[1]];
+        let arena = Arena::new();
+        furnish(&arena);
+        protect(&arena, &["d", "-r", "200%"]);
+        let before = tree(&arena.path("d"));
+        fs::remove_file(arena.path("d/large")).unwrap();
+        fs::remove_dir_all(arena.path("d/sub/deep")).unwrap();
+        flip(&arena.path("d/sub/twin"), 77);
+        edit(&arena.path("d/small"), b"edited");
+        expect(&without(&arena, &calls, &["repair", "d.fecp", "--revert", "--undo", "undo.tar"]), 0);
+        assert!(tree(&arena.path("d")) == before && arena.path("undo.tar").exists());
+        expect(&without(&arena, &calls, &["repair", "d.fecp", "-o", "out"]), 0);
+        assert!(tree(&arena.path("out/d")) == before);
+        expect(&without(&arena, &calls, &["protect", "d", "-o", "new.fecp"]), 0);
+        // Nothing is taken from what is there.
+        let taken = without(&arena, &calls, &["encode", "d/large", "-o", "new.fecp"]);
+        expect(&taken, 2);
+        expect(&without(&arena, &calls, &["encode", "d/large", "-k", "3", "-m", "2", "-o", "s/"]), 0);
+        fs::remove_file(arena.path("s/large.001.shard")).unwrap();
+        expect(&without(&arena, &calls, &["repair", "s"]), 0);
+        expect(&without(&arena, &calls, &["decode", "s", "-o", "back"]), 0);
+        assert!(arena.read("back") == arena.read("d/large"));
+        arena.nothing_temporary();
+    }
+}
+
+/// Links, names, permissions and times that are left out are named, and all else is restored.
+#[test]
+fn what_the_place_cannot_hold_is_left_out() {
+    if !can_trace() {
+        return;
+    }
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 8] = [
+        (&["symlinkat:error=ENOSYS"], &[("d/dangling", "entry"), ("d/link", "entry"), ("d/way", "entry")]),
+        (&["symlinkat:error=EPERM"], &[("d/dangling", "entry"), ("d/link", "entry"), ("d/way", "entry")]),
+        (
+            &["symlinkat:error=EOPNOTSUPP"],
+            &[("d/dangling", "entry"), ("d/link", "entry"), ("d/way", "entry")],
+        ),
+        (&["symlinkat:error=EIO"], &[("d/dangling", "entry"), ("d/link", "entry"), ("d/way", "entry")]),
+        (&["linkat:error=EPERM"], &[("d/sub/other name", "entry")]),
+        (
+            &["mkdirat:error=EILSEQ:when=4+"],
+            &[("d/sub/deep", "entry"), ("d/sub/deep/nested", "entry"), ("d/void", "entry")],
+        ),
+        (&["fchmod:error=EPERM"], &[("d/sub/tool", "permissions")]),
+        (&["utimensat:error=EPERM"], &[("d/large", "time"), ("d/sub/tool", "time")]),
+    ];
+    let arena = Arena::new();
+    furnish(&arena);
+    fs::hard_link(arena.path("d/small"), arena.path("d/sub/other name")).unwrap();
+    protect(&arena, &["d", "-r", "200%"]);
+    for in_place in [false, true] {
+        for (calls, expected) in cases {
+            let before = tree(&arena.path("d"));
+            let args: &[&str] = match in_place {
+                false => &["repair", "d.fecp", "-o", "out", "--json"],
+                true => {
+                    fs::remove_dir_all(arena.path("d")).unwrap();
+                    &["repair", "d.fecp", "--json"]
+                }
+            };
+            let output = without(&arena, calls, args);
+            expect(&output, 1);
+            let report = json(&output);
+            let left_out = report["left_out"].as_array().expect("a list");
+            let word = |out: &Value, key: &str| out[key].as_str().expect("a word").to_owned();
+            let found: Vec<_> = left_out.iter().map(|out| (word(out, "path"), word(out, "what"))).collect();
+            for (path, what) in expected {
+                assert!(found.contains(&pair(path, what)), "{calls:?}: {found:?}");
+            }
+            let is_out = |path: &Path| {
+                let path = path.to_str().unwrap();
+                found.iter().any(|(out, what)| what == "entry" && out.strip_prefix("d/") == Some(path))
+            };
+            let mut wanted = before.clone();
+            wanted.retain(|path, _| !is_out(path));
+            let made = tree(&arena.path(if in_place { "d" } else { "out/d" }));
+            let bare = |tree: BTreeMap<PathBuf, What>| -> BTreeMap<PathBuf, What> {
+                let bare = |what| match what {
+                    What::File { bytes, .. } => What::File { bytes, may_execute: false },
+                    what => what,
+                };
+                tree.into_iter().map(|(path, what)| (path, bare(what))).collect()
+            };
+            assert!(bare(made) == bare(wanted), "{calls:?} {in_place}");
+            arena.nothing_temporary();
+            assert!(!arena.path("d.fecp.repairing").exists());
+            fs::remove_dir_all(arena.path("out")).ok();
+            // Where they can be held they come back.
+            arena.expect(["repair", "d.fecp", "--revert"], 0);
+            assert!(tree(&arena.path("d")) == before);
+        }
+    }
+    fs::remove_file(arena.path("d/link")).unwrap();
+    let said = text(&without(&arena, &["symlinkat:error=ENOSYS"], &["repair", "d.fecp"]).stderr);
+    assert!(said.contains("left out d/link: the place cannot hold it (Function not implemented"), "{said}");
+}
+
+/// Runs `fec` as nobody.
+fn nobody(arena: &Arena, args: &[&str]) -> Output {
+    let mut command = common::fec();
+    command.args(args).current_dir(&arena.work).uid(65_534).gid(65_534);
+    command.output().expect("fec starts")
+}
+
+/// An arena that belongs to nobody, with ten files of which one is root's alone; if that can be had.
+fn another_users() -> Option<Arena> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root gives files away");
+        return None;
+    }
+    let arena = Arena::new();
+    for nth in 0..10 {
+        age(&arena.write(format!("d/f{nth}"), &payload(nth, 30_000)), nth);
+    }
+    protect(&arena, &["d", "-r", "40%"]);
+    let give = |path: &Path| chown(path, Some(65_534), Some(65_534)).unwrap();
+    give(&arena.path("d"));
+    seen(&arena.work).keys().for_each(|path| give(&arena.path(path)));
+    // As far as the way to it is open.
+    for folder in arena.work.ancestors().take_while(|folder| *folder != std::env::temp_dir()) {
+        set_mode(folder, 0o777);
+    }
+    if common::code(&nobody(&arena, &["verify", "d.fecp", "-q"])) != 0 {
+        println!("skipped: nobody cannot run fec here");
+        return None;
+    }
+    chown(arena.path("d/f3"), Some(0), Some(0)).unwrap();
+    set_mode(&arena.path("d/f3"), 0o600);
+    Some(arena)
+}
+
+/// Whoever may not read a file does not know whether it is damaged.
+#[test]
+fn what_may_not_be_read_is_no_damage() {
+    let Some(arena) = another_users() else { return };
+    let before = seen(&arena.work);
+    for args in [
+        &["verify", "d.fecp"][..],
+        &["repair", "d.fecp"],
+        &["repair", "d.fecp", "-n"],
+        &["repair", "d.fecp", "--revert"],
+    ] {
+        let output = nobody(&arena, args);
+        expect(&output, 4);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(
+            said.contains("d/f3") && said.contains("owner, or root") || said.contains("owner or root"),
+            "{said}"
+        );
+        assert!(!said.contains("can be mended") && !said.contains("lost beyond"), "{said}");
+        assert!(seen(&arena.work) == before, "{args:?}");
+    }
+    let report = json(&nobody(&arena, &["verify", "d.fecp", "--json"]));
+    assert_eq!((&report["mendable"], &report["lost_bytes"]), (&true.into(), &0.into()));
+    // The others are mended with --partial.
+    flip(&arena.path("d/f5"), 100);
+    age(&arena.path("d/f5"), 5);
+    let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
+    expect(&output, 4);
+    assert!(arena.read("d/f5") == payload(5, 30_000));
+    let f3 = fs::metadata(arena.path("d/f3")).unwrap();
+    assert_eq!((f3.uid(), f3.mode() & 0o777), (0, 0o600));
+    arena.expect(["verify", "d.fecp", "-q"], 0);
+    // All of a folder, whatever else there is: that would be lost with it.
+    set_mode(&arena.path("d"), 0o700);
+    chown(arena.path("d"), Some(0), Some(0)).unwrap();
+    for args in [
+        &["verify", "d.fecp"][..],
+        &["verify", "d.fecp", "--quick"],
+        &["repair", "d.fecp"],
+        &["repair", "d.fecp", "-o", "out"],
+    ] {
+        expect(&nobody(&arena, args), 4);
+    }
+    assert!(!arena.path("out").exists());
+}
+
+/// A scrub does not note what it could not look at, neither as damaged nor as well.
+#[test]
+fn what_may_not_be_read_stays_due() {
+    let Some(arena) = another_users() else { return };
+    let args = ["verify", "d.fecp", "--state", "state", "--older-than", "30d"];
+    expect(&nobody(&arena, &args), 4);
+    let state = text(&arena.read("state"));
+    assert!(!state.contains("d/f3") && !state.contains("damaged"), "{state}");
+    expect(&nobody(&arena, &args), 4);
+    chown(arena.path("d/f3"), Some(65_534), None).unwrap();
+    expect(&nobody(&arena, &args), 0);
+}
+
+/// Files that may not be written to are named before anything is written.
+#[test]
+fn what_may_not_be_written_to_is_told_at_once() {
+    let Some(arena) = another_users() else { return };
+    for nth in [3, 5, 7] {
+        let path = arena.path(format!("d/f{nth}"));
+        rot(&path, 100, b"rotten");
+        chown(&path, Some(if nth == 5 { 65_534 } else { 0 }), None).unwrap();
+        set_mode(&path, 0o444);
+        age(&path, nth);
+    }
+    let before = seen(&arena.path("d"));
+    let output = nobody(&arena, &["repair", "d.fecp"]);
+    expect(&output, 4);
+    let said = text(&output.stderr);
+    assert!(said.contains("d/f3") && said.contains("d/f7") && !said.contains("d/f5"), "{said}");
+    assert!(seen(&arena.path("d")) == before);
+    // One's own that is read-only is mended, and stays read-only.
+    expect(&nobody(&arena, &["repair", "d.fecp", "--partial"]), 4);
+    assert!(arena.read("d/f5") == payload(5, 30_000));
+    assert_eq!(fs::metadata(arena.path("d/f5")).unwrap().mode() & 0o777, 0o444);
+    assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/f3", "rotten"), pair("d/f7", "rotten")]);
+}
+
+#[test]
+fn protect_names_all_that_may_not_be_read() {
+    let Some(arena) = another_users() else { return };
+    chown(arena.path("d/f7"), Some(0), None).unwrap();
+    set_mode(&arena.path("d/f7"), 0o600);
+    let said = |args: &[&str]| {
+        let output = nobody(&arena, args);
+        expect(&output, 4);
+        assert!(text(&output.stderr).contains("--exclude"), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let files = said(&["protect", "d", "-o", "new.fecp"]);
+    assert!(files.contains("d/f3\n") && files.contains("d/f7\n"), "{files}");
+    for (folder, mode) in [("locked", 0o700), ("hidden", 0o644)] {
+        arena.write(format!("d/{folder}/in"), b"in");
+        set_mode(&arena.path(format!("d/{folder}")), mode);
+    }
+    let all = said(&["protect", "d", "-o", "new.fecp"]);
+    for path in ["d/f3\n", "d/f7\n", "d/locked\n", "d/hidden/in\n"] {
+        assert!(all.contains(path), "{all}");
+    }
+    let exclude = ["--exclude", "f3", "--exclude", "f7", "--exclude", "locked", "--exclude", "hidden"];
+    let output = nobody(&arena, &[&["protect", "d", "-o", "new.fecp"], &exclude[..]].concat());
+    expect(&output, 0);
+}
+
+/// A shard that may not be read may be intact.
+#[test]
+fn a_shard_file_that_may_not_be_read_is_not_replaced() {
+    let Some(arena) = another_users() else { return };
+    expect(&nobody(&arena, &["encode", "d/f1", "-k", "3", "-m", "2", "-o", "s/", "-q"]), 0);
+    let deny = |nth: usize| {
+        let path = arena.path(format!("s/f1.00{nth}.shard"));
+        chown(&path, Some(0), None).unwrap();
+        set_mode(&path, 0o600);
+    };
+    deny(1);
+    let before = seen(&arena.path("s"));
+    expect(&nobody(&arena, &["decode", "s", "-o", "back", "-q"]), 0);
+    for args in [&["verify", "s"][..], &["repair", "s"], &["repair", "s", "-f"], &["repair", "s", "-n"]] {
+        let output = nobody(&arena, args);
+        expect(&output, 4);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(said.contains("f1.001.shard") && said.contains("permission denied"), "{args:?}: {said}");
+        assert!(said.contains("run it as a user who may"), "{args:?}: {said}");
+        assert!(!said.contains("fec repair"), "{args:?}: {said}");
+    }
+    [0, 2].into_iter().for_each(deny);
+    for args in [&["verify", "s"][..], &["repair", "s"], &["decode", "s", "-o", "again"]] {
+        let output = nobody(&arena, args);
+        expect(&output, 4);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(said.contains("root"), "{args:?}: {said}");
+    }
+    set_mode(&arena.path("s/f1.000.shard"), 0o644);
+    set_mode(&arena.path("s/f1.001.shard"), 0o600);
+    assert_eq!(seen(&arena.path("s")).len(), before.len());
+    // A container, and a folder.
+    expect(&nobody(&arena, &["encode", "d/f1", "-o", "c.fec", "-q"]), 0);
+    chown(arena.path("c.fec"), Some(0), None).unwrap();
+    set_mode(&arena.path("c.fec"), 0o600);
+    chown(arena.path("s"), Some(0), None).unwrap();
+    set_mode(&arena.path("s"), 0o700);
+    for args in [
+        &["verify", "c.fec"][..],
+        &["decode", "c.fec", "-o", "x"],
+        &["repair", "c.fec"],
+        &["verify", "s"],
+        &["repair", "s"],
+    ] {
+        let output = nobody(&arena, args);
+        expect(&output, 4);
+        assert!(text(&output.stderr).contains("root"), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+/// An object in a folder of a store that may not be read may be intact, too.
+#[cfg(feature = "stores")]
+#[test]
+fn an_object_that_may_not_be_read_is_not_lost() {
+    let Some(arena) = another_users() else { return };
+    for place in ["a", "b"] {
+        fs::create_dir(arena.path(place)).unwrap();
+        set_mode(&arena.path(place), 0o777);
+    }
+    let args = ["encode", "d/f1", "-k", "2", "-m", "2", "--to", "a,domain=a", "--to", "b,domain=b", "-q"];
+    let root = common::root(&nobody(&arena, &args));
+    let of_store = |command: &[&str]| {
+        nobody(&arena, &[command, &["--from", "a", "--from", "b", "--root", &root]].concat())
+    };
+    let mut shards = seen(&arena.path("a")).into_keys().filter(|path| path.extension().is_some());
+    let shard = arena.path("a").join(shards.next().expect("a shard"));
+    chown(&shard, Some(0), None).unwrap();
+    set_mode(&shard, 0o600);
+    let before = seen(&arena.path("a"));
+    expect(&of_store(&["decode", "-o", "back", "-q"]), 0);
+    for command in [&["verify"][..], &["verify", "--deep"], &["repair"]] {
+        let output = of_store(command);
+        expect(&output, 4);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(said.contains("what is not allowed may be intact"), "{command:?}: {said}");
+    }
+    assert!(seen(&arena.path("a")) == before);
+    set_mode(&shard, 0o644);
+    expect(&of_store(&["verify"]), 0);
+}

@@ -1,0 +1,163 @@
+//! Files under names that others can predict: in a folder that others may write to anything may stand there. A link is not
+//! followed, a FIFO is not waited for, and what another user wrote is not believed.
+
+use rustix::process::geteuid;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// The kind of thing that stands under such a name.
+#[derive(Debug)]
+pub enum Stands {
+    /// Nothing.
+    Nothing,
+    /// A regular file of one's own, or of root, with no other name. Who else may write to it is not asked: where there are no
+    /// permissions everybody may.
+    Own(File, Metadata),
+    /// Something else, which is not opened: what is wrong with it.
+    Other(&'static str),
+}
+
+/// Looks at what stands under a name, and opens it for reading if it is a file of one's own.
+///
+/// # Errors
+/// Those of the system.
+pub fn look(path: &Path) -> io::Result<Stands> {
+    // Devices may do something when they are opened.
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
+        named => {
+            if let Some(wrong) = wrong_with(&named?) {
+                return Ok(Stands::Other(wrong));
+            }
+        }
+    }
+    // It may have changed since.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Stands::Other(LINK)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
+        opened => opened?,
+    };
+    let meta = file.metadata()?;
+    Ok(match wrong_with(&meta) {
+        Some(wrong) => Stands::Other(wrong),
+        None => Stands::Own(file, meta),
+    })
+}
+
+const LINK: &str = "it is a symbolic link";
+
+fn wrong_with(meta: &Metadata) -> Option<&'static str> {
+    match meta {
+        _ if meta.is_symlink() => Some(LINK),
+        _ if !meta.is_file() => Some("it is no regular file"),
+        _ if !is_mine(meta.uid()) => Some("it belongs to another user"),
+        _ if meta.nlink() > 1 => Some("it has other names too"),
+        _ => None,
+    }
+}
+
+/// Whether somebody may do as one does oneself: root, who may do anything, too.
+fn is_mine(user: u32) -> bool {
+    user == 0 || user == geteuid().as_raw()
+}
+
+/// Opens what a user has named for reading, if it is a regular file; a FIFO that stands in its place is not waited for.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    Ok(if file.metadata()?.is_file() { Some(file) } else { None })
+}
+
+/// Says why a device, FIFO or socket, or a link to one, is not written to: another user has put it there, in a
+/// folder that others may write to.
+///
+/// # Errors
+/// Those of the system.
+pub fn planted(path: &Path) -> io::Result<Option<&'static str>> {
+    let meta = fs::symlink_metadata(path)?;
+    let kind = meta.file_type();
+    // Root alone makes devices.
+    if kind.is_char_device() || kind.is_block_device() || is_mine(meta.uid()) {
+        return Ok(None);
+    }
+    let folder = fs::metadata(super::temporary::parent(path))?;
+    let is_of_its_owner = meta.uid() == folder.uid() && folder.mode() & 0o022 == 0;
+    Ok((!is_of_its_owner).then_some(match kind.is_symlink() {
+        true => "it is a symbolic link that another user has put there",
+        false => "it belongs to another user, in a folder that others may write to",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+
+    fn wrong(path: &Path) -> &'static str {
+        match look(path).unwrap() {
+            Stands::Other(wrong) => wrong,
+            stands => panic!("{stands:?}"),
+        }
+    }
+
+    #[test]
+    fn what_others_may_have_put_there_is_not_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        assert!(matches!(look(&at("none")).unwrap(), Stands::Nothing));
+        fs::write(at("own"), b"own").unwrap();
+        assert!(matches!(look(&at("own")).unwrap(), Stands::Own(..)));
+        symlink("own", at("link")).unwrap();
+        symlink("/dev/full", at("device")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        // A FIFO that nobody writes to: whoever opens it waits.
+        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        for name in ["link", "device"] {
+            assert_eq!(wrong(&at(name)), LINK);
+        }
+        for name in ["folder", "fifo"] {
+            assert_eq!(wrong(&at(name)), "it is no regular file");
+            assert!(open_regular(&at(name)).unwrap().is_none());
+        }
+        assert!(open_regular(&at("link")).unwrap().is_some());
+        fs::hard_link(at("own"), at("other name")).unwrap();
+        assert_eq!(wrong(&at("own")), "it has other names too");
+        fs::remove_file(at("other name")).unwrap();
+    }
+
+    #[test]
+    fn what_another_user_has_put_there_is_not_written_to() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), b"theirs").unwrap();
+        if chown(at("file"), Some(12_345), None).is_err() || !geteuid().is_root() {
+            eprintln!("skipped: only root gives files away");
+            return;
+        }
+        assert_eq!(wrong(&at("file")), "it belongs to another user");
+        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        symlink("/dev/null", at("link")).unwrap();
+        for name in ["fifo", "link"] {
+            assert_eq!(planted(&at(name)).unwrap(), None, "one's own");
+            lchown(at(name), Some(12_345), None).unwrap();
+            assert!(planted(&at(name)).unwrap().is_some());
+        }
+        // In a folder that is theirs alone it is as they want it.
+        chown(place.path(), Some(12_345), None).unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(planted(&at("fifo")).unwrap(), None);
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(planted(&at("fifo")).unwrap().is_some());
+        assert_eq!(planted(Path::new("/dev/null")).unwrap(), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! Which files a repair that did not end has half mended: what its list says, as far as their bytes bear it out.
+//!
+//! A file counts when it was changed after the list was, has the size that it had, and each piece of it that is not intact is
+//! as it was before the repair, as the list has it; or what the repair would have written there, which is computed. So what
+//! somebody wrote since shows, and a list that is made up after an edit is younger than that.
+
+use super::Sidecar;
+use super::actions::Action;
+use super::examine::Examined;
+use super::journal::{Journal, List, PieceDigest, Pieces, changed, piece_digest};
+use super::positions::{Blocks, Positions, Span};
+use super::rebuild::{Rebuild, Sink};
+use super::tree::fingerprint;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::io::ReadAt;
+use crate::io::base::{self, Base, file_type};
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use rustix::fs::{FileType, Stat};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+/// The looks of a file: any change shows.
+// The types of its numbers are others on other systems.
+#[allow(clippy::unnecessary_cast)]
+fn look_of(stat: &Stat) -> u64 {
+    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
+    fingerprint((stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64), modified, changed(stat))
+}
+
+/// A file that the list names.
+struct Claim {
+    look: u64,
+    pieces: Pieces,
+    /// Positions of which some pieces are not as they were, and that were not compared with what is right yet.
+    torn: HashSet<u64>,
+}
+
+/// The damage that was found, and the files that have it.
+pub(super) struct Begun<'a> {
+    pub(super) sidecar: &'a Sidecar,
+    pub(super) base: &'a Base,
+    pub(super) positions: &'a Positions,
+    pub(super) found: &'a Examined,
+}
+
+impl Begun<'_> {
+    /// Finds out what a repair that did not end has half mended.
+    ///
+    /// # Errors
+    /// Those of the base.
+    pub(super) fn bear_out(&self, journal: &mut Journal, context: &Context<'_>) -> Result<()> {
+        let mut claims: BTreeMap<u32, Claim> = BTreeMap::new();
+        let mut torn: HashSet<u64> = HashSet::new();
+        for (nth, pieces) in std::mem::take(&mut journal.list.files) {
+            let Some((file, stat)) = self.as_long_as_it_was(nth)? else { continue };
+            let Ok(odd) = self.odd_positions(nth, &file, &pieces, journal.piece) else { continue };
+            if odd.is_empty() {
+                journal.listed.insert(nth);
+            }
+            if journal.is_older_than(&stat) {
+                torn.extend(&odd);
+                let claim = Claim { look: look_of(&stat), pieces, torn: odd };
+                claims.insert(nth as u32, claim);
+            }
+        }
+        if !torn.is_empty() {
+            let meter = context.silent().meter("repair", None);
+            let mut compare = Compare { of: self, claims, piece: journal.piece };
+            let rebuild = Rebuild {
+                sidecar: self.sidecar,
+                base: self.base,
+                positions: self.positions,
+                examined: self.found,
+                context,
+                meter: meter.as_ref(),
+            };
+            // A block that cannot be computed bears nothing out.
+            let _ = rebuild.run(&|position| torn.contains(&position), false, &mut compare);
+            claims = compare.claims;
+        }
+        for (nth, claim) in claims.into_iter().filter(|(_, claim)| claim.torn.is_empty()) {
+            journal.listed.insert(nth as usize);
+            journal.own.insert(nth as usize, claim.look);
+        }
+        Ok(())
+    }
+
+    /// The regular file of an entry, if it has the size that it had.
+    fn as_long_as_it_was(&self, nth: usize) -> Result<Option<(File, Stat)>> {
+        let Some(entry) = self.sidecar.catalog.entries.get(nth) else { return Ok(None) };
+        let EntryKind::File(of) = &entry.kind else { return Ok(None) };
+        // Whatever cannot be opened is no file that could be mended where it is.
+        let Ok(file) = self.base.read(&entry.path) else { return Ok(None) };
+        let stat = rustix::fs::fstat(&file);
+        let stat = stat.map_err(|e| Error::io("read", self.base.place(&entry.path).as_path(), e.into()))?;
+        // Its type is another one on other systems.
+        #[allow(clippy::unnecessary_cast)]
+        let size = stat.st_size as u64;
+        Ok((size == of.size).then_some((file, stat)))
+    }
+
+    /// The positions of a file that are not intact and have a piece that is not as the list has it.
+    fn odd_positions(
+        &self,
+        nth: usize,
+        file: &File,
+        pieces: &Pieces,
+        piece: u64,
+    ) -> io::Result<HashSet<u64>> {
+        let mut odd = HashSet::new();
+        for (position, range) in self.damaged(nth) {
+            let is_as_it_was = |(offset, digest): (u64, Option<PieceDigest>)| {
+                digest.is_some() && pieces.at(offset) == digest
+            };
+            if !pieces_of(file, range, piece).all(is_as_it_was) {
+                odd.insert(position);
+            }
+        }
+        Ok(odd)
+    }
+
+    /// The positions of a file that are not intact, and the bytes of the file that stand there; in order.
+    fn damaged(&self, nth: usize) -> impl Iterator<Item = (u64, Range<u64>)> {
+        let block = u64::from(self.sidecar.catalog.block);
+        let of = match &self.sidecar.catalog.entries[nth].kind {
+            EntryKind::File(of) => Some(of),
+            _ => None,
+        };
+        let moved = &self.found.moved;
+        let is_moved =
+            move |position: u64| moved.within(position * block..(position + 1) * block).next().is_some();
+        let is_damaged = move |position: u64| self.found.erased.get(position) || is_moved(position);
+        let whole = of.map_or(0, |of| FileEntry::whole_blocks(of.size, block));
+        let runs: Vec<_> = of.map_or(Vec::new(), |of| Blocks::of(of).positions(0..whole).collect());
+        let blocks = runs.into_iter().flat_map(move |(first, run)| {
+            (0..run.count).map(move |n| (run.start + n, (first + n) * block..(first + n + 1) * block))
+        });
+        let tail = of.filter(|of| of.tail_len(block) > 0);
+        let tail = tail.map(|of| (of.tail / block, whole * block..of.size));
+        blocks.chain(tail).filter(move |(position, _)| is_damaged(*position))
+    }
+
+    /// The list of what is about to be written to.
+    ///
+    /// # Errors
+    /// Those of the base.
+    pub(super) fn list(&self, actions: &[Action], made: HashSet<usize>, piece: u64) -> Result<List> {
+        let mut list = List { made, ..List::default() };
+        for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
+            let path = &self.sidecar.catalog.entries[nth].path;
+            let file = self.base.read(path);
+            let file = file.map_err(|e| Error::io("read", self.base.place(path).as_path(), e))?;
+            let mut pieces = Pieces::default();
+            for (_, range) in self.damaged(nth) {
+                for (offset, digest) in pieces_of(&file, range, piece) {
+                    digest.into_iter().for_each(|digest| pieces.push(offset, digest));
+                }
+            }
+            list.files.insert(nth, pieces);
+        }
+        Ok(list)
+    }
+}
+
+/// The pieces in a range of a file, which begins with one, each with its digest; what is behind the end of the file is zeros,
+/// which it will be when it has its length again. What cannot be read has no digest.
+fn pieces_of(file: &File, range: Range<u64>, piece: u64) -> impl Iterator<Item = (u64, Option<PieceDigest>)> {
+    range.clone().step_by(piece as usize).map(move |offset| {
+        let mut bytes = vec![0; (range.end - offset).min(piece) as usize];
+        let read = match file.read_exact_at(offset, &mut bytes) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                let len = file.size().unwrap_or(0).saturating_sub(offset).min(bytes.len() as u64) as usize;
+                bytes[len..].fill(0);
+                file.read_exact_at(offset, &mut bytes[..len])
+            }
+            read => read,
+        };
+        (offset, read.ok().map(|()| piece_digest(&bytes)))
+    })
+}
+
+/// Compares what is torn with what was computed.
+struct Compare<'a> {
+    of: &'a Begun<'a>,
+    claims: BTreeMap<u32, Claim>,
+    piece: u64,
+}
+
+impl Compare<'_> {
+    /// Whether each piece of a file is as it was, or right.
+    fn is_borne_out(&self, span: &Span, right: &[u8]) -> bool {
+        let Some(claim) = self.claims.get(&span.entry) else { return false };
+        let mut now = vec![0; right.len()];
+        let file = self.of.base.read(&self.of.sidecar.catalog.entries[span.entry as usize].path);
+        if file.and_then(|file| file.read_exact_at(span.offset, &mut now)).is_err() {
+            return false;
+        }
+        let piece = self.piece as usize;
+        let mut pieces = (span.offset..).step_by(piece).zip(now.chunks(piece).zip(right.chunks(piece)));
+        pieces.all(|(offset, (now, right))| {
+            now == right || claim.pieces.at(offset).is_some_and(|digest| digest == piece_digest(now))
+        })
+    }
+}
+
+impl Sink for Compare<'_> {
+    fn position(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        let spans: Vec<Span> = self.of.positions.within(position..position + 1).collect();
+        let base = position * bytes.len() as u64;
+        for span in spans {
+            let right = &bytes[(span.at - base) as usize..][..span.len as usize];
+            if self.is_borne_out(&span, right)
+                && let Some(claim) = self.claims.get_mut(&span.entry)
+            {
+                claim.torn.remove(&position);
+            }
+        }
+        Ok(())
+    }
+
+    fn recovery(&mut self, _group: usize, _shard: u64, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Journal {
+    /// Whether a repair that did not end has half mended a file, and nobody has written to it since that was found out.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn has_begun(&self, entry: usize, base: &Base, path: &[u8]) -> Result<bool> {
+        if !self.own.contains_key(&entry) {
+            return Ok(false);
+        }
+        match base.stat(path) {
+            Ok(stat) => Ok(self.is_own(entry, &stat)),
+            // Nothing is there.
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
+            Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
+        }
+    }
+
+    /// Whether a file is as it was when it was found out that a repair that did not end has half mended it.
+    pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
+        self.own.get(&entry).is_some_and(|look| *look == look_of(stat))
+    }
+
+    /// Whether a repair that did not end made a folder or a symbolic link, which may not have its time and permissions yet:
+    /// it was changed after the list, and a folder has its permissions, or those that it was made with.
+    pub(super) fn has_made(&self, entry: usize, sidecar: &Sidecar, base: &Base) -> bool {
+        let Ok(stat) = base.stat(&sidecar.catalog.entries[entry].path) else { return false };
+        let recorded = u32::from(sidecar.stats.entries[entry].mode) & 0o777;
+        // Its type is another one on other systems.
+        #[allow(clippy::unnecessary_cast)]
+        let now = stat.st_mode as u32 & 0o7777;
+        let is_as_made = || now == recorded || umask().is_some_and(|mask| now == (recorded | 0o700) & !mask);
+        self.list.made.contains(&entry)
+            && self.is_older_than(&stat)
+            && (file_type(&stat) != FileType::Directory || is_as_made())
+    }
+
+    /// Gives what is half mended its time of old: then it looks as rotten as it is, and needs no list.
+    pub(super) fn give_times_back(&mut self, sidecar: &Sidecar, base: &Base) {
+        let own = std::mem::take(&mut self.own);
+        for (entry, look) in own {
+            let recorded = sidecar.stats.entries[entry];
+            let given = base.read(&sidecar.catalog.entries[entry].path).and_then(|file| {
+                if look_of(&rustix::fs::fstat(&file)?) != look {
+                    return Err(io::ErrorKind::Other.into());
+                }
+                // Who may write to a file may not always choose its time.
+                let _ = base::set_modified(&file, recorded.seconds, recorded.nanos);
+                Ok(look_of(&rustix::fs::fstat(&file)?))
+            });
+            // A file that somebody has written to since, or put in its place, is theirs.
+            self.own.extend(given.ok().map(|look| (entry, look)));
+        }
+    }
+
+    /// Makes all that the list before had shown younger than a new list.
+    pub(super) fn take_over(&mut self, sidecar: &Sidecar, base: &Base) {
+        self.give_times_back(sidecar, base);
+        for entry in &self.list.made {
+            let holder = sidecar.catalog.entries.get(*entry).map(|of| base.holder(&of.path));
+            if let Some(Ok(holder)) = holder
+                && let Ok(stat) = holder.stat()
+            {
+                // The types of its numbers are others on other systems.
+                #[allow(clippy::unnecessary_cast)]
+                let _ = holder.set_modified(stat.st_mtime as i64, stat.st_mtime_nsec as u32);
+            }
+        }
+    }
+}
+
+/// The permissions that the process withholds from what it makes, where the system tells.
+fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Symbolic links, names, permissions, times and long files that the place where they are made cannot hold. They are left out
+//! and named, and the rest is restored.
+
+use super::findings::Cause;
+use crate::error::{Error, ErrorKind};
+use crate::io::naming::is_lacking;
+use crate::io::output::if_any;
+use fec_core::format::sidecar::EntryKind;
+use rustix::io::Errno;
+use std::io;
+
+/// Something that the place cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The number of the entry in the catalog.
+    pub entry: usize,
+    /// The part of it.
+    pub what: Part,
+    /// The answer of the system.
+    pub cause: Cause,
+}
+
+/// The part of an entry that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Entry,
+    /// Its permissions.
+    Permissions,
+    /// Its time.
+    Time,
+}
+
+/// Whether an error says that the place cannot hold an entry of this name or length.
+pub(super) fn is_of_name(error: &Error) -> Option<Cause> {
+    const OF_NAME: [Errno; 4] = [Errno::INVAL, Errno::ILSEQ, Errno::NAMETOOLONG, Errno::FBIG];
+    cause_if(error, |errno| OF_NAME.contains(&errno))
+}
+
+/// Whether an error of the call that makes a link says that the place cannot hold one of this kind.
+pub(super) fn is_of_kind(kind: &EntryKind, error: &Error) -> Option<Cause> {
+    cause_if(error, |errno| match kind {
+        EntryKind::HardLink(_) => is_lacking(errno) || [Errno::MLINK, Errno::XDEV].contains(&errno),
+        _ => is_lacking(errno),
+    })
+}
+
+fn cause_if(error: &Error, is: impl Fn(Errno) -> bool) -> Option<Cause> {
+    let ErrorKind::Io(error) = &error.kind else { return None };
+    Errno::from_io_error(error).filter(|errno| is(*errno)).map(|_| Cause::from(error))
+}
+
+/// The permissions and the time that could not be set, because the place, or the system, does not have them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dressed {
+    pub(super) permissions: Option<Cause>,
+    pub(super) time: Option<Cause>,
+}
+
+/// Why something was not set, if it was not, and other errors.
+pub(super) fn unset(done: io::Result<()>) -> io::Result<Option<Cause>> {
+    match done {
+        Err(e) if if_any(Err(io::Error::from(Cause::from(&e)))).is_ok() => Ok(Some(Cause::from(&e))),
+        done => done.map(|()| None),
+    }
+}
