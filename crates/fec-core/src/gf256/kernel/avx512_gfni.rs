@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 
 use super::contract::{Feature, Kernel};
 use super::each::each;
-use super::x86::{fence, prefetch, prefetch_write};
+use super::x86::{fence, prefetch, prefetch_past_l1, prefetch_past_l1 as prefetch_tile, prefetch_write};
 use crate::gf256::mul;
 
 pub(super) static KERNEL: Kernel = Kernel {

@@ -40,6 +40,9 @@ impl Cut {
     }
 }
 
+/// So many rows find room in one set of the first cache, whatever their distance: it has 8 to 16 ways.
+pub(super) const FEW: usize = 12;
+
 /// How rows are moved.
 #[derive(Clone, Copy)]
 pub(super) struct RowMoves {
@@ -125,13 +128,16 @@ macro_rules! matrix {
         ) {
             let tables = tables.as_chunks::<N>().0;
             let dst: &mut [&mut [u8]; N] = dst.first_chunk_mut().expect("a row for each output");
+            let is_few = src.len() <= super::matrix::FEW;
             for at in tile.step_by($step) {
                 let ahead = moves.sources_ahead.filter(|_| $step == 64 || at.is_multiple_of(64));
                 let end = at + $step;
                 let mut sums = [zero(); N];
                 for (row, tables) in src.iter().zip(tables) {
-                    if let Some(ahead) = ahead {
-                        prefetch(row, at + ahead);
+                    match ahead {
+                        Some(ahead) if is_few => prefetch(row, at + ahead),
+                        Some(ahead) => prefetch_past_l1(row, at + ahead),
+                        None => {}
                     }
                     let source = load(row[at..end].first_chunk::<{ $step }>().expect("rows have one length"));
                     for (sum, table) in sums.iter_mut().zip(tables) {

@@ -57,7 +57,8 @@
 //!   `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)`. `add` is the sum plus
 //!   the product; STEP divides 64.
 //! - **hints**, safe anywhere: `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()`,
-//!   which orders stores past the caches before later ones.
+//!   which orders stores past the caches before later ones. `prefetch_past_l1` is for matrices of many rows, and
+//!   `prefetch_tile` for transforms: either hint, whichever is faster in this kernel.
 //! - `each!` of `each.rs`: `each!` itself where a line is in registers, `looped!` where it is in memory.
 //!
 //! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.

@@ -93,6 +93,8 @@ fn prefetch(row: &[u8], at: usize) {
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags)) }
 }
 
+use self::{prefetch as prefetch_tile, prefetch as prefetch_past_l1};
+
 /// The same for a line that will be written.
 #[inline]
 fn prefetch_write(row: &[u8], at: usize) {

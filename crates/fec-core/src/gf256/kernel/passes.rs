@@ -93,10 +93,10 @@ macro_rules! passes {
             next: Place,
         ) {
             if next.set == set {
-                rows.iter().for_each(|row| prefetch(row, next.at));
+                rows.iter().for_each(|row| prefetch_tile(row, next.at));
             } else {
                 let src = sets[next.set].0;
-                sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
+                sources.iter().for_each(|&source| prefetch_tile(src[usize::from(source)], next.at));
             }
         }
 
@@ -214,7 +214,7 @@ macro_rules! passes {
             for (column, &(Place { set, at }, next)) in tile.places.iter().enumerate() {
                 if let Some(next) = next {
                     let src = sets[next.set].0;
-                    sources.iter().for_each(|&source| prefetch(src[usize::from(source)], next.at));
+                    sources.iter().for_each(|&source| prefetch_tile(src[usize::from(source)], next.at));
                 }
                 let src = sets[set].0;
                 let mut x = [zero_line(); BLOCK];

@@ -99,6 +99,8 @@ fn product_of(vector: [u8; 64], coefficient: Loaded) -> [u8; 64] {
 
 fn prefetch(_row: &[u8], _at: usize) {}
 
+use self::prefetch as prefetch_tile;
+
 fn prefetch_write(_row: &[u8], _at: usize) {}
 
 /// Nothing to order: no store goes past the caches.

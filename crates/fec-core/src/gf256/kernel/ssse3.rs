@@ -15,7 +15,7 @@ use std::arch::x86_64::{
 use super::contract::{Feature, Kernel};
 use super::each::each;
 use super::nibble::{self, TABLE_LEN};
-use super::x86::{fence, prefetch, prefetch_write};
+use super::x86::{fence, prefetch, prefetch as prefetch_tile, prefetch_past_l1, prefetch_write};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "ssse3",

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, unused_unsafe)]
 
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, _MM_HINT_T0, _mm_prefetch, _mm_sfence};
+use std::arch::x86_64::{__cpuid, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm_sfence};
 use std::sync::OnceLock;
 
 /// Prefetches the line that holds byte `at` of `row`, which need not lie within the row.
@@ -15,7 +15,15 @@ pub(crate) fn prefetch(row: &[u8], at: usize) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
 }
 
-/// The same for a line that will be written.
+/// The same, past the first cache: rows a power of two apart share few of its sets, and would push each other out.
+#[inline]
+pub(super) fn prefetch_past_l1(row: &[u8], at: usize) {
+    let address = row.as_ptr().wrapping_add(at).cast();
+    // SAFETY: a prefetch reads nothing the program could see and never faults, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address) }
+}
+
+/// The same as [`prefetch`] for a line that will be written.
 #[inline]
 pub(super) fn prefetch_write(row: &[u8], at: usize) {
     // Miri has no assembly.

@@ -119,6 +119,8 @@ fn add<const N: usize>(sum: Nothing, _: Nothing, table: &[u8; N]) -> Nothing {
 
 fn prefetch(_: &[u8], _: usize) {}
 
+use self::{prefetch as prefetch_tile, prefetch as prefetch_past_l1};
+
 fn prefetch_write(_: &[u8], _: usize) {}
 
 fn fence() {}
