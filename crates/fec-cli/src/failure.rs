@@ -180,7 +180,8 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {
-            "mend them first with fec repair; if they are as they should be, give them another time with touch"
+            "look at them: if they are as they should be, give them another time with touch; if not, mend them first \
+             with fec repair"
         }
         SidecarError::RepairBegun { .. } => {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \

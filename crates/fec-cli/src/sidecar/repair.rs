@@ -43,6 +43,9 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let mended = repair(&sidecar, &base, &how, &context)?;
     let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
+    if let Some(contradiction) = mended.contradiction {
+        return Err(contradiction.into());
+    }
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
     if let Some(why) = mended.sidecar_left.as_ref().filter(|_| is_mended) {
         return Ok(why.class().into());

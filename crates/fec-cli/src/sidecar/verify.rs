@@ -6,7 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fecfile::seal::SealError;
-use fecfile::sidecar::examine::{Scope, base_of, examine};
+use fecfile::sidecar::examine::{Scope, base_of, examine, examine_deep};
 use fecfile::sidecar::scrub::{Scrub, scrub};
 use fecfile::{Context, Error};
 use std::path::Path;
@@ -39,6 +39,7 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         }
         (true, _) => (Scope::Quick, examine(&sidecar, &base, Scope::Quick, &context)?, None),
         (_, true) => (Scope::Sidecar, examine(&sidecar, &base, Scope::Sidecar, &context)?, None),
+        _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
     let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);

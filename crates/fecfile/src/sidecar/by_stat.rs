@@ -9,6 +9,15 @@ use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::io;
 
+/// What became of a file that has other bytes than it had, and looks as it did: rot does that, and somebody who edits a file and keeps its
+/// time, or whom a forged record would keep out of sight.
+pub(super) fn rotten_or_edited(sidecar: &Sidecar, base: &Base, nth: usize) -> State {
+    match base.stat(&sidecar.catalog.entries[nth].path) {
+        Ok(stat) if sidecar.may_be_edit(&stat) => State::Edited,
+        _ => State::Rotten,
+    }
+}
+
 /// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
 /// whether only its time or permissions are.
 pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (State, bool) {
@@ -44,7 +53,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
             };
             let state = match is_one {
                 true => State::Intact,
-                false if looks_as_it_did(sidecar, nth, &stat) => State::Rotten,
+                false if looks_as_it_did(sidecar, nth, &stat) && !sidecar.may_be_edit(&stat) => State::Rotten,
                 false => State::Edited,
             };
             (state, false)

@@ -2,12 +2,12 @@
 
 use super::Sidecar;
 use super::bits::Bits;
-use super::by_stat::state_by_stat;
+use super::by_stat::{rotten_or_edited, state_by_stat};
 use super::error::SidecarError;
 use super::findings::{EntryReport, Examined, Margin, Scope, State, Unprotected};
 use super::hashing::plain_digests;
 use super::journal;
-use super::looker::{CHUNK, FileReport, Job, Looker};
+use super::looker::{CHUNK, FileReport, Job, Len, Looker};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, Blocks, PositionReader, Positions, Span};
@@ -57,9 +57,9 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as its metadata tells, or that cannot be read.
-    pub(super) fn is_damage(&self, nth: usize) -> bool {
-        matches!(self.states[nth], State::Intact | State::Unreadable)
+    /// What became of an entry by its metadata.
+    pub(super) fn state(&self, nth: usize) -> State {
+        self.states[nth]
     }
 
     /// Adds what was found of files.
@@ -116,6 +116,14 @@ impl Files<'_> {
         survey
     }
 
+    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as that is known, or it cannot be read.
+    pub(super) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
+        match survey.state(nth) {
+            State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
+            state => state == State::Unreadable,
+        }
+    }
+
     /// The chunks of a file.
     pub(super) fn jobs(&self, entry: u32) -> impl Iterator<Item = Job> + use<> {
         let chunks = match &self.sidecar.catalog.entries[entry as usize].kind {
@@ -135,7 +143,7 @@ impl Files<'_> {
             if later == first {
                 report.bad.append(&mut more.bad);
                 report.is_tail_unknown |= more.is_tail_unknown;
-                report.has_other_len |= more.has_other_len;
+                report.len = report.len.max(more.len);
                 report.cause = report.cause.or(more.cause);
             }
             later == first
@@ -159,12 +167,8 @@ impl Files<'_> {
         self.settle(&mut reports, &states, &found.moved, &mut erased);
         reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         for (nth, report) in &reports {
-            let is_there = report.is_clean();
-            let path = &catalog.entries[*nth].path;
-            // Of an empty file nothing is wrong but that it is not there.
-            let has_bytes = matches!(&catalog.entries[*nth].kind, EntryKind::File(file) if file.size > 0);
-            if is_there && has_bytes && !report.has_other_len && report.is_whole == Some(false) {
-                let contradiction = SidecarError::Contradiction(path.to_vec());
+            if report.contradicts() {
+                let contradiction = SidecarError::Contradiction(catalog.entries[*nth].path.to_vec());
                 return Err(Error::at("verify", self.sidecar.path(), contradiction));
             }
         }
@@ -280,7 +284,7 @@ impl Files<'_> {
                 let chunks = self.chunks(file);
                 let (value, report) = looker.look(job, file, chunks == 1);
                 if chunks == 1 {
-                    if report.is_whole != Some(true) {
+                    if !report.is_whole() {
                         lock(&done).push((job.entry as usize, report));
                     }
                     continue;
@@ -296,7 +300,7 @@ impl Files<'_> {
                 of_file.has_end |= job.chunk + 1 == chunks;
                 of_file.report.bad.extend(report.bad);
                 of_file.report.cause = of_file.report.cause.or(report.cause);
-                of_file.report.has_other_len |= report.has_other_len;
+                of_file.report.len = of_file.report.len.max(report.len);
                 of_file.left -= 1;
                 if of_file.left == 0 {
                     let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
@@ -304,8 +308,8 @@ impl Files<'_> {
                     };
                     drop(pending);
                     let values: Option<Vec<Digest>> = values.into_iter().collect();
-                    report.is_whole = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
-                    if report.is_whole != Some(true) {
+                    report.is_right = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
+                    if !report.is_whole() {
                         report.bad.sort_unstable_by_key(|range| range.start);
                         lock(&done).push((job.entry as usize, report));
                     }
@@ -392,12 +396,12 @@ impl Files<'_> {
                     let is_as_it_was = || states[span.entry as usize] == State::Intact;
                     !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
                 };
-                let is_gone = report.is_whole.is_none() && !report.is_part;
-                let is_explained = !report.bad.is_empty() || report.has_other_len;
+                let is_gone = report.is_right.is_none() && !report.is_part;
+                let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
                 // Of a file that is there this tells if nothing else explains why its own digest is wrong; or if all
                 // that shares the position is right. A part that is right so far is looked at whole another time.
                 is_gone
-                    || (report.is_whole == Some(false) && !is_explained)
+                    || (report.is_right == Some(false) && !is_explained)
                     || self.sharing(at, *nth).all(is_right)
             };
         }
@@ -436,7 +440,7 @@ impl Files<'_> {
                     file,
                     true,
                 );
-                if report.is_whole != Some(true) {
+                if !report.is_whole() {
                     found.push((span.entry as usize, report));
                 }
             }
@@ -494,8 +498,10 @@ impl Files<'_> {
             damage.add(whole, file.size);
         }
         let state = match state {
-            State::Intact if report.cause.is_some() => State::Unreadable,
-            State::Intact => State::Rotten,
+            State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
+                State::Rotten if report.cause.is_some() => State::Unreadable,
+                state => state,
+            },
             other => other,
         };
         Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })

@@ -2,7 +2,8 @@
 
 use super::Sidecar;
 use super::actions::{Action, owners};
-use super::by_stat::{looks_as_it_did, state_by_stat};
+use super::by_stat::{looks_as_it_did, rotten_or_edited, state_by_stat};
+use super::deep::Deep;
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
@@ -10,11 +11,11 @@ use super::journal::Journal;
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
-use super::rebuild::Rebuild;
+use super::rebuild::{Rebuild, Wants};
 use super::recovery::{read_recovery, serving};
 use super::targets::{Targets, Writing, remove_old_rooms};
 use super::undo;
-use crate::context::Context;
+use crate::context::{Context, Silent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
 use crate::io::list;
@@ -61,6 +62,8 @@ pub struct Mended {
     pub sidecar: bool,
     /// Why it was left as it is, although it is damaged.
     pub sidecar_left: Option<Error>,
+    /// Why what should be there to mend with does not mend: the sidecar contradicts itself. Without `partial` that is an error.
+    pub contradiction: Option<Error>,
     /// Bytes of files that were written.
     pub written: u64,
 }
@@ -127,6 +130,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         failed: Vec::new(),
         sidecar: mends_sidecar || mends_cover && sidecar_left.is_none(),
         sidecar_left,
+        contradiction: None,
         written: 0,
     };
     let has_work = actions.iter().any(|action| *action != Action::Leave);
@@ -206,45 +210,51 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let wants: Vec<bool> = targets.actions.iter().map(|action| *action != Action::Leave).collect();
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
-    rebuild.run(&is_wanted, mends_sidecar, &mut targets)?;
+    let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };
+    let contradiction = rebuild.run(&wants, &mut targets)?;
     mended.failed = targets.finish()?;
     mended.written = targets.written;
     let cause = targets.cause.take();
     targets.end()?;
     meter.finish();
     mended.mended.retain(|entry| mended.failed.binary_search(entry).is_err());
+    let own = match own {
+        // The old one stays: it has all that the new one would have.
+        OwnShards::Anew(..) if contradiction.is_some() => OwnShards::Left,
+        own => own,
+    };
+    mended.sidecar &= contradiction.is_none();
     own.finish(sidecar, context)?;
     if let Some(copy) = copy {
         copy.end();
     }
+    // Of what contradicts itself nothing is half mended: running it again would come to the same end.
     if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
-    if !mended.failed.is_empty()
-        && !how.partial
-        && let Some(cause) = cause
-    {
+    let contradiction = match contradiction {
+        None if !mended.failed.is_empty() && cause.is_none() => {
+            Deep { sidecar, base, examined: &mended.found, context, meter: &Silent }.files(&mended.failed)?
+        }
+        found => found,
+    };
+    if let Some(contradiction) = contradiction {
+        let contradiction = Error::at("repair", sidecar.path(), contradiction);
+        if !how.partial {
+            return Err(contradiction);
+        }
+        mended.contradiction = Some(contradiction);
+    }
+    if mended.failed.is_empty() || how.partial {
+        return Ok(mended);
+    }
+    if let Some(cause) = cause {
         return Err(cause);
     }
-    if !mended.failed.is_empty() && !how.partial {
-        let failed = mended.failed[0];
-        let path = &sidecar.catalog.entries[failed].path;
-        // All of a missing file was computed, and each block of it is proved.
-        let is_proved = mended
-            .found
-            .entries
-            .iter()
-            .any(|report| report.entry == failed && report.state == State::Missing);
-        let is_folder = || target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
-        return Err(if is_folder() {
-            Error::at("repair", target.place(path).as_path(), ErrorKind::IsFolder)
-        } else if is_proved {
-            Error::at("repair", sidecar.path(), SidecarError::Contradiction(path.to_vec()))
-        } else {
-            Error::at("repair", target.place(path).as_path(), ErrorKind::Changed)
-        });
-    }
-    Ok(mended)
+    let path = &sidecar.catalog.entries[mended.failed[0]].path;
+    let is_folder = target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
+    let kind = if is_folder { ErrorKind::IsFolder } else { ErrorKind::Changed };
+    Err(Error::at("repair", target.place(path).as_path(), kind))
 }
 
 /// A folder that everything is written to.
@@ -416,7 +426,10 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
         }
         // It looks as it did, and what was read of it was not right, or not read.
         State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
-            Ok(State::Unreadable)
+            Ok(match rotten_or_edited(sidecar, base, nth) {
+                State::Rotten => State::Unreadable,
+                state => state,
+            })
         }
         state => Ok(state),
     }

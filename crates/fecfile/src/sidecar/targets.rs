@@ -6,6 +6,7 @@ use super::bits::Bits;
 use super::hashing::{FileTree, is_whole};
 use super::journal::Journal;
 use super::positions::{PositionReader, Positions, Span};
+use super::proof::umask;
 use super::rebuild::Sink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{self, Base, file_type};
@@ -26,25 +27,25 @@ use std::time::SystemTime;
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
 /// What was written of a new file, by which it is known to be whole without being read again.
-struct Written {
+pub(super) struct Written {
     /// The chaining values of whole blocks.
-    values: Vec<Digest>,
+    pub(super) values: Vec<Digest>,
     /// Blocks of which the value is there.
-    known: Bits,
+    pub(super) known: Bits,
     /// Of the bytes behind them: their chaining value, or the digest of a file that has no others.
-    tail: Option<Digest>,
+    pub(super) tail: Option<Digest>,
 }
 
 /// The most values that are kept for that, of all new files.
 const MOST_VALUES: u64 = 1 << 18;
 
 impl Written {
-    fn new(blocks: u64) -> Written {
+    pub(super) fn new(blocks: u64) -> Written {
         Written { values: vec![[0; 32]; blocks as usize], known: Bits::new(blocks), tail: None }
     }
 
     /// The BLAKE3 of the file, if all of it was written.
-    fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
+    pub(super) fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
         let is_all = self.known.count() == self.values.len() as u64;
         let has_tail = self.tail.is_some() == (of.tail_len(block) > 0);
         if !is_all || !has_tail {
@@ -92,6 +93,7 @@ pub(super) struct Targets<'a> {
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     how: Writing,
+    umask: u32,
     /// Gets a beat while files are written to that are there already.
     journal: &'a Journal,
     /// What is written into the sidecar itself.
@@ -123,6 +125,7 @@ impl<'a> Targets<'a> {
             room_for_values: MOST_VALUES,
             room: None,
             how,
+            umask: umask(),
             journal,
             recovery,
             written: 0,
@@ -386,7 +389,7 @@ impl<'a> Targets<'a> {
                     if file_type(&holder.stat()?) != FileType::Directory {
                         return Ok(());
                     }
-                    holder.set_mode(stat.mode & 0o777)?;
+                    holder.set_mode(self.sidecar.permissions(entry, self.umask) as u16)?;
                     holder.set_modified(stat.seconds, stat.nanos)
                 });
                 as_far_as_possible(dressed).map_err(self.fail(entry as u32))?;
@@ -430,7 +433,7 @@ impl<'a> Targets<'a> {
             matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
         let now = file.metadata()?.permissions().mode();
         let mode = if is_new || (now & 0o100 != 0) != is_executable {
-            u32::from(stat.mode) & 0o777
+            self.sidecar.permissions(entry, self.umask)
         } else {
             now & 0o7777
         };
@@ -458,7 +461,7 @@ impl<'a> Targets<'a> {
         }
         match &of.kind {
             EntryKind::Folder => {
-                let mode = stat.mode & 0o777 | 0o700;
+                let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
                 if replace && !is_folder() && holder.stat().is_ok() {
                     holder.remove().map_err(&fail)?;
                 }
