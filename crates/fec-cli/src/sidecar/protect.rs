@@ -1,7 +1,7 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
 use super::report::count;
-use super::{ENDING, beside};
+use super::{ENDING, beside, known};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::inputs::listed;
@@ -79,6 +79,9 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         (protect(&job, &context)?, None)
     };
     signing.sign(&protected, settings)?;
+    if let Some(metadata) = &protected.metadata {
+        known::note(&protected.root, metadata);
+    }
     let report = Report::new(&protected, updated.as_ref(), &output, started);
     settings.report(&report, &report.describe(&protected), false)?;
     if !settings.json {

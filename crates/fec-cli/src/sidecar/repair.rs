@@ -1,7 +1,7 @@
 //! `fec repair` of a sidecar and what it protects.
 
 use super::open;
-use super::report::{count, word};
+use super::report::{count, unproved, word};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -77,6 +77,8 @@ struct Report {
     /// Changed by somebody, and left so.
     left: Vec<Entry>,
     failed: Vec<Entry>,
+    /// Those left that may as well be rotten.
+    unproved: u64,
     sidecar_mended: bool,
     /// Why the sidecar was left as it is, although it is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +142,7 @@ impl Report {
             mended: list(&mended.mended),
             left: list(&mended.left),
             failed: list(&mended.failed),
+            unproved: if mended.left.is_empty() { 0 } else { mended.found.unproved },
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
             sidecar_help: mended.sidecar_left.as_ref().and_then(help),
@@ -185,6 +188,7 @@ impl Report {
             out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
         }
         if !self.left.is_empty() {
+            out.push_str(&unproved(self.unproved));
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");
         }
         if let Some((undo, base)) = &self.undo_with {

@@ -1,7 +1,7 @@
 //! `fec verify` of a sidecar.
 
-use super::open;
 use super::report::Report;
+use super::{open, proof};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
@@ -42,7 +42,9 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
         _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
+    let proof = proof(args.root, &args.trusted);
+    let report =
+        Report::new((&sidecar, signed.as_ref(), proof), &examined, scope, scrubbed.as_ref(), started);
     settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);

@@ -153,6 +153,9 @@ impl SignedBy {
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("signed by key {} ({})\n", self.key, show(&self.trusted_comment))
+        // E of a sidecar, which was compared, says nothing to people.
+        let (comment, _) =
+            self.trusted_comment.split_once(" fec sidecar 1 ").unwrap_or((&self.trusted_comment, ""));
+        format!("signed by key {} ({})\n", self.key, show(comment))
     }
 }

@@ -104,6 +104,8 @@ pub struct Unprotected {
 pub struct Examined {
     /// Entries that are not intact, in order.
     pub entries: Vec<EntryReport>,
+    /// Entries that are edited for all that is proved, and have the size and time that the sidecar records: they may as well be rotten.
+    pub unproved: u64,
     /// Entries whose bytes are intact and whose time or permissions are others.
     pub touched: u64,
     /// What is new in folders that are protected, or was left out; nothing unless files were looked at.

@@ -68,9 +68,9 @@ pub(super) fn broken(seen: &[Seen], rule: Option<FormatError>) -> Option<FormatE
     let mut rules: Vec<FormatError> = seen.iter().filter_map(|seen| seen.root.clone().err()).collect();
     // Pieces of version 1 are there: another version is damage (section 11).
     let is_rule =
-        |rule: &FormatError| rule.class() == FormatClass::Refused && !matches!(rule, FormatError::Version(_));
+        |rule: &FormatError| rule.class() != FormatClass::Damaged && !matches!(rule, FormatError::Version(_));
     rules.extend(rule.filter(is_rule));
-    rules.sort_by_key(|rule| rule.class() != FormatClass::Refused);
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.class()));
     rules.into_iter().next()
 }
 

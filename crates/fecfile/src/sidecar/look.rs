@@ -179,11 +179,13 @@ impl Files<'_> {
                 same => same,
             };
         }
-        let mut entries = Vec::new();
+        let (mut entries, mut unproved) = (Vec::new(), 0);
         let mut of_files = reports.into_iter().peekable();
         for (nth, entry) in catalog.entries.iter().enumerate() {
             let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
             let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
+            unproved += u64::from(is_edited && states[nth] == State::Intact);
             entries.extend(
                 report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
             );
@@ -192,6 +194,7 @@ impl Files<'_> {
             if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
         Ok(Examined {
             entries,
+            unproved,
             touched,
             unprotected,
             recovery: 0,

@@ -149,6 +149,27 @@ impl Sidecar {
         Ok(Sidecar { proof: if wanted.is_some() { Proof::Root } else { Proof::Nothing }, ..sidecar })
     }
 
+    /// Opens the sidecar at `path` with the root `wanted`, of which the caller knows what metadata belongs to it: E of `known`, from
+    /// [`Protected::metadata`](super::protect::Protected::metadata). That proves times and permissions, if the sidecar has one of these;
+    /// else the root alone counts.
+    ///
+    /// # Errors
+    /// As [`Sidecar::open`].
+    pub fn open_known(path: &Path, wanted: Digest, known: &[Digest], settings: &Settings) -> Result<Sidecar> {
+        let choose = |_: &[Digest]| Ok(Wanted { root: Some(wanted), metadata: known.to_vec() });
+        match Sidecar::open_by(path, &choose, settings) {
+            Ok(sidecar) if known.contains(&sidecar.of.root) => {
+                Ok(Sidecar { proof: Proof::Metadata, ..sidecar })
+            }
+            Err(Error { kind: ErrorKind::Sidecar(cause), .. })
+                if matches!(*cause, SidecarError::OtherMetadata(_)) =>
+            {
+                Sidecar::open(path, Some(wanted), settings)
+            }
+            opened => opened.map(|sidecar| Sidecar { proof: Proof::Root, ..sidecar }),
+        }
+    }
+
     /// Opens the sidecar at `path`: the newest generation of it whose root is signed by a key that is trusted; with a root
     /// `wanted`, that one, if it is signed. Sidecars hold no signatures: they are the `detached` ones of `trust`. Where they name E,
     /// it is compared.

@@ -34,7 +34,7 @@ impl Sidecar {
             Proof::Nothing => false,
             Proof::Root => true,
             // Rot does not change it, and whoever keeps a time of modification cannot keep this one.
-            Proof::Metadata => changed > self.changed,
+            Proof::Metadata => changed >= self.changed,
         }
     }
 

@@ -8,7 +8,7 @@ use super::error::SidecarError;
 use super::examine::Examined;
 use super::hashing::{is_whole, plain_digests};
 use super::metadata::{LOST, NOTHING};
-use super::positions::{Any, PositionReader, Positions};
+use super::positions::{Any, PositionReader, Positions, Span};
 use super::recovery::{read_recovery, serving};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
@@ -325,31 +325,35 @@ impl Rebuild<'_> {
         needed: Option<u64>,
     ) -> Result<SidecarError> {
         let entries = &self.sidecar.catalog.entries;
-        for position in known.iter().map(|index| (set.position(*index), row(*index))) {
-            let (position, bytes) = position;
-            if self.is_right(position, bytes) {
+        for index in known {
+            let position = set.position(*index);
+            if self.is_right(position, row(*index)) {
                 continue;
             }
-            let changed = || Error::at("repair", self.base.path(), ErrorKind::Changed);
-            if self.positions.whole_block(position).is_some() {
-                return Err(changed());
-            }
-            // Files that are whole with a digest of their position that is not: the sidecar says both.
-            let mut first = None;
-            for span in self.positions.within(position..position + 1) {
-                let entry = &entries[span.entry as usize];
-                let EntryKind::File(file) = &entry.kind else { continue };
-                let block = self.sidecar.catalog.block.into();
-                let is_whole = self.base.read(&entry.path).and_then(|found| is_whole(&found, file, block));
-                if !is_whole.unwrap_or(false) {
-                    return Err(changed());
-                }
-                first.get_or_insert(&entry.path);
-            }
-            return first.map(|path| SidecarError::Contradiction(path.to_vec())).ok_or_else(changed);
+            // Files that are whole with a digest of their bytes that is not: the sidecar says both.
+            let spans = || self.positions.within(position..position + 1);
+            let first = spans().next().filter(|_| spans().all(|span| self.is_whole(&span)));
+            return first
+                .map(|span| SidecarError::Contradiction(entries[span.entry as usize].path.to_vec()))
+                .ok_or_else(|| Error::at("repair", self.base.path(), ErrorKind::Changed));
         }
         let needs = needed.and_then(|position| self.positions.within(position..position + 1).next());
         Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))
+    }
+
+    /// Whether the file that a piece is read from is whole: its own, or where all of that stands elsewhere.
+    fn is_whole(&self, span: &Span) -> bool {
+        let entry = &self.sidecar.catalog.entries[span.entry as usize];
+        let moved = &self.examined.moved;
+        let elsewhere = moved.within(span.at..span.end()).next();
+        let path = elsewhere.map_or(&entry.path, |part| &moved.sources[part.source as usize]);
+        match &entry.kind {
+            EntryKind::File(file) => {
+                let block = self.sidecar.catalog.block.into();
+                self.base.read(path).and_then(|found| is_whole(&found, file, block)).unwrap_or(false)
+            }
+            _ => false,
+        }
     }
 }
 

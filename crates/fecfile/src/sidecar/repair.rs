@@ -207,7 +207,10 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         context,
         meter: meter.as_ref(),
     };
-    let wants: Vec<bool> = targets.actions.iter().map(|action| *action != Action::Leave).collect();
+    // Of files that are whole nothing is computed, wherever they are written to.
+    let mut wants = vec![false; targets.actions.len()];
+    let reported = mended.found.entries.iter().map(|report| report.entry);
+    reported.for_each(|nth| wants[nth] = targets.actions[nth] != Action::Leave);
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
     let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };
@@ -232,11 +235,13 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
-    let contradiction = match contradiction {
-        None if !mended.failed.is_empty() && cause.is_none() => {
-            Deep { sidecar, base, examined: &mended.found, context, meter: &Silent }.files(&mended.failed)?
-        }
-        found => found,
+    let deep = Deep { sidecar, base, examined: &mended.found, context, meter: &Silent };
+    let contradiction = match (contradiction, &cause) {
+        (None, _) if mended.failed.is_empty() => None,
+        (None, None) => deep.files(&mended.failed)?,
+        // What could not be made may need what could not be mended: a link, its file.
+        (None, Some(_)) => deep.files(&mended.failed).unwrap_or_default(),
+        (found, _) => found,
     };
     if let Some(contradiction) = contradiction {
         let contradiction = Error::at("repair", sidecar.path(), contradiction);
