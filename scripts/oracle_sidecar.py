@@ -546,9 +546,11 @@ def read_piece(data, pos, notes):
     notes.right = True
     notes.work, notes.end = notes.work + front, max(notes.end, pos + front)
     layout, proof = before[HEADER:HEADER + LAYOUT], before[HEADER + LAYOUT:][:proof_size(pg)]
-    if any(head[12:16]) or any(head[24:32]) or any(layout[68:]) or any(before[HEADER + LAYOUT + len(proof):]):
+    if any(head[12:16]) or any(head[24:32]):
         raise Fault("damaged", "§17.4: bytes that are not zero")
     check_geometry(pg, SIDECAR, False)
+    if any(before[HEADER + LAYOUT + len(proof):]):
+        raise Fault("damaged", "§17.4: bytes before the body that are not zero")
     if pg.nr or not pg.flags & LAST:
         raise Fault("invalid", "§17.4: a sidecar has one group")
     if pg.hash != BLAKE3:
@@ -559,6 +561,8 @@ def read_piece(data, pos, notes):
     E, M = head[64:96], head[96:]
     if digest(BLAKE3, layout) != M:
         raise Fault("damaged", "§17.4: M is not the hash of the layout")
+    if any(layout[68:]):
+        raise Fault("damaged", "§17.4: bytes of the layout that are not zero")
     size, block = struct.unpack_from("<QI", layout, 56)
     if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
         raise Fault("invalid", "§17.4: the layout")
@@ -643,10 +647,14 @@ class Encoding:
         self.before, self.generation, _, _, size = struct.unpack_from("<32sQQQQ", layout)
         try:
             metadata = restore_group(self.first.pg, self.sets, self.roots)
-            self.root = catalog_root(metadata[:size])
+            self.metadata, self.root = metadata, catalog_root(metadata[:size])
             self.catalog = Catalog(metadata, layout, self.first.pg)
         except Fault as fault:
             self.fault = fault
+
+    def is_coded_right(self):
+        """Whether the metadata gives E, coded once more"""
+        return Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
         """§17.6"""
@@ -708,7 +716,13 @@ class Reader:
             pieces = scan(data, notes)
             found = encodings(pieces)
         meant = choose(found, root, notes)
-        self.data, self.catalog = data, meant.catalog
+        self.data, self.catalog, self.generations = data, meant.catalog, [meant]
+        kept = [tuple(x) for x in meant.catalog.areas[:-1]]             # those before whose areas it has
+        x = meant
+        while x.before in found and found[x.before].generation < x.generation:
+            x = found[x.before]
+            if layout_area(x.first.pg, x.first.layout) in kept and x.root:
+                self.generations.append(x)
         areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
         for head in sorted(notes.heads):
             if head.area in areas[:-1] or head.E == meant.first.E:
@@ -888,17 +902,19 @@ def inspect(reader, base, held=False):
         data = contents.get(number)
         if data is not None and len(data) >= x.size and digest(BLAKE3, data[:x.size]) == x.blake3:
             right.add(number)
-            if any(originals.rows[p] is None for start, length in x.runs for p in range(start, start + length)):
+            if states[number] != "missing" and any(originals.rows[p] is None for start, length in x.runs for p in range(start, start + length)):
                 raise Fault("invalid", "§17.1: a file has its BLAKE3, and one of its whole blocks has not its digest: " + shown(x.path))
         elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
-    originals.right = right
+    originals.right, originals.contents = right, contents
     return states, mendable(catalog, originals, reader.recovery, states), originals
 
 
 def look_deeper(reader, originals, states):
     """§17.1: every set decoded and coded again, and every file put together"""
     catalog, block = reader.catalog, reader.catalog.block
+    if not all(x.is_coded_right() for x in reader.generations):
+        raise Fault("invalid", "§17.1: metadata, coded once more, is not that of E")
     for p in {start // block for start, _, _, _ in catalog.packed}:
         if originals.rows[p] is None and all(number in originals.right for start, _, number, _ in catalog.packed if start // block == p):
             raise Fault("invalid", "§17.1: whole files stand in a position that has not its digest")
@@ -951,7 +967,8 @@ def mend(catalog, originals, recovery, everything=False):
         have = {i: rows[p] for i, p in enumerate(places) if rows[p] is not None}
         gone = [i for i in range(k) if i not in have]
         more = {k + j: x for j, x in enumerate(shards) if x is not None}
-        if not any(originals.named[places[i]] or everything for i in gone) or len(gone) > len(more):
+        is_idle = not any(originals.named[p] for p in places) and any(originals.digest_of[p] != NOTHING for p in places)       # §17.7
+        if not any(originals.named[places[i]] or everything for i in gone) or len(gone) > len(more) or is_idle:
             continue
         points = sorted(have) + sorted(more)[:len(gone)]                # choice: one selection of k is tried
         for i, row in zip(gone, evaluate(points, [have[x] if x in have else more[x] for x in points], gone)):
@@ -985,7 +1002,7 @@ def repair(data, base, out, root=None):
             os.makedirs(os.path.join(out, x.path), exist_ok=True)
         elif x.kind & 15 == FILE:
             try:
-                content = read_file(base, x.path)[1] if states[number] == "intact" else assemble(catalog, x, rows)
+                content = originals.contents[number][:x.size] if number in originals.right else assemble(catalog, x, rows)
             except Fault:
                 content, wrong = None, wrong + 1
             if content is None:

@@ -37,7 +37,10 @@ impl Deep<'_> {
         let is_file = |nth: &usize| matches!(self.sidecar.catalog.entries[*nth].kind, EntryKind::File(_));
         let files: Vec<usize> =
             self.examined.entries.iter().map(|report| report.entry).filter(is_file).collect();
-        self.look(&files, true)
+        match self.sidecar.is_coded_right(&self.context.settings)? {
+            true => self.look(&files, true),
+            false => Ok(Some(SidecarError::NotACodeword(None))),
+        }
     }
 
     /// The same of some files alone.

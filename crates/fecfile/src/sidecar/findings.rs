@@ -144,6 +144,15 @@ impl Examined {
             && !self.container_damaged
     }
 
+    /// Whether all bytes of an entry are there and right, where they belong, whatever else is wrong with it.
+    pub(super) fn has_all_bytes(&self, nth: usize) -> bool {
+        let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
+        at.map_or(true, |at| {
+            let EntryReport { state, damage, cause, .. } = &self.entries[at];
+            *state == State::Edited && damage.list().is_empty() && cause.is_none()
+        })
+    }
+
     /// Whether all that is lost can be computed from what is left.
     pub fn is_mendable(&self) -> bool {
         self.margin.lost_sets == 0

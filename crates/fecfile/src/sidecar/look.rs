@@ -384,7 +384,8 @@ impl Files<'_> {
                     .for_each(|position| erased.set(position));
             }
             let tail = file.tail_len(block);
-            if tail == 0 {
+            // What is right is no reason to take its position for lost.
+            if tail == 0 || report.is_right == Some(true) {
                 continue;
             }
             let at = file.tail / block;

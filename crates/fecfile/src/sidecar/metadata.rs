@@ -540,6 +540,24 @@ impl Sidecar {
         Ok(all)
     }
 
+    /// Whether its metadata, and that of the generations before, gives the pieces that were written of it, coded once more. Some of them
+    /// may be of something else, where those that were needed are not.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn is_coded_right(&self, settings: &Settings) -> Result<bool> {
+        let mut all = self.metadata_before(settings)?;
+        all.push((self.of, self.metadata()));
+        for (of, metadata) in all {
+            let Some(area) = area_of(&of) else { continue };
+            let nowhere = |_, _: &[u8]| Ok(());
+            if write(metadata, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// All of the metadata, as it was coded.
     pub(super) fn metadata(&self) -> Vec<u8> {
         let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());

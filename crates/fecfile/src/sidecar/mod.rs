@@ -25,6 +25,7 @@ pub mod manifest;
 mod metadata;
 mod moved;
 mod outputs;
+mod permissions;
 mod plan;
 mod positions;
 mod proof;

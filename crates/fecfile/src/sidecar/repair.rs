@@ -194,8 +194,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
             let found = &mended.found;
-            let is_whole = found.entries.binary_search_by_key(&nth, |report| report.entry).is_err();
-            targets.fill(nth as u32, &mut reader, (!is_whole).then_some(&found.erased))?;
+            targets.fill(nth as u32, &mut reader, (!found.has_all_bytes(nth)).then_some(&found.erased))?;
         }
     }
     let meter = context.meter("repair", None);
@@ -207,10 +206,10 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         context,
         meter: meter.as_ref(),
     };
-    // Of files that are whole nothing is computed, wherever they are written to.
-    let mut wants = vec![false; targets.actions.len()];
-    let reported = mended.found.entries.iter().map(|report| report.entry);
-    reported.for_each(|nth| wants[nth] = targets.actions[nth] != Action::Leave);
+    // Of files whose bytes are all there nothing is computed, wherever they are written to.
+    let wants =
+        |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
+    let wants: Vec<bool> = targets.actions.iter().enumerate().map(wants).collect();
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
     let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };
@@ -221,10 +220,15 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     targets.end()?;
     meter.finish();
     mended.mended.retain(|entry| mended.failed.binary_search(entry).is_err());
-    let own = match own {
+    let (own, contradiction) = match own {
+        OwnShards::Left => (own, contradiction),
+        // What would be written is another sidecar.
+        _ if !sidecar.is_coded_right(&context.settings)? => {
+            (OwnShards::Left, contradiction.or(Some(SidecarError::NotACodeword(None))))
+        }
         // The old one stays: it has all that the new one would have.
-        OwnShards::Anew(..) if contradiction.is_some() => OwnShards::Left,
-        own => own,
+        OwnShards::Anew(..) if contradiction.is_some() => (OwnShards::Left, contradiction),
+        own => (own, contradiction),
     };
     mended.sidecar &= contradiction.is_none();
     own.finish(sidecar, context)?;

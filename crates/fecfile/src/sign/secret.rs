@@ -90,7 +90,7 @@ impl SecretKey {
         self.sign(root, &format!("timestamp:{}\tfec root\t{METADATA}{}", now(), hex(metadata)))
     }
 
-    fn sign(&self, root: &Digest, trusted: &str) -> Signature {
+    pub(super) fn sign(&self, root: &Digest, trusted: &str) -> Signature {
         let pair = SigningKey::from_keypair_bytes(&self.bytes).expect("they belong together");
         let signature = pair.sign(&hashed(root)).to_bytes();
         let global = pair.sign(&[&signature[..], trusted.as_bytes()].concat()).to_bytes();
