@@ -384,8 +384,9 @@ impl Files<'_> {
                     .for_each(|position| erased.set(position));
             }
             let tail = file.tail_len(block);
-            // What is right is no reason to take its position for lost.
-            if tail == 0 || report.is_right == Some(true) {
+            // What is right, or stands elsewhere in a file that is whole, is no reason to take its position for lost.
+            let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
+            if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
                 continue;
             }
             let at = file.tail / block;
