@@ -369,4 +369,25 @@ fn the_digest_of_packed_bytes_is_compared() {
     place.recode(|sidecar| sidecar.with_digest((LEN / 1024) as u64, [5; 16]));
     let found = place.deep().unwrap_err();
     assert_eq!(found.class(), Class::Untrue, "{found}");
+    // Also where a file has become longer, whose bytes are right as far as they were.
+    let longer = [place.read("d/small"), b"more".to_vec()].concat();
+    fs::write(place.path("d/small"), longer).unwrap();
+    let found = place.deep().unwrap_err();
+    assert_eq!(found.class(), Class::Untrue, "{found}");
+}
+
+/// Two files that share a position: one has become longer and has all its bytes, the other is cut short.
+#[test]
+fn a_longer_neighbour_hides_no_loss() {
+    for is_copy in [false, true] {
+        let place = Place::new();
+        fs::write(place.path("d/small"), [bytes(2, 300), b"more".to_vec()].concat()).unwrap();
+        fs::write(place.path("d/private"), &bytes(3, 500)[..100]).unwrap();
+        assert!(place.deep().is_ok());
+        let copy = place.path("copy");
+        place.mended(&Mend { revert: true, out: is_copy.then_some(&copy), ..mend() }).unwrap();
+        let top = if is_copy { "copy/d" } else { "d" };
+        assert!(place.read(&format!("{top}/small")) == bytes(2, 300));
+        assert!(place.read(&format!("{top}/private")) == bytes(3, 500));
+    }
 }

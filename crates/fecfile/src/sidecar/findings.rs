@@ -73,6 +73,8 @@ pub struct EntryReport {
     pub cause: Option<Cause>,
     /// Where it is, from the base, if it was moved.
     pub moved_to: Option<Box<[u8]>>,
+    /// Whether all of its bytes are there and right, where they belong, whatever else is wrong with it.
+    pub(super) is_right: bool,
 }
 
 /// How much of what was lost could be mended, and what more.
@@ -147,10 +149,7 @@ impl Examined {
     /// Whether all bytes of an entry are there and right, where they belong, whatever else is wrong with it.
     pub(super) fn has_all_bytes(&self, nth: usize) -> bool {
         let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
-        at.map_or(true, |at| {
-            let EntryReport { state, damage, cause, .. } = &self.entries[at];
-            *state == State::Edited && damage.list().is_empty() && cause.is_none()
-        })
+        at.map_or(true, |at| self.entries[at].is_right)
     }
 
     /// Whether all that is lost can be computed from what is left.

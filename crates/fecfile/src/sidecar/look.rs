@@ -369,7 +369,7 @@ impl Files<'_> {
         // Files that are not known to be what they were.
         let suspects: HashSet<u32> = reports
             .iter()
-            .filter(|(_, report)| !(report.is_part && report.is_clean()))
+            .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
             .map(|(nth, _)| *nth as u32)
             .collect();
         for (nth, report) in reports.iter_mut() {
@@ -480,6 +480,7 @@ impl Files<'_> {
                 damage,
                 cause: None,
                 moved_to: None,
+                is_right: false,
             });
         };
         // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
@@ -489,7 +490,7 @@ impl Files<'_> {
                 && (matches!(self.scope, Scope::Quick | Scope::Part)
                     || !self.may_execute_as_before(nth, file)) =>
             {
-                FileReport::default()
+                FileReport { is_right: Some(self.scope == Scope::All), ..FileReport::default() }
             }
             None if state == State::Unreadable => FileReport::default(),
             None => return None,
@@ -509,7 +510,8 @@ impl Files<'_> {
             },
             other => other,
         };
-        Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None })
+        let is_right = report.is_right == Some(true);
+        Some(EntryReport { entry: nth, state, damage, cause: report.cause, moved_to: None, is_right })
     }
 
     fn is_regular(&self, path: &[u8]) -> bool {

@@ -6,7 +6,7 @@
 use super::Sidecar;
 use super::error::SidecarError;
 use super::examine::Examined;
-use super::hashing::{is_whole, plain_digests};
+use super::hashing::{digest_of_file, plain_digests};
 use super::metadata::{LOST, NOTHING};
 use super::positions::{Any, PositionReader, Positions, Span};
 use super::recovery::{read_recovery, serving};
@@ -332,7 +332,7 @@ impl Rebuild<'_> {
             }
             // Files that are whole with a digest of their bytes that is not: the sidecar says both.
             let spans = || self.positions.within(position..position + 1);
-            let first = spans().next().filter(|_| spans().all(|span| self.is_whole(&span)));
+            let first = spans().next().filter(|_| spans().all(|span| self.is_right_file(&span)));
             return first
                 .map(|span| SidecarError::Contradiction(entries[span.entry as usize].path.to_vec()))
                 .ok_or_else(|| Error::at("repair", self.base.path(), ErrorKind::Changed));
@@ -341,8 +341,8 @@ impl Rebuild<'_> {
         Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))
     }
 
-    /// Whether the file that a piece is read from is whole: its own, or where all of that stands elsewhere.
-    fn is_whole(&self, span: &Span) -> bool {
+    /// Whether the file that a piece is read from is right, as far as its entry goes: its own, or where all of that stands elsewhere.
+    fn is_right_file(&self, span: &Span) -> bool {
         let entry = &self.sidecar.catalog.entries[span.entry as usize];
         let moved = &self.examined.moved;
         let elsewhere = moved.within(span.at..span.end()).next();
@@ -350,7 +350,8 @@ impl Rebuild<'_> {
         match &entry.kind {
             EntryKind::File(file) => {
                 let block = self.sidecar.catalog.block.into();
-                self.base.read(path).and_then(|found| is_whole(&found, file, block)).unwrap_or(false)
+                let digest = self.base.read(path).and_then(|found| digest_of_file(&found, file, block));
+                digest.is_ok_and(|digest| digest == file.blake3)
             }
             _ => false,
         }

@@ -75,7 +75,8 @@ pub struct Mended {
 /// `base`, and nothing outside.
 ///
 /// # Errors
-/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
+/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::NotACodeword`] and [`SidecarError::Contradiction`], and then
+/// all else that can be mended is; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
     let mut journal = Journal::of(sidecar)?;
