@@ -907,7 +907,8 @@ def inspect(reader, base, held=False):
         elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
     originals.right, originals.contents = right, contents
-    return states, mendable(catalog, originals, reader.recovery, states), originals
+    needs = ["intact" if number in right else state for number, state in enumerate(states)]     # what is right needs nothing
+    return states, mendable(catalog, originals, reader.recovery, needs), originals
 
 
 def look_deeper(reader, originals, states):

@@ -189,7 +189,11 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.begin(made)?;
     }
     let journal = journal;
-    let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), owners };
+    // Of files whose bytes are all there nothing is computed, wherever they are written to.
+    let wants =
+        |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
+    let wants: Vec<bool> = actions.iter().enumerate().map(wants).collect();
+    let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), wants: wants.clone(), owners };
     let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &journal, &mut put);
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
@@ -207,10 +211,6 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         context,
         meter: meter.as_ref(),
     };
-    // Of files whose bytes are all there nothing is computed, wherever they are written to.
-    let wants =
-        |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
-    let wants: Vec<bool> = targets.actions.iter().enumerate().map(wants).collect();
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
     let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };

@@ -72,6 +72,8 @@ pub(super) struct Writing {
     pub(super) sync: bool,
     /// Whether nothing stands there but what a repair has left.
     pub(super) is_copy: bool,
+    /// Of which entries anything is taken that was computed: files whose own bytes are all right keep them.
+    pub(super) wants: Vec<bool>,
     /// Of what is written over.
     pub(super) owners: HashMap<u32, Owner>,
 }
@@ -597,7 +599,7 @@ impl Sink for Targets<'_> {
         let base = position * u64::from(self.sidecar.catalog.block);
         let spans: Vec<Span> = self.positions.within(position..position + 1).collect();
         for span in spans {
-            if self.actions[span.entry as usize] != Action::Leave {
+            if self.how.wants[span.entry as usize] {
                 self.put(&span, &bytes[(span.at - base) as usize..][..span.len as usize])?;
             }
         }
