@@ -906,19 +906,28 @@ def inspect(reader, base, held=False):
                 raise Fault("invalid", "§17.1: a file has its BLAKE3, and one of its whole blocks has not its digest: " + shown(x.path))
         elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
-    originals.right, originals.contents = right, contents
+    originals.right, originals.contents, originals.untrue = right, contents, set()
+    for start, end, number, offset in catalog.packed:   # positions that have not their digest, and whose files are right: only looked at deeper
+        p = start // catalog.block
+        if originals.rows[p] is None and all(n in right for s, _, n, _ in catalog.packed if s // catalog.block == p):
+            originals.untrue.add(p)
+    for p in originals.untrue:
+        row = bytearray(catalog.block)
+        for start, end, number, offset in catalog.packed:
+            if start // catalog.block == p:
+                row[start - p * catalog.block:end - p * catalog.block] = contents[number][offset:offset + end - start]
+        originals.rows[p] = bytes(row)
     needs = ["intact" if number in right else state for number, state in enumerate(states)]     # what is right needs nothing
     return states, mendable(catalog, originals, reader.recovery, needs), originals
 
 
-def look_deeper(reader, originals, states):
+def look_deeper(reader, originals):
     """§17.1: every set decoded and coded again, and every file put together"""
-    catalog, block = reader.catalog, reader.catalog.block
+    catalog = reader.catalog
     if not all(x.is_coded_right() for x in reader.generations):
         raise Fault("invalid", "§17.1: metadata, coded once more, is not that of E")
-    for p in {start // block for start, _, _, _ in catalog.packed}:
-        if originals.rows[p] is None and all(number in originals.right for start, _, number, _ in catalog.packed if start // block == p):
-            raise Fault("invalid", "§17.1: whole files stand in a position that has not its digest")
+    if originals.untrue:
+        raise Fault("invalid", "§17.1: whole files stand in a position that has not its digest")
     rows, wrong = mend(catalog, originals, reader.recovery, True)
     if wrong:
         raise Fault("invalid", "§17.1: a set is no codeword")
@@ -934,8 +943,8 @@ def look_deeper(reader, originals, states):
             made = evaluate(points, [have[x] for x in points], range(k, k + m))
             if plain_digests(made) != [catalog.digests[d + k * G + j * G + s] for j in range(m)]:
                 raise Fault("invalid", "§17.1: recovery shards are not those of their set")
-    for x, state in zip(catalog.entries, states):
-        if state != "intact" and x.kind & 15 == FILE:
+    for x in catalog.entries:
+        if x.kind & 15 == FILE:
             assemble(catalog, x, rows)
 
 
@@ -952,7 +961,7 @@ def verify(data, base, root=None, named=True, deep=False):
     catalog, (intact, count) = reader.catalog, reader.count()
     states, able, originals = inspect(reader, base, root is not None)
     if deep and able:                                   # §17.1: what is lost is said first
-        look_deeper(reader, originals, states)
+        look_deeper(reader, originals)
     # folders and symbolic links only when they are wrong
     lines = ["%s %s" % (state, shown(x.path)) for x, state in zip(catalog.entries, states) if x.kind & 15 in (FILE, HARDLINK) or state != "intact"]
     lines += ["recovery %d of %d blocks intact, %d displaced" % (intact, count, reader.displaced), "root " + catalog.root.hex(), "mendable " + ("yes" if able else "no")]

@@ -432,7 +432,7 @@ class Case:
             return
         for path in look(base):
             place = base + path
-            if path[1:] not in named and os.path.isfile(place) and path != b"/x.fecp":
+            if path[1:] not in named and (os.path.islink(place) or os.path.isfile(place)) and path != b"/x.fecp":
                 os.remove(place)
 
     def copies(self, code, base, root, named):

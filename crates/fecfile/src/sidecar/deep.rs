@@ -34,9 +34,15 @@ impl Deep<'_> {
     /// # Errors
     /// [`ErrorKind::Changed`]; those of the files.
     pub(super) fn all(&self) -> Result<Option<SidecarError>> {
-        let is_file = |nth: &usize| matches!(self.sidecar.catalog.entries[*nth].kind, EntryKind::File(_));
+        let is_reported =
+            |nth: usize| self.examined.entries.binary_search_by_key(&nth, |report| report.entry).is_ok();
+        let block = u64::from(self.sidecar.catalog.block);
+        // Whole files too that share a position with what is lost: what is computed of it has to be theirs.
+        let is_lost =
+            |file: &FileEntry| file.tail_len(block) > 0 && self.examined.erased.get(file.tail / block);
+        let files = self.sidecar.catalog.files();
         let files: Vec<usize> =
-            self.examined.entries.iter().map(|report| report.entry).filter(is_file).collect();
+            files.filter(|(nth, file)| is_reported(*nth) || is_lost(file)).map(|(nth, _)| nth).collect();
         match self.sidecar.is_coded_right(&self.context.settings)? {
             true => self.look(&files, true),
             false => Ok(Some(SidecarError::NotACodeword(None))),

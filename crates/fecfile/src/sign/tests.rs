@@ -279,7 +279,7 @@ fn e_is_named_in_one_form_alone() {
         let trust = Trust { signers: vec![key.signer()], detached: signatures.to_vec() };
         trust.check(&[*root], &Signatures::default()).map(|signed| signed[0].metadata.clone())
     };
-    assert_eq!(signed(&[made.clone()], &root()).unwrap(), [e]);
+    assert_eq!(signed(std::slice::from_ref(&made), &root()).unwrap(), [e]);
     assert_eq!(signed(&[key.sign_root(&root())], &root()).unwrap(), [[0; 32]; 0]);
     // Of several over one root all count, and none over another.
     let both = [key.sign_root(&root()), made.clone(), key.sign_sidecar(&[0; 32], &other)];
