@@ -15,7 +15,7 @@ use fecfile::{Class, Context, Error};
 use recode::Recoded;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A folder `d` with a large file, a small one and a private one, and its sidecar.
@@ -117,11 +117,11 @@ impl Place {
     }
 }
 
-fn job(output: &PathBuf, paths: &[PathBuf], force: bool) -> Protect<'static> {
+fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
     // Leaked: they live as long as the test.
     Protect {
         paths: Box::leak(paths.to_vec().into_boxed_slice()),
-        output: Box::leak(output.clone().into_boxed_path()),
+        output: Box::leak(output.to_path_buf().into_boxed_path()),
         base: None,
         redundancy: Redundancy::new(10_000),
         exclude: &[],
