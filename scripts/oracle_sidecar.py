@@ -3,7 +3,7 @@
 
     oracle_sidecar.py selftest
     oracle_sidecar.py protect -o SIDECAR --base BASE [-r PERCENT] PATH…      paths are relative to BASE
-    oracle_sidecar.py verify SIDECAR [--base BASE] [--root HEX]
+    oracle_sidecar.py verify SIDECAR [--base BASE] [--root HEX] [--deep]
     oracle_sidecar.py repair SIDECAR --base BASE [--root HEX] -o DIR         a mended copy of all files
     oracle_sidecar.py golden DIR                             writes DIR/sidecar.json and DIR/sidecar-errors/ (the same bytes on each run)
     oracle_sidecar.py check DIR                              reads them all again
@@ -368,16 +368,23 @@ def check_disjoint(ranges, what):
             raise Fault("invalid", "§17.2: %s overlap" % what)
 
 
-def check_path(path, before, shared, kinds):
-    """§17.2. What stands before byte `shared` was checked with the path before."""
+def check_path(path, before):
+    """§17.2: a path by itself, and behind the one before"""
     if not 1 <= len(path) <= 4096 or b"\0" in path:
         raise Fault("invalid", "§17.2: a path is empty, too long or has a NUL")
     if any(not 1 <= len(part) <= 255 or part in (b".", b"..") for part in path.split(b"/")):
         raise Fault("invalid", "§17.2: a part of a path")
     if before is not None and path <= before:
         raise Fault("invalid", "§17.2: paths do not ascend")
-    for at in range(shared, len(path)):
-        if path[at] == 47 and kinds.get(path[:at], FOLDER) != FOLDER:
+
+
+def check_folders(kinds):
+    """§17.2: what lies in an entry lies in a folder. kinds: by path, ascending"""
+    for path in kinds:
+        at = path.rfind(b"/")
+        while at >= 0 and path[:at] not in kinds:       # those above an entry were looked at with it
+            at = path.rfind(b"/", 0, at)
+        if at >= 0 and kinds[path[:at]] != FOLDER:
             raise Fault("invalid", "§17.2: below an entry that is no folder")
 
 
@@ -406,9 +413,6 @@ class Catalog:
             if self.areas and area[0] < self.areas[-1][0] + area_size(self.areas[-1], self.block):
                 raise Fault("invalid", "§17.2: areas overlap or do not ascend")
             self.areas.append(area)
-        n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
-        if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
-            raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
         positions = shards = 0
         taken = []
         for j in range(groups):
@@ -422,13 +426,15 @@ class Catalog:
         self.positions = positions
         if at + entry_bytes + 16 * shards > size:
             raise Fault("invalid", "§17.2: the catalog does not have the bytes that it says")
+        attributes = metadata[size:]
+        self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
+        self.read_entries(Cursor(data[at:at + entry_bytes]), entries)
+        n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
+        if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
+            raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
         if self.generation == 1 and (start or areas > 1):
             raise Fault("invalid", "§17.4: generation 1 has one area, which starts at 0")
-        attributes = metadata[size:]
-        if len(attributes) < 16 * entries + 2:
-            raise Fault("invalid", "§17.3: the metadata are too short")
-        self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
-        self.read_entries(Cursor(data[at:at + entry_bytes]), entries, attributes)
+        self.read_attributes(attributes)
         if sum(x.size for x in self.entries) != total:
             raise Fault("invalid", "§17.2: the sum of the sizes")
         anchored = sum(o * self.block % ANCHORED == 0 for start, end, _, first in self.whole for o in range(first, first + end - start))
@@ -438,33 +444,49 @@ class Catalog:
         if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0] or b"\0" in self.hint:
             raise Fault("invalid", "§17.3: the metadata do not end behind the base, or it has a NUL")
 
-    def read_entries(self, data, count, attributes):
+    def read_attributes(self, attributes):
+        """§17.3"""
+        if len(attributes) < 16 * len(self.entries) + 2:
+            raise Fault("invalid", "§17.3: the metadata are too short")
+        for number, x in enumerate(self.entries):
+            seconds, nanos, mode, zero = struct.unpack_from("<qIHH", attributes, 16 * number)
+            if zero or mode > 0o7777 or nanos >= 10 ** 9:
+                raise Fault("invalid", "§17.3: bytes that are not zero, permissions or nanoseconds")
+            self.entries[number] = x._replace(seconds=seconds, nanos=nanos, mode=mode)
+
+    def read_entries(self, data, count):
+        """§17.2, in the order that it gives"""
         block, kinds, path, whole_at, packed_at, paths = self.block, {}, None, 0, 0, 0
         self.entries, self.whole, self.packed = [], [], []      # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
         for number in range(count):
             shared = data.varint()
             if shared > len(path or b""):
                 raise Fault("invalid", "§17.2: more is shared than there is")
-            before, path = path, (path or b"")[:shared] + data.take(data.varint())
+            rest = data.varint()
+            if shared + rest > 4096:
+                raise Fault("invalid", "§17.2: a path is too long")
+            before, path = path, (path or b"")[:shared] + data.take(rest)
             paths += len(path)
             if paths > path_limit(len(data.data)):
                 raise Fault("refused", "§17.2: the bytes of all paths")
             kind = data.take(1)[0]
             if kind not in KINDS:
                 raise Fault("refused", "§17.2: kind %d" % kind)
-            check_path(path, before, shared, kinds)
+            check_path(path, before)
             kinds[path] = kind & 15
             size, content, sha256, runs, tail, target, link = 0, None, None, [], None, None, None
             if kind & 15 == FILE:
                 size, content = data.varint(), data.take(32)
                 sha256 = data.take(32) if kind & WITH_SHA256 else None
+                if not size and content != digest(BLAKE3, b""):
+                    raise Fault("invalid", "§17.2: an empty file has the BLAKE3 of no bytes")
                 left = size // block if size > block else 0
                 if left:
                     for _ in range(data.varint()):
                         whole_at += data.step()
                         length = data.varint()
-                        if not 1 <= length <= left or whole_at < 0 or whole_at + length > self.positions:
-                            raise Fault("invalid", "§17.2: a run is empty, too long or outside")
+                        if not 1 <= length <= left or whole_at < 0 or whole_at + length >= 1 << 62:
+                            raise Fault("invalid", "§17.2: a run is empty, too long or too far")
                         runs.append((whole_at, length))
                         self.whole.append((whole_at, whole_at + length, number, size // block - left))
                         whole_at, left = whole_at + length, left - length
@@ -473,8 +495,8 @@ class Catalog:
                 rest = size % block if size > block else size
                 if rest:
                     packed_at += data.step()
-                    if packed_at < 0 or packed_at + rest > self.positions * block or packed_at // block != (packed_at + rest - 1) // block:
-                        raise Fault("invalid", "§17.2: a tail is outside, or not within one position")
+                    if packed_at < 0 or packed_at + rest >= 1 << 62 or packed_at // block != (packed_at + rest - 1) // block:
+                        raise Fault("invalid", "§17.2: a tail is too far, or not within one position")
                     tail = packed_at
                     self.packed.append((packed_at, packed_at + rest, number, size - rest))
                     packed_at += rest
@@ -489,12 +511,12 @@ class Catalog:
                 link = data.varint()
                 if link >= number or self.entries[link].kind & 15 != FILE:
                     raise Fault("invalid", "§17.2: a hard link to what is not a file before it")
-            seconds, nanos, mode, zero = struct.unpack_from("<qIHH", attributes, 16 * number)
-            if zero or mode > 0o7777 or nanos >= 10 ** 9:
-                raise Fault("invalid", "§17.3: bytes that are not zero, permissions or nanoseconds")
-            self.entries.append(Entry(path, kind, size, content, sha256, runs, tail, target, link, seconds, nanos, mode))
+            self.entries.append(Entry(path, kind, size, content, sha256, runs, tail, target, link, 0, 0, 0))
         if data.pos != len(data.data):
             raise Fault("invalid", "§17.2: bytes of the entries are left over")
+        check_folders(kinds)
+        if any(end > self.positions for _, end, _, _ in self.whole) or any(end > self.positions * block for _, end, _, _ in self.packed):
+            raise Fault("invalid", "§17.2: a run or a tail is outside")
         check_disjoint([x[:2] for x in self.whole], "runs")
         check_disjoint([x[:2] for x in self.packed], "pieces of packed bytes")
         used = {start // block for start, _, _, _ in self.packed}
@@ -525,9 +547,11 @@ def read_piece(data, pos, notes):
     notes.right = True
     notes.work, notes.end = notes.work + front, max(notes.end, pos + front)
     layout, proof = before[HEADER:HEADER + LAYOUT], before[HEADER + LAYOUT:][:proof_size(pg)]
-    if any(head[12:16]) or any(head[24:32]) or any(layout[68:]) or any(before[HEADER + LAYOUT + len(proof):]):
+    if any(head[12:16]) or any(head[24:32]):
         raise Fault("damaged", "§17.4: bytes that are not zero")
     check_geometry(pg, SIDECAR, False)
+    if any(before[HEADER + LAYOUT + len(proof):]):
+        raise Fault("damaged", "§17.4: bytes before the body that are not zero")
     if pg.nr or not pg.flags & LAST:
         raise Fault("invalid", "§17.4: a sidecar has one group")
     if pg.hash != BLAKE3:
@@ -538,6 +562,8 @@ def read_piece(data, pos, notes):
     E, M = head[64:96], head[96:]
     if digest(BLAKE3, layout) != M:
         raise Fault("damaged", "§17.4: M is not the hash of the layout")
+    if any(layout[68:]):
+        raise Fault("damaged", "§17.4: bytes of the layout that are not zero")
     size, block = struct.unpack_from("<QI", layout, 56)
     if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
         raise Fault("invalid", "§17.4: the layout")
@@ -622,10 +648,14 @@ class Encoding:
         self.before, self.generation, _, _, size = struct.unpack_from("<32sQQQQ", layout)
         try:
             metadata = restore_group(self.first.pg, self.sets, self.roots)
-            self.root = catalog_root(metadata[:size])
+            self.metadata, self.root = metadata, catalog_root(metadata[:size])
             self.catalog = Catalog(metadata, layout, self.first.pg)
         except Fault as fault:
             self.fault = fault
+
+    def is_coded_right(self):
+        """Whether the metadata gives E, coded once more"""
+        return Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
         """§17.6"""
@@ -687,7 +717,13 @@ class Reader:
             pieces = scan(data, notes)
             found = encodings(pieces)
         meant = choose(found, root, notes)
-        self.data, self.catalog = data, meant.catalog
+        self.data, self.catalog, self.generations = data, meant.catalog, [meant]
+        kept = [tuple(x) for x in meant.catalog.areas[:-1]]             # those before whose areas it has
+        x = meant
+        while x.before in found and found[x.before].generation < x.generation:
+            x = found[x.before]
+            if layout_area(x.first.pg, x.first.layout) in kept and x.root:
+                self.generations.append(x)
         areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
         for head in sorted(notes.heads):
             if head.area in areas[:-1] or head.E == meant.first.E:
@@ -702,7 +738,7 @@ class Reader:
         for group in self.catalog.groups:
             k, m, G, area, first, position, digest_at = group
             area = self.catalog.areas[area]
-            gone = {p % G for p in range(k * G) if self.catalog.digests[digest_at + p] == GONE}
+            gone = {p % G for p in range(k * G) if self.catalog.digests[digest_at + p] != NOTHING}
             self.idle.append(gone - {p % G for p in range(k * G) if position + p in named})
             self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
 
@@ -756,8 +792,8 @@ def read_file(base, path):
         return info, None
 
 
-def check_entry(catalog, base, x, contents, number):
-    """§17.7: intact, missing, edited or rotten"""
+def check_entry(catalog, base, x, contents, number, held=False):
+    """§17.7: intact, missing, edited or rotten; held: a root was given, which does not prove the record (§17.9)"""
     info = look(base, x.path)
     if info is None:
         return "missing"
@@ -779,7 +815,7 @@ def check_entry(catalog, base, x, contents, number):
         return "intact"
     kind = {FOLDER: stat.S_ISDIR, SYMLINK: stat.S_ISLNK}.get(x.kind, stat.S_ISREG)
     size = len(x.target) if x.kind == SYMLINK else of.size
-    return "rotten" if kind(info.st_mode) and info.st_size == size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos and (right or x.kind == SYMLINK) else "edited"
+    return "rotten" if (not held or kind != stat.S_ISREG) and kind(info.st_mode) and info.st_size == size and info.st_mtime_ns == x.seconds * 10 ** 9 + x.nanos and (right or x.kind == SYMLINK) else "edited"
 
 
 class Originals:
@@ -852,15 +888,65 @@ def shown(path):
     return "".join(c if c.isprintable() and c != "\\" else "".join("\\x%02x" % x for x in os.fsencode(c)) for c in path.decode("utf-8", "surrogateescape"))
 
 
-def inspect(reader, base):
-    """(states, whether all can be mended)"""
+def inspect(reader, base, held=False):
+    """(states, whether all can be mended, the originals)"""
     catalog, contents = reader.catalog, {}
-    states = [check_entry(catalog, base, x, contents, number) for number, x in enumerate(catalog.entries)]
+    states = [check_entry(catalog, base, x, contents, number, held) for number, x in enumerate(catalog.entries)]
+    for x, state in zip(catalog.entries, states):       # §17.7: a missing file stands elsewhere: under another of its names
+        if x.kind == HARDLINK and state == "intact" and states[x.link] == "missing":
+            contents[x.link] = read_file(base, x.path)[1]
     originals = Originals(catalog, contents)
-    for x, state in zip(catalog.entries, states):
-        if state != "intact" and x.kind & 15 == FILE:
+    right = set()                                       # files whose bytes are right, whatever is behind them
+    for number, x in enumerate(catalog.entries):
+        if x.kind & 15 != FILE:
+            continue
+        data = contents.get(number)
+        if data is not None and len(data) >= x.size and digest(BLAKE3, data[:x.size]) == x.blake3:
+            right.add(number)
+            if states[number] != "missing" and any(originals.rows[p] is None for start, length in x.runs for p in range(start, start + length)):
+                raise Fault("invalid", "§17.1: a file has its BLAKE3, and one of its whole blocks has not its digest: " + shown(x.path))
+        elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
-    return states, mendable(catalog, originals, reader.recovery, states)
+    originals.right, originals.contents, originals.untrue = right, contents, set()
+    for start, end, number, offset in catalog.packed:   # positions that have not their digest, and whose files are right: only looked at deeper
+        p = start // catalog.block
+        if originals.rows[p] is None and all(n in right for s, _, n, _ in catalog.packed if s // catalog.block == p):
+            originals.untrue.add(p)
+    for p in originals.untrue:
+        row = bytearray(catalog.block)
+        for start, end, number, offset in catalog.packed:
+            if start // catalog.block == p:
+                row[start - p * catalog.block:end - p * catalog.block] = contents[number][offset:offset + end - start]
+        originals.rows[p] = bytes(row)
+    needs = ["intact" if number in right else state for number, state in enumerate(states)]     # what is right needs nothing
+    return states, mendable(catalog, originals, reader.recovery, needs), originals
+
+
+def look_deeper(reader, originals):
+    """§17.1: every set decoded and coded again, and every file put together"""
+    catalog = reader.catalog
+    if not all(x.is_coded_right() for x in reader.generations):
+        raise Fault("invalid", "§17.1: metadata, coded once more, is not that of E")
+    if originals.untrue:
+        raise Fault("invalid", "§17.1: whole files stand in a position that has not its digest")
+    rows, wrong = mend(catalog, originals, reader.recovery, True)
+    if wrong:
+        raise Fault("invalid", "§17.1: a set is no codeword")
+    for number, (k, m, G, _, _, a, d) in enumerate(catalog.groups):
+        for s in set(range(G)) - reader.idle[number]:
+            have = {i: rows[a + i * G + s] for i in range(k)}
+            if None in have.values():                   # bytes that are lost for good: as any of them that can be had
+                more = {k + j: reader.recovery[number][j * G + s] for j in range(m) if reader.recovery[number][j * G + s] is not None}
+                have = dict(list({**{i: x for i, x in have.items() if x is not None}, **more}.items())[:k])
+                if len(have) < k:
+                    continue
+            points = sorted(have)
+            made = evaluate(points, [have[x] for x in points], range(k, k + m))
+            if plain_digests(made) != [catalog.digests[d + k * G + j * G + s] for j in range(m)]:
+                raise Fault("invalid", "§17.1: recovery shards are not those of their set")
+    for x in catalog.entries:
+        if x.kind & 15 == FILE:
+            assemble(catalog, x, rows)
 
 
 def check_base(reader, named):
@@ -869,12 +955,14 @@ def check_base(reader, named):
         raise Fault("ambiguous", "§17.3: the base is another folder than that of the sidecar: name it with --base; it may be " + shown(reader.catalog.hint))
 
 
-def verify(data, base, root=None, named=True):
+def verify(data, base, root=None, named=True, deep=False):
     """(lines, exit code)"""
     reader = Reader(data, root)
     check_base(reader, named)
     catalog, (intact, count) = reader.catalog, reader.count()
-    states, able = inspect(reader, base)
+    states, able, originals = inspect(reader, base, root is not None)
+    if deep and able:                                   # §17.1: what is lost is said first
+        look_deeper(reader, originals)
     # folders and symbolic links only when they are wrong
     lines = ["%s %s" % (state, shown(x.path)) for x, state in zip(catalog.entries, states) if x.kind & 15 in (FILE, HARDLINK) or state != "intact"]
     lines += ["recovery %d of %d blocks intact, %d displaced" % (intact, count, reader.displaced), "root " + catalog.root.hex(), "mendable " + ("yes" if able else "no")]
@@ -883,14 +971,15 @@ def verify(data, base, root=None, named=True):
     return lines, 3 if not able else 0 if set(states) <= {"intact"} and reader.whole() else 1
 
 
-def mend(catalog, originals, recovery):
-    """Every position that can be had"""
+def mend(catalog, originals, recovery, everything=False):
+    """Every position that can be had; everything: also what no entry names"""
     rows, wrong = list(originals.rows), 0
     for k, m, places, shards in sets_of(catalog, originals, recovery):
         have = {i: rows[p] for i, p in enumerate(places) if rows[p] is not None}
         gone = [i for i in range(k) if i not in have]
         more = {k + j: x for j, x in enumerate(shards) if x is not None}
-        if not any(originals.named[places[i]] for i in gone) or len(gone) > len(more):
+        is_idle = not any(originals.named[p] for p in places) and any(originals.digest_of[p] != NOTHING for p in places)       # §17.7
+        if not any(originals.named[places[i]] or everything for i in gone) or len(gone) > len(more) or is_idle:
             continue
         points = sorted(have) + sorted(more)[:len(gone)]                # choice: one selection of k is tried
         for i, row in zip(gone, evaluate(points, [have[x] if x in have else more[x] for x in points], gone)):
@@ -898,7 +987,7 @@ def mend(catalog, originals, recovery):
             value = chaining_values([row], whole)[0][:16] if whole else plain_digests([row])[0]
             if value == originals.digest_of[places[i]] != GONE:
                 rows[places[i]] = row
-            elif originals.named[places[i]]:
+            elif originals.named[places[i]] or everything and originals.digest_of[places[i]] != GONE:
                 wrong += 1
     return rows, wrong
 
@@ -906,9 +995,11 @@ def mend(catalog, originals, recovery):
 def repair(data, base, out, root=None):
     """(lines, exit code): the files that are proved, in a new folder"""
     reader = Reader(data, root)
-    catalog, contents, lines = reader.catalog, {}, []
-    states = [check_entry(catalog, base, x, contents, number) for number, x in enumerate(catalog.entries)]
-    rows, wrong = mend(catalog, Originals(catalog, contents), reader.recovery)
+    catalog, lines = reader.catalog, []
+    states, able, originals = inspect(reader, base)
+    rows, wrong = mend(catalog, originals, reader.recovery)
+    mask = os.umask(0)
+    os.umask(mask)
     os.makedirs(out)
     lost = 0
     made = {}
@@ -922,7 +1013,7 @@ def repair(data, base, out, root=None):
             os.makedirs(os.path.join(out, x.path), exist_ok=True)
         elif x.kind & 15 == FILE:
             try:
-                content = contents[number] if states[number] == "intact" else assemble(catalog, x, rows)
+                content = originals.contents[number][:x.size] if number in originals.right else assemble(catalog, x, rows)
             except Fault:
                 content, wrong = None, wrong + 1
             if content is None:
@@ -941,9 +1032,11 @@ def repair(data, base, out, root=None):
         if x.kind == FOLDER or number in made or x.kind == SYMLINK:
             path = os.path.join(out, x.path)
             if x.kind != SYMLINK:
-                os.chmod(path, x.mode & 0o777)
+                may_run = x.kind == FOLDER or x.kind & EXECUTABLE
+                mode = x.mode & 0o777 & ~mask & (0o777 if may_run else 0o666)       # §17.3: nothing here is proved
+                os.chmod(path, mode | (0o100 if x.kind & EXECUTABLE and x.kind != FOLDER else 0))
             os.utime(path, ns=(0, x.seconds * 10 ** 9 + x.nanos), follow_symlinks=False)
-    return lines + ["root " + catalog.root.hex()], 0 if not lost else 5 if wrong else 3
+    return lines + ["root " + catalog.root.hex()], 0 if not lost else 5 if wrong and able else 3
 
 
 # ---------------------------------------------------------------- the list of a repair (§17.10)
@@ -1393,6 +1486,13 @@ def error_cases():
     # ---- kinds
     for kind in (4, 5, 15, 64, 128, 255):
         bad("kind-%d" % kind, "§17.2: a kind that is not named", "refused", more(Rec(b"f", kind)))
+    for name, path in (("dots", b"f/.."), ("descends", b"0"), ("equal", b"e"), ("below-link", b"e/f"), ("part-256", b"f" * 256)):
+        bad("kind-122-" + name, "§17.2: a kind that is not named comes before what is wrong with the path of its entry", "refused", more(Rec(path, 122)))
+    bad("kind-122-sum", "§17.2: a kind that is not named comes before the sum of the sizes", "refused", both(more(Rec(b"f", 122)), lie(total=7)))
+    bad("kind-122-attributes", "§17.2: a kind that is not named comes before §17.3", "refused", both(more(Rec(b"f", 122)), lambda d: d.attributes.__setitem__(0, b"\xff" * 16)))
+    bad("kind-122-below-file", "§17.2: a kind that is not named comes before what entries say together", "refused", both(recs(lambda r: r.__setitem__(B_, Rec(b"a/x", FOLDER))), more(Rec(b"f", 122))))
+    bad("kind-122-late", "§17.2: an entry that breaks a rule by itself comes before one of a kind that is not named", "invalid", more(Rec(b"f/..", FOLDER), Rec(b"g", 122)))
+    bad("kind-122-4097", "§17.2: a path of 4097 bytes comes before its kind", "invalid", more(Rec(b"f" + deep + b"z", 122)))
     bad("kind-64-file", "§17.2: a flag of a file that is not named", "refused", recs(lambda r: setattr(r[A], "kind", 64)))
     for kind in (FOLDER | 16, SYMLINK | 16, HARDLINK | 16, FOLDER | 32, SYMLINK | 32, HARDLINK | 32):
         bad("kind-%d" % kind, "§17.2: a flag of what is not a file", "refused", more(Rec(b"f", kind, {SYMLINK: b"\x01a", HARDLINK: b"\x00"}.get(kind & 15, b""))))
@@ -1407,6 +1507,7 @@ def error_cases():
     def runs(*pairs, tail=3072 - 2148):
         return fields(BC, file_fields(3000, c, pairs, tail))
 
+    bad("kind-122-outside", "§17.2: a kind that is not named comes before places that are not there", "refused", both(runs((0, 1), (3, 1)), more(Rec(b"f", 122))))
     bad("runs-none", "§17.2: no runs of a file that has whole blocks", "invalid", runs())
     bad("runs-short", "§17.2: the runs are too short", "invalid", runs((0, 1)))
     bad("runs-long", "§17.2: the runs are too long", "invalid", runs((0, 2), (0, 1)))
@@ -1436,6 +1537,7 @@ def error_cases():
     bad("tail-on-run", "§17.2: a run and a position that has packed bytes", "invalid", both(fields(A, file_fields(100, a, None, 1948)), runs((0, 2), tail=3072 - 2048)))
     bad("tail-missing", "§17.2: a file without its tail", "invalid", runs((0, 2), tail=None))
     bad("empty-with-tail", "§17.2: an empty file has no tail", "invalid", more(Rec(b"f", FILE, file_fields(0, b"", None, 0))))
+    bad("empty-digest", "§17.2: an empty file has the BLAKE3 of no bytes", "invalid", more(Rec(b"f", FILE, file_fields(0, b"x"))))
     bad("block-with-runs", "§17.2: a file that is not longer than a block has no runs", "invalid", more(Rec(b"f", FILE, file_fields(1024, bytes(1024), [(0, 1)], 0)), size=1024))
 
     for p in (0, 1):
@@ -1602,6 +1704,8 @@ def error_cases():
 
     x = seal(draft(fields(BC, file_fields(3000, b"other", [(0, 2)], 924))))
     good("good-contradiction", "§17.1: the digests of all blocks of b/c are right and its BLAKE3 is not: seen when the files are read", x[0], x[2])
+    x = seal(draft(lambda d: d.digests.__setitem__(1, bytes(range(16)))))
+    good("good-wrong-block", "§17.1: the digest of a whole block of b/c is wrong: seen when the files are read", x[0], x[2])
     x = seal(draft(together))
     good("good-tails-together", "§17.1: two tails in one position, with zeros between them", x[0], x[2])
 
@@ -1797,6 +1901,9 @@ def tree_cases():
     yield "position-of-nobody", "small", "good-entry-gone", [on("delete", b"a"), on("delete", b"e"), on("flip", b"b/c", at=0)], {b"b/c": "rotten"}, True
     yield "position-of-nobody-too-many", "small", "good-entry-gone", [on("flip", b"b/c", at=0), on("flip", b"b/c", at=2999)], {b"b/c": "rotten"}, False
     yield "contradiction", "small", "good-contradiction", [], "invalid", False
+    yield "contradiction-longer", "small", "good-contradiction", [on("append", b"b/c", len=10, seed=1)], "invalid", False
+    yield "contradiction-of-a-block", "small", "good-wrong-block", [], "invalid", False
+    yield "contradiction-of-a-block-longer", "small", "good-wrong-block", [on("append", b"b/c", len=10, seed=1)], "invalid", False
     yield "first-name-gone", "small", None, [on("delete", b"a")], {b"a": "missing"}, True
     yield "two-tails-one-position", "small", "good-tails-together", [on("flip", b"a", at=0), on("flip", b"b/c", at=0)], {b"a": "rotten", b"b/c": "rotten", b"f": "missing"}, True
 
@@ -1873,7 +1980,7 @@ def tree_vector(name, tree, data, damages):
             data = damage(x, base, data)
         reader = Reader(data)
         try:
-            states, able = inspect(reader, base)
+            states, able, _ = inspect(reader, base)
         except Fault as fault:
             return dict({"class": fault.cls}, exit=EXITS[fault.cls])
         code = verify(data, base)[1]
@@ -2048,7 +2155,7 @@ def selftest():
         with open(shared, "r+b") as f:
             f.truncate(25000)
         os.remove(os.path.join(base, b"one.txt"))
-        lines, code = verify(data, base, root)
+        lines, code = verify(data, base)
         assert code == 1 and {"rotten one/two/three/deep", "edited one/shared", "missing one.txt", "intact old", "edited zz"} - set(lines) == {"edited zz"}, lines
         assert repair(data, base, os.path.join(home, b"out"), root)[1] == 0
         assert [x[:4] + x[5:] for x in collect(os.path.join(home, b"out"), [b"."], None) if x.kind == FILE] == [x[:4] + x[5:] for x in sorted(items) if x.kind == FILE]
@@ -2081,6 +2188,8 @@ def main():
         p.add_argument("--root", type=bytes.fromhex)
         if name == "repair":
             p.add_argument("-o", required=True)
+        else:
+            p.add_argument("--deep", action="store_true", help="decode every set too")
     args = top.parse_args()
     if args.command == "selftest":
         return selftest()
@@ -2102,7 +2211,7 @@ def main():
             data = f.read()
         base = os.fsencode(args.base) if args.base is not None else os.path.dirname(os.fsencode(args.sidecar)) or b"."
         if args.command == "verify":
-            lines, code = verify(data, base, args.root, args.base is not None)
+            lines, code = verify(data, base, args.root, args.base is not None, args.deep)
         else:
             lines, code = repair(data, base, os.fsencode(args.o), args.root)
         print("\n".join(lines))

@@ -204,7 +204,16 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         SidecarError::Rotten(_) => {
-            "mend them first with fec repair; if they are as they should be, give them another time with touch"
+            "look at them: if they are as they should be, give them another time with touch; if not, mend them first \
+             with fec repair"
+        }
+        SidecarError::OtherMetadata(_) => {
+            "somebody changed times or permissions in the sidecar; its --root alone, in place of --signer, still proves \
+             contents"
+        }
+        SidecarError::NotACodeword(_) => {
+            "it cannot mend what it should; while the files are intact, protect them anew with fec protect -f, or restore \
+             them from elsewhere"
         }
         SidecarError::RepairBegun { .. } => {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \

@@ -34,7 +34,8 @@ pub(crate) struct Verify {
     /// How the report is printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text, conflicts_with = "from")]
     pub(crate) format: VerifyFormat,
-    /// Also decode every set and check that it is one codeword
+    /// Also decode every set and check that it is one codeword. Of a sidecar: whether its recovery data is that of the files, which
+    /// reads them twice, in the memory of --max-memory and 32 bytes for each block of files that are damaged
     #[arg(long)]
     pub(crate) deep: bool,
     /// With a sidecar: only see whether files are there, with their sizes and times

@@ -1,5 +1,6 @@
 //! Files that stay where they are: `fec protect`, and what `verify`, `repair` and `manifest` do with a sidecar.
 
+mod known;
 pub(crate) mod manifest;
 pub(crate) mod protect;
 pub(crate) mod repair;
@@ -15,7 +16,7 @@ use crate::sign::args::Trusted;
 use crate::target::{is_dash, quoted};
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
-use fecfile::names::show;
+use fecfile::names::{hex, show};
 use fecfile::sidecar::Sidecar;
 use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
@@ -76,12 +77,29 @@ fn open(
         return Ok(Sidecar::open_sealed(path, (root, trust.as_ref()), keys, &settings.library)?);
     }
     match trust {
-        None => Ok((Sidecar::open(path, root, &settings.library)?, None)),
+        None => Ok((open_by_root(path, root, settings)?, None)),
         Some(trust) => {
             let (sidecar, signed) = Sidecar::open_signed(path, root, &trust, &settings.library)?;
             Ok((sidecar, Some(signed)))
         }
     }
+}
+
+/// Opens a sidecar by its root, which proves times and permissions too where this user has made it.
+fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
+    let known = root.map_or_else(Vec::new, |root| known::of(&root));
+    match root.filter(|_| !known.is_empty()) {
+        Some(root) => Ok(Sidecar::open_known(path, root, &known, &settings.library)?),
+        None => Ok(Sidecar::open(path, root, &settings.library)?),
+    }
+}
+
+/// What a command line was given that proves a sidecar, for other commands: as they take it.
+fn proof(root: Option<Digest>, trusted: &Trusted) -> String {
+    let root = root.map(|root| format!(" --root {}", hex(&root)));
+    let signers = trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
+    let signature = trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
+    root.into_iter().chain(signers).chain(signature).collect()
 }
 
 /// Names the sidecar of what was named in its place, if there is one.

@@ -1,7 +1,7 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
 use super::report::count;
-use super::{ENDING, beside, open};
+use super::{ENDING, beside, known};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::table::{NEW, UPDATE};
@@ -12,7 +12,6 @@ use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use crate::target::quoted;
 use fec_core::digest::Digest;
-use fecfile::Context;
 use fecfile::age::Keys;
 use fecfile::io::output::{ANYBODY, Policy, is_same};
 use fecfile::names::{hex, show, show_bytes};
@@ -21,7 +20,8 @@ use fecfile::sidecar::examine::base_of;
 use fecfile::sidecar::protect::{Protect, Protected, protect};
 use fecfile::sidecar::update::{Anew, Updated, update};
 use fecfile::sidecar::{Sidecar, signature_path};
-use fecfile::sign::{SecretKey, Signature};
+use fecfile::sign::{SecretKey, SignError, Signature, Trust};
+use fecfile::{Context, ErrorKind};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -73,13 +73,17 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     };
     let signing = Signing::new(args, &output)?;
     let (protected, updated) = if args.update {
-        let root = signing.root_before(args.root, keys.as_ref(), settings)?;
-        let updated = update(&job, root, &context)?;
+        let trust = signing.trust_before(args.root)?;
+        let updated = update(&job, (args.root, trust.as_ref()), &context);
+        let updated = updated.map_err(|error| signing.explain(error))?;
         (updated.sidecar.clone(), Some(updated))
     } else {
         (protect(&job, &context)?, None)
     };
-    signing.sign(&protected.root, settings)?;
+    signing.sign(&protected, settings)?;
+    if let Some(metadata) = &protected.metadata {
+        known::note(&protected.root, metadata);
+    }
     let report = Report::new(&protected, updated.as_ref(), &output, started);
     settings.report(&report, &report.describe(&protected), false)?;
     if !settings.json {
@@ -157,39 +161,32 @@ impl<'a> Signing<'a> {
         self.key.as_ref().map(|key| Detached { key, path: &self.place, policy })
     }
 
-    /// The root that the sidecar has to have before an update: rot, or what somebody else made of it, is not signed.
-    fn root_before(
-        &self,
-        root: Option<Digest>,
-        keys: Option<&Keys>,
-        settings: &Settings,
-    ) -> Result<Option<Digest>> {
+    /// Whose the sidecar has to be before an update: rot, or what somebody else made of it, is not signed.
+    fn trust_before(&self, root: Option<Digest>) -> Result<Option<Trust>> {
         let mut signers = self.args.signer.clone();
         if signers.is_empty() && root.is_none() {
             signers.extend(self.key.as_ref().map(SecretKey::signer));
         }
-        if signers.is_empty() || !self.sidecar.exists() {
-            return Ok(root);
-        }
-        let trusted =
-            Trusted { signer: signers, signature: Some(self.place.clone()).filter(|place| place.exists()) };
-        let (sidecar, _) = open(self.sidecar, root, &trusted, keys, settings).map_err(|failure| {
-            if self.args.signer.is_empty() && failure.exit == Exit::Untrue {
-                failure.help(
-                    "only what was signed before is signed again; or give its --root, from where you keep it",
-                )
-            } else {
-                failure
-            }
-        })?;
-        Ok(Some(sidecar.root()))
+        let signature = Some(self.place.clone()).filter(|place| place.exists());
+        sign::trust_of_sidecar(&Trusted { signer: signers, signature }, self.sidecar)
     }
 
-    fn sign(&self, root: &Digest, settings: &Settings) -> Result<()> {
+    fn explain(&self, error: fecfile::Error) -> Failure {
+        let is_unsigned = matches!(&error.kind, ErrorKind::Sign(SignError::Unsigned(_)));
+        let failure = Failure::from(error);
+        if is_unsigned && self.args.signer.is_empty() {
+            return failure.help(
+                "only what was signed before is signed again; or give its --root, from where you keep it",
+            );
+        }
+        failure
+    }
+
+    fn sign(&self, protected: &Protected, settings: &Settings) -> Result<()> {
         let force = self.args.force || self.args.update;
         self.detached(force).map_or(Ok(()), |mut signature| {
             signature.policy.sync = settings.library.sync;
-            signature.write(root)
+            signature.write_sidecar(&protected.root, protected.metadata.as_ref())
         })
     }
 }

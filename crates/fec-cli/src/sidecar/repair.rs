@@ -1,7 +1,7 @@
 //! `fec repair` of a sidecar and what it protects.
 
 use super::open;
-use super::report::{count, word};
+use super::report::{count, unproved, word};
 use crate::args;
 use crate::failure::{Exit, Failure, NOT_ALLOWED, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -43,6 +43,9 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let mended = repair(&sidecar, &base, &how, &context)?;
     let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
+    if let Some(contradiction) = mended.contradiction {
+        return Err(contradiction.into());
+    }
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
     let why_left = mended.sidecar_left.as_ref().filter(|_| is_mended);
     let exit = match (why_left, is_mended, mended.left.is_empty()) {
@@ -81,6 +84,8 @@ struct Report {
     left_out: Vec<OutOf>,
     #[serde(skip)]
     is_denied: bool,
+    /// Those left that may as well be rotten.
+    unproved: u64,
     sidecar_mended: bool,
     /// Why the sidecar was left as it is, although it is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +169,7 @@ impl Report {
             failed: list(&mended.failed),
             left_out: mended.left_out.iter().map(out).collect(),
             is_denied: mended.is_denied,
+            unproved: if mended.left.is_empty() { 0 } else { mended.found.unproved },
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
             sidecar_help: mended.sidecar_left.as_ref().and_then(help),
@@ -241,6 +247,7 @@ impl Report {
             out.push_str(&format!("what may not be read or written was left; {NOT_ALLOWED}\n"));
         }
         if !self.left.is_empty() {
+            out.push_str(&unproved(self.unproved));
             out.push_str("what was edited or moved was left so; --revert makes it what it was\n");
         }
         if let Some((undo, base)) = &self.undo_with {

@@ -35,6 +35,11 @@ pub(super) struct Report {
     mendable: bool,
     pub(super) entries: u64,
     files: Vec<Entry>,
+    /// Those of them that are edited for all that is proved, and may as well be rotten.
+    unproved: u64,
+    /// What of a command line proves the sidecar.
+    #[serde(skip)]
+    proof: String,
     /// What is in the folders and is not protected.
     unprotected: u64,
     #[serde(skip)]
@@ -106,7 +111,7 @@ pub(super) fn word(state: State) -> &'static str {
 
 impl Report {
     pub(super) fn new(
-        (sidecar, signed): (&Sidecar, Option<&Signed>),
+        (sidecar, signed, proof): (&Sidecar, Option<&Signed>, String),
         examined: &Examined,
         scope: Scope,
         scrubbed: Option<&Scrubbed>,
@@ -138,6 +143,8 @@ impl Report {
             mendable: examined.is_mendable(),
             entries: sidecar.catalog().entries.len() as u64,
             files: examined.entries.iter().map(entry).collect(),
+            unproved: examined.unproved,
+            proof,
             unprotected: examined.unprotected.count,
             unprotected_first: examined.unprotected.first.as_deref().map(show_bytes).unwrap_or_default(),
             recovery: examined.recovery,
@@ -280,7 +287,8 @@ impl Report {
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
-        let sidecar = quoted(Path::new(&self.sidecar));
+        // With what proves it: without, what is not proved would be believed.
+        let sidecar = quoted(Path::new(&self.sidecar)) + &self.proof;
         let denied = examined.denied().count();
         if denied > 0 {
             let entries = count(denied as u64, "entry", "entries");
@@ -296,6 +304,7 @@ impl Report {
         if examined.entries.len() as u64 > by_users + denied as u64 || !examined.sidecar_is_intact() {
             out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
         }
+        out.push_str(&unproved(self.unproved));
         if by_users > 0 {
             out.push_str(&format!(
                 "what was edited or moved stays so; to protect it as it is now:\n  fec protect --update PATH\n\
@@ -337,6 +346,18 @@ impl Scrub {
             out.push_str("the sidecar was damaged at the last check, and not checked now\n");
         }
         out
+    }
+}
+
+/// What is said of files that may be rotten, and may have been edited.
+pub(super) fn unproved(count_of: u64) -> String {
+    match count_of {
+        0 => String::new(),
+        some => format!(
+            "{} the size and time that the sidecar records, and other bytes: damage, or an edit; nothing that was given \
+             proves which\n",
+            count(some, "edited file has", "edited files have")
+        ),
     }
 }
 

@@ -1,13 +1,13 @@
 //! `fec verify` of a sidecar.
 
-use super::open;
 use super::report::Report;
+use super::{open, proof};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fec_core::digest::Digest;
 use fecfile::seal::SealError;
-use fecfile::sidecar::examine::{Examined, Scope, base_of, examine};
+use fecfile::sidecar::examine::{Examined, Scope, base_of, examine, examine_deep};
 use fecfile::sidecar::scrub::{Scrub, scrub};
 use fecfile::{Context, Error};
 use std::path::Path;
@@ -79,9 +79,13 @@ pub(crate) fn look(
         }
         (true, _) => (Scope::Quick, examine(&sidecar, &base, Scope::Quick, &context)?, None),
         (_, true) => (Scope::Sidecar, examine(&sidecar, &base, Scope::Sidecar, &context)?, None),
+        _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let report = Report::new((&sidecar, signed.as_ref()), &examined, scope, scrubbed.as_ref(), started);
+    let proof = proof(args.root, &args.trusted);
+    let report =
+        Report::new((&sidecar, signed.as_ref(), proof), &examined, scope, scrubbed.as_ref(), started);
+    settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let is_denied = examined.denied().next().is_some();

@@ -115,7 +115,19 @@ impl Detached<'_> {
 
     /// Writes the signature over a root.
     pub(crate) fn write(&self, root: &Digest) -> Result<()> {
-        write_text(self.path, self.key.sign_root(root).text(), self.policy).map_err(|e| {
+        self.put(&self.key.sign_root(root))
+    }
+
+    /// Writes the signature over the root of a sidecar, with E of its metadata, if that is not sealed.
+    pub(crate) fn write_sidecar(&self, root: &Digest, metadata: Option<&Digest>) -> Result<()> {
+        self.put(&match metadata {
+            Some(metadata) => self.key.sign_sidecar(root, metadata),
+            None => self.key.sign_root(root),
+        })
+    }
+
+    fn put(&self, signature: &Signature) -> Result<()> {
+        write_text(self.path, signature.text(), self.policy).map_err(|e| {
             Failure::from(e)
                 .help("all but the signature is complete; sign it with minisign, or do it again with -f")
         })
@@ -137,6 +149,9 @@ impl SignedBy {
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("signed by key {} ({})\n", self.key, show(&self.trusted_comment))
+        // E of a sidecar, which was compared, says nothing to people.
+        let (comment, _) =
+            self.trusted_comment.split_once(" fec sidecar 1 ").unwrap_or((&self.trusted_comment, ""));
+        format!("signed by key {} ({})\n", self.key, show(comment))
     }
 }

@@ -217,6 +217,11 @@ impl Arena {
         Arena { work, tmp, _root: root }
     }
 
+    /// The user's state.
+    pub(crate) fn user_state(&self) -> PathBuf {
+        self.work.with_file_name("state")
+    }
+
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.work.join(name)
     }
@@ -242,7 +247,11 @@ impl Arena {
 
     pub(crate) fn fec<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = fec();
-        command.current_dir(&self.work).env("TMPDIR", &self.tmp).args(args);
+        command
+            .current_dir(&self.work)
+            .env("TMPDIR", &self.tmp)
+            .env("XDG_STATE_HOME", self.user_state())
+            .args(args);
         command
     }
 

@@ -70,7 +70,7 @@ fn what_was_deleted_comes_back() {
     let arena = Arena::new();
     furnish(&arena);
     set_mode(&arena.path("d/void"), 0o700);
-    set_mode(&arena.path("d/small"), 0o666);
+    set_mode(&arena.path("d/small"), 0o640);
     set_mode(&arena.path("d/large"), 0o400);
     age(&arena.path("d/void"), 5);
     age(&arena.path("d"), 6);

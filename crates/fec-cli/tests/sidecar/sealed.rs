@@ -108,6 +108,7 @@ fn the_sidecar_is_mended_with_and_without_the_key() {
         if !more.is_empty() {
             arena.expect(["repair", "d.fecp", "-i", "key", "--dry-run"], 1);
         }
+        make_younger(&arena, "d.fecp", "d");
         arena.expect([&["repair", "d.fecp", "--root", &root], more].concat(), 0);
         assert!(arena.read("d.fecp") == sidecar, "bit for bit");
         arena.expect(["repair", "d.fecp", "-i", "key"], 0);

@@ -8,8 +8,9 @@ use super::Sidecar;
 use super::actions::Action;
 use super::examine::Examined;
 use super::journal::{Journal, List, PieceDigest, Pieces, changed, piece_digest};
+use super::permissions::umask;
 use super::positions::{Blocks, Positions, Span};
-use super::rebuild::{Rebuild, Sink};
+use super::rebuild::{Rebuild, Sink, Wants};
 use super::tree::fingerprint;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -78,7 +79,9 @@ impl Begun<'_> {
                 meter: meter.as_ref(),
             };
             // A block that cannot be computed bears nothing out.
-            let _ = rebuild.run(&|position| torn.contains(&position), false, &mut compare);
+            let wants =
+                Wants { position: &|position| torn.contains(&position), recovery: false, check: false };
+            let _ = rebuild.run(&wants, &mut compare);
             claims = compare.claims;
         }
         for (nth, claim) in claims.into_iter().filter(|(_, claim)| claim.torn.is_empty()) {
@@ -253,11 +256,12 @@ impl Journal {
     /// it was changed after the list, and a folder has its permissions, or those that it was made with.
     pub(super) fn has_made(&self, entry: usize, sidecar: &Sidecar, base: &Base) -> bool {
         let Ok(stat) = base.stat(&sidecar.catalog.entries[entry].path) else { return false };
-        let recorded = u32::from(sidecar.stats.entries[entry].mode) & 0o777;
+        let umask = umask();
+        let restored = sidecar.permissions(entry, umask);
         // Its type is another one on other systems.
         #[allow(clippy::unnecessary_cast)]
         let now = stat.st_mode as u32 & 0o7777;
-        let is_as_made = || now == recorded || umask().is_some_and(|mask| now == (recorded | 0o700) & !mask);
+        let is_as_made = || now == restored || now == (restored | 0o700) & !umask;
         self.list.made.contains(&entry)
             && self.is_older_than(&stat)
             && (file_type(&stat) != FileType::Directory || is_as_made())
@@ -295,13 +299,6 @@ impl Journal {
             }
         }
     }
-}
-
-/// The permissions that the process withholds from what it makes, where the system tells.
-fn umask() -> Option<u32> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
-    u32::from_str_radix(line.trim(), 8).ok()
 }
 
 #[cfg(test)]

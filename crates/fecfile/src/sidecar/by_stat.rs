@@ -1,13 +1,38 @@
 //! What the system tells of entries, without reading any file: whether they are there, and look as they did.
 
-use super::Sidecar;
 use super::findings::State;
 use super::hashing::is_whole;
+use super::{Proof, Sidecar};
 use crate::io::base::{Base, file_type};
 use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::io;
+
+impl Sidecar {
+    /// Whether a file with other bytes than it had, and with the size and time that the sidecar records, may have been edited for all that
+    /// is proved. Where nothing was given the record is believed.
+    fn may_be_edit(&self, stat: &rustix::fs::Stat) -> bool {
+        // Their types are others on other systems.
+        #[allow(clippy::unnecessary_cast)]
+        let changed = (stat.st_ctime as i64, stat.st_ctime_nsec as i64);
+        match self.proof {
+            Proof::Nothing => false,
+            Proof::Root => true,
+            // Rot does not change it, and whoever keeps a time of modification cannot keep this one.
+            Proof::Metadata => changed >= self.changed,
+        }
+    }
+}
+
+/// What became of a file that has other bytes than it had, and looks as it did: rot does that, and somebody who edits a file and keeps its
+/// time, or whom a forged record would keep out of sight.
+pub(super) fn rotten_or_edited(sidecar: &Sidecar, base: &Base, nth: usize) -> State {
+    match base.stat(&sidecar.catalog.entries[nth].path) {
+        Ok(stat) if sidecar.may_be_edit(&stat) => State::Edited,
+        _ => State::Rotten,
+    }
+}
 
 /// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
 /// whether only its time or permissions are.
@@ -44,7 +69,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
             };
             let state = match is_one {
                 true => State::Intact,
-                false if looks_as_it_did(sidecar, nth, &stat) => State::Rotten,
+                false if looks_as_it_did(sidecar, nth, &stat) && !sidecar.may_be_edit(&stat) => State::Rotten,
                 false => State::Edited,
             };
             (state, false)

@@ -43,6 +43,12 @@ pub enum SidecarError {
     /// The root is another.
     #[error("it has no generation with the given root:{}", listed(.0))]
     OtherRoot(Vec<Digest>),
+    /// The root is the one that was signed, and what stands beside it is not.
+    #[error(
+        "its root was signed, {}, and its times and permissions are not those that were signed with it",
+        crate::names::hex(.0)
+    )]
+    OtherMetadata(Digest),
     /// The files do not lie where the sidecar lies.
     #[error("the files that it protects do not lie in its folder; when it was made, their base was {} from there", show_bytes(.0))]
     BaseNeeded(Vec<u8>),
@@ -52,6 +58,12 @@ pub enum SidecarError {
     /// All blocks of a file have their digests, and the file has another.
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
     Contradiction(Vec<u8>),
+    /// Recovery shards are not those of the files, although all of them have their digests.
+    #[error(
+        "its recovery data is not that of its files, although all of it has its digests: whoever made the sidecar cheated or erred, or had bad memory{}",
+        .0.as_ref().map(|path| format!("; {} needs it", show_bytes(path))).unwrap_or_default()
+    )]
+    NotACodeword(Option<Vec<u8>>),
     /// Something that is no list of when files were looked at.
     #[error("it is something else than a list of what was verified when")]
     NotAState,
@@ -148,7 +160,10 @@ impl SidecarError {
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
-            SidecarError::OtherRoot(_) | SidecarError::Contradiction(_) => Class::Untrue,
+            SidecarError::OtherRoot(_)
+            | SidecarError::OtherMetadata(_)
+            | SidecarError::Contradiction(_)
+            | SidecarError::NotACodeword(_) => Class::Untrue,
             SidecarError::Nothing
             | SidecarError::NothingToUpdate
             | SidecarError::NotAState

@@ -2,6 +2,7 @@
 
 use super::Sidecar;
 use super::bits::Bits;
+use super::deep::Deep;
 use super::error::SidecarError;
 use super::look::Files;
 use super::positions::Positions;
@@ -58,6 +59,29 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
         examined.container_damaged = !container.is_intact(context)?;
     }
     Ok(examined)
+}
+
+/// Looks at everything, and decodes every set: whether the recovery data is that of the files, and would make those whole that are not.
+/// Where something is lost beyond repair, nothing is decoded: that is said first.
+///
+/// Cost: reads the files twice, and computes as much as [`protect`](super::protect::protect). Memory: beside that of [`examine`], what the
+/// settings allow for sets, and 32 bytes for each block of files that are not whole.
+///
+/// # Errors
+/// As [`examine`]; [`SidecarError::NotACodeword`], [`SidecarError::Contradiction`]; [`ErrorKind::Changed`](crate::ErrorKind::Changed) when a file changes meanwhile.
+pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Result<Examined> {
+    let examined = examine(sidecar, base, Scope::All, context)?;
+    if !examined.is_mendable() {
+        return Ok(examined);
+    }
+    let meter = context.meter("decode", None);
+    let deep = Deep { sidecar, base, examined: &examined, context, meter: meter.as_ref() };
+    let found = deep.all()?;
+    meter.finish();
+    match found {
+        Some(contradiction) => Err(Error::at("verify", sidecar.path(), contradiction)),
+        None => Ok(examined),
+    }
 }
 
 impl Examined {

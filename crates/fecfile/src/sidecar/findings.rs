@@ -89,6 +89,8 @@ pub struct EntryReport {
     pub cause: Option<Cause>,
     /// Where it is, from the base, if it was moved.
     pub moved_to: Option<Box<[u8]>>,
+    /// Whether all of its bytes are there and right, where they belong, whatever else is wrong with it.
+    pub(super) is_right: bool,
 }
 
 impl EntryReport {
@@ -128,6 +130,8 @@ pub struct Unprotected {
 pub struct Examined {
     /// Entries that are not intact, in order.
     pub entries: Vec<EntryReport>,
+    /// Entries that are edited for all that is proved, and have the size and time that the sidecar records: they may as well be rotten.
+    pub unproved: u64,
     /// Entries whose bytes are intact and whose time or permissions are others.
     pub touched: u64,
     /// What is new in folders that are protected, or was left out; nothing unless files were looked at.
@@ -166,6 +170,12 @@ impl Examined {
             && self.recovery_displaced == 0
             && self.sidecar_damage.is_empty()
             && !self.container_damaged
+    }
+
+    /// Whether all bytes of an entry are there and right, where they belong, whatever else is wrong with it.
+    pub(super) fn has_all_bytes(&self, nth: usize) -> bool {
+        let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
+        at.map_or(true, |at| self.entries[at].is_right)
     }
 
     /// Whether all that is lost can be computed from what is left.

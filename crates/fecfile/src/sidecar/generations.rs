@@ -68,9 +68,9 @@ pub(super) fn broken(seen: &[Seen], rule: Option<FormatError>) -> Option<FormatE
     let mut rules: Vec<FormatError> = seen.iter().filter_map(|seen| seen.root.clone().err()).collect();
     // Pieces of version 1 are there: another version is damage (section 11).
     let is_rule =
-        |rule: &FormatError| rule.class() == FormatClass::Refused && !matches!(rule, FormatError::Version(_));
+        |rule: &FormatError| rule.class() != FormatClass::Damaged && !matches!(rule, FormatError::Version(_));
     rules.extend(rule.filter(is_rule));
-    rules.sort_by_key(|rule| rule.class() != FormatClass::Refused);
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.class()));
     rules.into_iter().next()
 }
 
@@ -134,24 +134,44 @@ pub(super) fn area_of(of: &Generation) -> Option<Area> {
     (pieces >= 2 && area.len(block.into()).is_some()).then_some(area)
 }
 
+/// What a sidecar is asked for by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// Its root; without, the one that is meant.
+    pub(super) root: Option<Digest>,
+    /// E of its metadata, one of these; without any, that of any encoding with the root.
+    pub(super) metadata: Vec<Digest>,
+}
+
+impl Wanted {
+    /// Whether an encoding is one that is asked for.
+    pub(super) fn is(&self, seen: &Seen) -> bool {
+        let is_root = self.root.is_none_or(|root| seen.root() == Some(root));
+        is_root && (self.metadata.is_empty() || self.metadata.contains(&seen.of.root))
+    }
+}
+
 /// The one that is meant (section 17.6).
 pub(super) fn choose(
     seen: Vec<Seen>,
     links: &Links,
-    wanted: Option<Digest>,
+    wanted: &Wanted,
 ) -> std::result::Result<Seen, SidecarError> {
     let (mut read, refused): (Vec<Seen>, Vec<Seen>) = seen
         .into_iter()
         .filter(|seen| seen.root.is_ok() || seen.is_refused())
         .partition(|seen| seen.root.is_ok());
     let replaced = links.ancestors(read.iter().chain(&refused).map(|seen| seen.of));
-    // Of several with one root, which say the same of the files, the newest.
-    read.sort_by_key(|seen| (seen.root(), std::cmp::Reverse(seen.of.layout.generation), seen.first));
+    // Of several with one root, which say the same of the files, the one whose metadata is asked for, and then the newest.
+    read.sort_by_key(|seen| {
+        (seen.root(), !wanted.is(seen), std::cmp::Reverse(seen.of.layout.generation), seen.first)
+    });
     read.dedup_by_key(|seen| seen.root());
     let roots = |read: &[Seen]| read.iter().filter_map(Seen::root).collect();
-    if let Some(root) = wanted {
+    if let Some(root) = wanted.root {
         return match read.iter().position(|seen| seen.root() == Some(root)) {
-            Some(at) => Ok(read.swap_remove(at)),
+            Some(at) if wanted.is(&read[at]) => Ok(read.swap_remove(at)),
+            Some(_) => Err(SidecarError::OtherMetadata(root)),
             None if read.is_empty() => Err(SidecarError::TooFewPieces),
             None => Err(SidecarError::OtherRoot(roots(&read))),
         };

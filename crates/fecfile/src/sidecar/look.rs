@@ -2,12 +2,12 @@
 
 use super::Sidecar;
 use super::bits::Bits;
-use super::by_stat::state_by_stat;
+use super::by_stat::{rotten_or_edited, state_by_stat};
 use super::error::SidecarError;
 use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 use super::hashing::plain_digests;
 use super::journal;
-use super::looker::{CHUNK, FileReport, Job, Looker};
+use super::looker::{CHUNK, FileReport, Job, Len, Looker};
 use super::metadata::{LOST, NOTHING};
 use super::moved::Moved;
 use super::positions::{Any, Blocks, PositionReader, Positions, Span};
@@ -57,9 +57,9 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as its metadata tells, or that cannot be read.
-    pub(super) fn is_damage(&self, nth: usize) -> bool {
-        matches!(self.states[nth], State::Intact | State::Unreadable)
+    /// What became of an entry by its metadata.
+    pub(super) fn state(&self, nth: usize) -> State {
+        self.states[nth]
     }
 
     /// Adds what was found of files.
@@ -123,6 +123,14 @@ impl Files<'_> {
         survey
     }
 
+    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as that is known, or it cannot be read.
+    pub(super) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
+        match survey.state(nth) {
+            State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
+            state => state == State::Unreadable,
+        }
+    }
+
     /// The chunks of a file.
     pub(super) fn jobs(&self, entry: u32) -> impl Iterator<Item = Job> + use<> {
         let chunks = match &self.sidecar.catalog.entries[entry as usize].kind {
@@ -142,7 +150,7 @@ impl Files<'_> {
             if later == first {
                 report.bad.append(&mut more.bad);
                 report.is_tail_unknown |= more.is_tail_unknown;
-                report.has_other_len |= more.has_other_len;
+                report.len = report.len.max(more.len);
                 report.cause = report.cause.or(more.cause);
             }
             later == first
@@ -171,12 +179,8 @@ impl Files<'_> {
         self.settle(&mut reports, &states, &found.moved, [&mut erased, &mut denied]);
         reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         for (nth, report) in &reports {
-            let is_there = report.is_clean();
-            let path = &catalog.entries[*nth].path;
-            // Of an empty file nothing is wrong but that it is not there.
-            let has_bytes = matches!(&catalog.entries[*nth].kind, EntryKind::File(file) if file.size > 0);
-            if is_there && has_bytes && !report.has_other_len && report.is_whole == Some(false) {
-                let contradiction = SidecarError::Contradiction(path.to_vec());
+            if report.contradicts() {
+                let contradiction = SidecarError::Contradiction(catalog.entries[*nth].path.to_vec());
                 return Err(Error::at("verify", self.sidecar.path(), contradiction));
             }
         }
@@ -187,11 +191,13 @@ impl Files<'_> {
                 same => same,
             };
         }
-        let mut entries = Vec::new();
+        let (mut entries, mut unproved) = (Vec::new(), 0);
         let mut of_files = reports.into_iter().peekable();
         for (nth, entry) in catalog.entries.iter().enumerate() {
             let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
             let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
+            unproved += u64::from(is_edited && states[nth] == State::Intact);
             entries.extend(
                 report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
             );
@@ -200,6 +206,7 @@ impl Files<'_> {
             if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
         Ok(Examined {
             entries,
+            unproved,
             touched,
             unprotected,
             recovery: 0,
@@ -293,7 +300,7 @@ impl Files<'_> {
                 let chunks = self.chunks(file);
                 let (value, report) = looker.look(job, file, chunks == 1);
                 if chunks == 1 {
-                    if report.is_whole != Some(true) {
+                    if !report.is_whole() {
                         lock(&done).push((job.entry as usize, report));
                     }
                     continue;
@@ -309,7 +316,7 @@ impl Files<'_> {
                 of_file.has_end |= job.chunk + 1 == chunks;
                 of_file.report.bad.extend(report.bad);
                 of_file.report.cause = of_file.report.cause.or(report.cause);
-                of_file.report.has_other_len |= report.has_other_len;
+                of_file.report.len = of_file.report.len.max(report.len);
                 of_file.left -= 1;
                 if of_file.left == 0 {
                     let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
@@ -317,8 +324,8 @@ impl Files<'_> {
                     };
                     drop(pending);
                     let values: Option<Vec<Digest>> = values.into_iter().collect();
-                    report.is_whole = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
-                    if report.is_whole != Some(true) {
+                    report.is_right = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
+                    if !report.is_whole() {
                         report.bad.sort_unstable_by_key(|range| range.start);
                         lock(&done).push((job.entry as usize, report));
                     }
@@ -375,7 +382,7 @@ impl Files<'_> {
         // Files that are not known to be what they were.
         let suspects: HashSet<u32> = reports
             .iter()
-            .filter(|(_, report)| !(report.is_part && report.is_clean()))
+            .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
             .map(|(nth, _)| *nth as u32)
             .collect();
         for (nth, report) in reports.iter_mut() {
@@ -389,7 +396,9 @@ impl Files<'_> {
                 runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
             }
             let tail = file.tail_len(block);
-            if tail == 0 {
+            // What is right, or stands elsewhere in a file that is whole, is no reason to take its position for lost.
+            let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
+            if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
                 continue;
             }
             let at = file.tail / block;
@@ -404,12 +413,12 @@ impl Files<'_> {
                     let is_as_it_was = || states[span.entry as usize] == State::Intact;
                     !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
                 };
-                let is_gone = report.is_whole.is_none() && !report.is_part;
-                let is_explained = !report.bad.is_empty() || report.has_other_len;
+                let is_gone = report.is_right.is_none() && !report.is_part;
+                let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
                 // Of a file that is there this tells if nothing else explains why its own digest is wrong; or if all
                 // that shares the position is right. A part that is right so far is looked at whole another time.
                 is_gone
-                    || (report.is_whole == Some(false) && !is_explained)
+                    || (report.is_right == Some(false) && !is_explained)
                     || self.sharing(at, *nth).all(is_right)
             };
         }
@@ -448,7 +457,7 @@ impl Files<'_> {
                     file,
                     true,
                 );
-                if report.is_whole != Some(true) {
+                if !report.is_whole() {
                     found.push((span.entry as usize, report));
                 }
             }
@@ -483,6 +492,7 @@ impl Files<'_> {
                 damage,
                 cause: self.cause(nth, state),
                 moved_to: None,
+                is_right: false,
             });
         };
         // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
@@ -492,7 +502,7 @@ impl Files<'_> {
                 && (matches!(self.scope, Scope::Quick | Scope::Part)
                     || !self.may_execute_as_before(nth, file)) =>
             {
-                FileReport::default()
+                FileReport { is_right: Some(self.scope == Scope::All), ..FileReport::default() }
             }
             None if state == State::Unreadable => FileReport::default(),
             None => return None,
@@ -506,12 +516,17 @@ impl Files<'_> {
             damage.add(whole, file.size);
         }
         let state = match state {
-            State::Intact if report.cause.is_some() => State::Unreadable,
-            State::Intact => State::Rotten,
+            State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
+                // Nobody knows what it holds; it may be intact.
+                _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
+                State::Rotten if report.cause.is_some() => State::Unreadable,
+                state => state,
+            },
             other => other,
         };
         let cause = report.cause.or_else(|| self.cause(nth, state));
-        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None })
+        let is_right = report.is_right == Some(true);
+        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
     }
 
     /// Why the system gives no answer.

@@ -9,6 +9,7 @@ use crate::stages::{self, Stage};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::shortened;
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -35,11 +36,20 @@ pub(super) struct FileReport {
     pub(super) is_tail_unknown: bool,
     pub(super) cause: Option<Cause>,
     /// Whether the file has more or fewer bytes than it had.
-    pub(super) has_other_len: bool,
+    pub(super) len: Len,
     /// Whether only some chunks were looked at.
     pub(super) is_part: bool,
-    /// Whether the file's own digest is right; `None` if it was not computed.
-    pub(super) is_whole: Option<bool>,
+    /// Whether as many bytes as the file had have its own digest; `None` if that was not computed.
+    pub(super) is_right: Option<bool>,
+}
+
+/// How many bytes a file has, beside those that it had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Len {
+    #[default]
+    Same,
+    More,
+    Fewer,
 }
 
 impl FileReport {
@@ -51,6 +61,20 @@ impl FileReport {
     /// Whether nothing is wrong with any of its blocks.
     pub(super) fn is_clean(&self) -> bool {
         self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()
+    }
+
+    /// Whether nothing is wrong with the file, nor with what the sidecar says of it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_right == Some(true) && self.len == Len::Same && self.bad.is_empty()
+    }
+
+    /// Whether what was found cannot be: all blocks have their digests and the file has not, or the other way around.
+    pub(super) fn contradicts(&self) -> bool {
+        match self.is_right {
+            Some(false) => self.is_clean() && self.len != Len::Fewer,
+            Some(true) => !self.bad.is_empty() && self.cause.is_none(),
+            None => false,
+        }
     }
 }
 
@@ -109,10 +133,9 @@ impl<'a> Looker<'a> {
         self.meter.add(len);
         let _stage = stages::enter(Stage::Hash, tail_len as u64);
         let tail = &self.buffer[..tail_len];
-        let has_other_len = has_other_len(self.open.as_ref(), file.size);
         report.cause = cause.as_ref().map(Cause::from);
-        report.has_other_len = has_other_len;
-        let is_read = report.cause.is_none() && !has_other_len;
+        report.len = len_of(self.open.as_ref(), file.size);
+        let is_read = report.cause.is_none() && report.len != Len::Fewer;
         let is_small = values.is_empty() && is_all;
         if !tail.is_empty() && !is_small {
             values.push(blocks::tail_value(tail, start + whole));
@@ -122,7 +145,7 @@ impl<'a> Looker<'a> {
                 0 => HashKind::Blake3.digest(tail),
                 _ => blocks::root(&values),
             };
-            report.is_whole = Some(is_read && digest == file.blake3);
+            report.is_right = Some(is_read && digest == file.blake3);
             return (None, report);
         }
         let value = is_read.then(|| blocks::subtree(&values));
@@ -172,7 +195,12 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Whether a file has more or fewer bytes than it had.
-fn has_other_len(open: Option<&(u32, File)>, size: u64) -> bool {
-    open.is_some_and(|(_, file)| file.metadata().is_ok_and(|meta| meta.len() != size))
+/// How many bytes a file has, beside those that it had.
+fn len_of(open: Option<&(u32, File)>, size: u64) -> Len {
+    let len = open.and_then(|(_, file)| file.metadata().ok()).map_or(size, |meta| meta.len());
+    match len.cmp(&size) {
+        Ordering::Equal => Len::Same,
+        Ordering::Greater => Len::More,
+        Ordering::Less => Len::Fewer,
+    }
 }

@@ -3,7 +3,8 @@
 
 use super::error::SidecarError;
 pub(super) use super::generations::{LOST, NOTHING};
-use super::generations::{Opened, Parsed, PiecesFound, Seen, area_of, broken, choose};
+use super::generations::{Opened, Parsed, PiecesFound, Seen, Wanted, area_of, broken, choose};
+use super::proof::Proof;
 use super::reader::{Reader, Shifts, shifts, stored};
 use super::sealed::{self, SealedBytes};
 use super::tree::fingerprint_of;
@@ -93,6 +94,10 @@ pub struct Sidecar {
     starts: Vec<(u64, u64)>,
     /// What the file looked like when it was opened.
     seen: u64,
+    /// When the file was changed last, by the system's own account.
+    pub(super) changed: (i64, i64),
+    /// What the root or the signature that it was opened by proves of it.
+    pub(super) proof: Proof,
     root: Digest,
     pub(super) of: Generation,
     pub(super) pieces: PiecesFound,
@@ -131,8 +136,8 @@ struct Stands {
     meta: Metadata,
 }
 
-/// Chooses a root of several; `None` is the newest.
-type Choose<'a> = dyn Fn(&[Digest]) -> std::result::Result<Option<Digest>, SignError> + 'a;
+/// Chooses of several roots.
+type Choose<'a> = dyn Fn(&[Digest]) -> std::result::Result<Wanted, SignError> + 'a;
 
 impl Sidecar {
     /// Opens the sidecar at `path`: the one with the root `wanted`, or else the newest.
@@ -140,14 +145,38 @@ impl Sidecar {
     /// # Errors
     /// [`SidecarError`], and those of the file.
     pub fn open(path: &Path, wanted: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
-        Sidecar::open_by(path, &|_| Ok(wanted), settings)
+        let root = |_: &[Digest]| Ok(Wanted { root: wanted, metadata: Vec::new() });
+        let sidecar = Sidecar::open_by(path, &root, settings)?;
+        Ok(Sidecar { proof: if wanted.is_some() { Proof::Root } else { Proof::Nothing }, ..sidecar })
+    }
+
+    /// Opens the sidecar at `path` with the root `wanted`, of which the caller knows what metadata belongs to it: E of `known`, from
+    /// [`Protected::metadata`](super::protect::Protected::metadata). That proves times and permissions, if the sidecar has one of these;
+    /// else the root alone counts.
+    ///
+    /// # Errors
+    /// As [`Sidecar::open`].
+    pub fn open_known(path: &Path, wanted: Digest, known: &[Digest], settings: &Settings) -> Result<Sidecar> {
+        let choose = |_: &[Digest]| Ok(Wanted { root: Some(wanted), metadata: known.to_vec() });
+        match Sidecar::open_by(path, &choose, settings) {
+            Ok(sidecar) if known.contains(&sidecar.of.root) => {
+                Ok(Sidecar { proof: Proof::Metadata, ..sidecar })
+            }
+            Err(Error { kind: ErrorKind::Sidecar(cause), .. })
+                if matches!(*cause, SidecarError::OtherMetadata(_)) =>
+            {
+                Sidecar::open(path, Some(wanted), settings)
+            }
+            opened => opened.map(|sidecar| Sidecar { proof: Proof::Root, ..sidecar }),
+        }
     }
 
     /// Opens the sidecar at `path`: the newest generation of it whose root is signed by a key that is trusted; with a root
-    /// `wanted`, that one, if it is signed. Sidecars hold no signatures: they are the `detached` ones of `trust`.
+    /// `wanted`, that one, if it is signed. Sidecars hold no signatures: they are the `detached` ones of `trust`. Where they name E,
+    /// it is compared.
     ///
     /// # Errors
-    /// As [`Sidecar::open`]; [`Unsigned`](crate::sign::SignError::Unsigned).
+    /// As [`Sidecar::open`]; [`Unsigned`](crate::sign::SignError::Unsigned); [`SidecarError::OtherMetadata`].
     pub fn open_signed(
         path: &Path,
         wanted: Option<Digest>,
@@ -162,14 +191,20 @@ impl Sidecar {
             let of_wanted = |root: &&Digest| wanted.is_none_or(|wanted| wanted == **root);
             match roots.iter().filter(of_wanted).copied().collect::<Vec<_>>()[..] {
                 // Nothing is there that could be signed: the choice tells what is.
-                [] => Ok(wanted),
-                ref roots => newest(roots).map(|signed| signed.map(|signed| signed.root)),
+                [] => Ok(Wanted { root: wanted, metadata: Vec::new() }),
+                ref roots => newest(roots).map(|signed| {
+                    signed.map_or_else(Wanted::default, |signed| Wanted {
+                        root: Some(signed.root),
+                        metadata: signed.metadata,
+                    })
+                }),
             }
         };
         let sidecar = Sidecar::open_by(path, &choose, settings)?;
         let signed = newest(&[sidecar.root]).map_err(|cause: SignError| Error::at("read", path, cause))?;
         let signed = signed.ok_or_else(|| Error::at("read", path, ErrorKind::Changed))?;
-        Ok((sidecar, signed))
+        let proof = if signed.metadata.contains(&sidecar.of.root) { Proof::Metadata } else { Proof::Root };
+        Ok((Sidecar { proof, ..sidecar }, signed))
     }
 
     /// Opens the one with the root that `wanted` chooses of those that are there, the oldest generation first.
@@ -201,8 +236,11 @@ impl Sidecar {
         let bytes = Arc::new(bytes);
         let stored = bytes.stored();
         let stands = Stands { file: Arc::clone(&bytes) as _, sealed: Some((bytes, root)), stored, meta };
-        // The root of the container binds all generations.
-        Ok((Sidecar::open_in(path, stands, &|_| Ok(None), settings)?, signed))
+        // The root of the container binds all generations, and every byte of them.
+        let is_proved = wanted.is_some() || trust.is_some();
+        let proof = if is_proved { Proof::Metadata } else { Proof::Nothing };
+        let sidecar = Sidecar::open_in(path, stands, &|_| Ok(Wanted::default()), settings)?;
+        Ok((Sidecar { proof, ..sidecar }, signed))
     }
 
     /// Whether the file at `path` is a container that a sidecar is sealed in.
@@ -228,12 +266,8 @@ impl Sidecar {
             roots.sort_unstable();
             roots.into_iter().map(|(_, root)| root).collect::<Vec<_>>()
         };
-        let has_wanted = |seen: &[Seen]| {
-            let is_wanted = |wanted: Option<Digest>| {
-                seen.iter().any(|seen| wanted.is_none_or(|root| seen.root() == Some(root)))
-            };
-            wanted(&roots(seen)).is_ok_and(is_wanted)
-        };
+        let has_wanted =
+            |seen: &[Seen]| wanted(&roots(seen)).is_ok_and(|wanted| seen.iter().any(|seen| wanted.is(seen)));
         let is_enough = is_tidy && seen.len() == found.len() && seen.iter().all(|seen| seen.is_whole);
         if !is_enough || !has_wanted(&seen) {
             found = reader.scan(&mut rule).map_err(fail)?;
@@ -247,7 +281,7 @@ impl Sidecar {
         let links = reader.links.take();
         let counting: Vec<(Generation, Digest)> =
             seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();
-        let chosen = choose(seen, &links, wanted).map_err(|error| match (error, broken) {
+        let chosen = choose(seen, &links, &wanted).map_err(|error| match (error, broken) {
             (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
                 at(SidecarError::Invalid(rule))
             }
@@ -301,6 +335,8 @@ impl Sidecar {
             path: path.to_path_buf(),
             starts,
             seen: fingerprint_of(&meta),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+            proof: Proof::Nothing,
             catalog,
             stats,
             odd_head,
@@ -369,6 +405,16 @@ impl Sidecar {
     /// Its root: the hash of all that it says of the files; of a sealed one that of its container.
     pub fn root(&self) -> Digest {
         self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
+    }
+
+    /// E of its metadata, which binds times and permissions too; `None` for a sealed one, whose root binds them.
+    pub fn metadata_root(&self) -> Option<Digest> {
+        self.sealed.is_none().then_some(self.of.root)
+    }
+
+    /// What the root or the signature that it was opened by proves of it.
+    pub fn proof(&self) -> Proof {
+        self.proof
     }
 
     /// Whether it is sealed.
@@ -507,6 +553,24 @@ impl Sidecar {
             all.extend(opened.map(|opened| (*of, opened.metadata)));
         }
         Ok(all)
+    }
+
+    /// Whether its metadata, and that of the generations before, gives the pieces that were written of it, coded once more. Some of them
+    /// may be of something else, where those that were needed are not.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn is_coded_right(&self, settings: &Settings) -> Result<bool> {
+        let mut all = self.metadata_before(settings)?;
+        all.push((self.of, self.metadata()));
+        for (of, metadata) in all {
+            let Some(area) = area_of(&of) else { continue };
+            let nowhere = |_, _: &[u8]| Ok(());
+            if write(metadata, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// All of the metadata, as it was coded.

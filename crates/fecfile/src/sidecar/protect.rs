@@ -65,6 +65,8 @@ pub struct Protect<'a> {
 pub struct Protected {
     /// The root of the sidecar.
     pub root: Digest,
+    /// E of its metadata, which binds times and permissions too; `None` where it is sealed, and its root binds them.
+    pub metadata: Option<Digest>,
     /// The folder that names are relative to.
     pub base: PathBuf,
     /// Whether that is the folder of the sidecar.
@@ -98,7 +100,9 @@ impl Protected {
     pub(super) fn sealed(self, container: Option<Written>) -> Protected {
         match container {
             None => self,
-            Some(Written { root, output_bytes, .. }) => Protected { root, sidecar_len: output_bytes, ..self },
+            Some(Written { root, output_bytes, .. }) => {
+                Protected { root, metadata: None, sidecar_len: output_bytes, ..self }
+            }
         }
     }
 }
@@ -184,8 +188,13 @@ impl Found {
         way_to(&self.home, &self.base_path)
     }
 
-    /// What to report of a sidecar.
-    pub(super) fn report(&self, catalog: &Catalog, root: Digest, one_piece: u64) -> Protected {
+    /// What to report of a sidecar with this root, and with this E.
+    pub(super) fn report(
+        &self,
+        catalog: &Catalog,
+        (root, metadata): (Digest, Option<Digest>),
+        one_piece: u64,
+    ) -> Protected {
         let count = |is: fn(&EntryKind) -> bool| {
             catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64
         };
@@ -195,6 +204,7 @@ impl Found {
         let area = catalog.areas[catalog.areas.len() - 1];
         Protected {
             root,
+            metadata,
             base: self.base_path.clone(),
             is_beside: self.way().is_empty(),
             files: count(|kind| matches!(kind, EntryKind::File(_))),
@@ -264,12 +274,12 @@ pub(super) fn anew(
     let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
     let stage = stages::enter(Stage::Write, metadata.len() as u64);
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
-    metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
+    let of = metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
     drop(stage);
     let sealed = out.finish(sidecar_len, job.output, policy, context)?;
     let nothing = Bits::new(catalog.positions());
     let margin = margin(&catalog, &Positions::of(&catalog), &nothing, None);
-    Ok(found.report(&catalog, root, margin.one_piece).sealed(sealed))
+    Ok(found.report(&catalog, (root, Some(of.root)), margin.one_piece).sealed(sealed))
 }
 
 /// The times and permissions of the regular files.

@@ -96,6 +96,18 @@ pub(super) struct Reader<'a> {
     pub(super) unread: RefCell<Option<std::io::Error>>,
 }
 
+/// Keeps the gravest rule that pieces break. Another version is told only where nothing else is found.
+fn note(rule: &mut Option<FormatError>, broken: FormatError) {
+    let is_version = |rule: &FormatError| matches!(rule, FormatError::Version(_));
+    let is_graver = match rule {
+        None => broken.is_behind_checksum() || is_version(&broken),
+        Some(rule) => broken.is_behind_checksum() && (is_version(rule) || broken.class() > rule.class()),
+    };
+    if is_graver {
+        *rule = Some(broken);
+    }
+}
+
 /// The bytes of a file that are stored: more than that can only be holes. Some file systems do not tell.
 pub(super) fn stored(meta: &Metadata) -> u64 {
     match meta.blocks() {
@@ -175,12 +187,18 @@ impl<'a> Reader<'a> {
     /// The piece that stands at a place.
     fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
         let mut head = vec![0; HEADER_LEN];
-        self.fill(at, &mut head)?;
-        let header = head.first_chunk().expect("it has that many bytes");
-        if !header.starts_with(&PIECE_MAGIC) {
+        // The version tells what the rest is, also where not all of that is there.
+        const AT_VERSION: usize = 32;
+        let is_whole = self.fill(at, &mut head).is_some();
+        if !(is_whole || self.fill(at, &mut head[..=AT_VERSION]).is_some()) || !head.starts_with(&PIECE_MAGIC)
+        {
             return None;
         }
-        let head_len = piece_head_len(header);
+        if head[AT_VERSION] != 1 {
+            note(rule, FormatError::Version(head[AT_VERSION]));
+            return None;
+        }
+        let head_len = piece_head_len(head.first_chunk().filter(|_| is_whole)?);
         head.resize(head_len, 0);
         self.fill(at + HEADER_LEN as u64, &mut head[HEADER_LEN..])?;
         match Piece::parse(&head) {
@@ -201,10 +219,7 @@ impl<'a> Reader<'a> {
                 None
             }
             Err(e) => {
-                // Another version is told only where nothing else is found.
-                if e.is_behind_checksum() || (rule.is_none() && matches!(e, FormatError::Version(_))) {
-                    *rule = Some(e);
-                }
+                note(rule, e);
                 None
             }
         }

@@ -1,18 +1,23 @@
 //! Computes what is lost: originals from what is intact of their sets, and recovery shards from the originals.
+//!
+//! What is computed of intact shards and has not its digest proves that the set is no codeword: whoever made the sidecar erred. That is told
+//! from files that change meanwhile by hashing what it was computed of.
 
 use super::Sidecar;
+use super::error::SidecarError;
 use super::examine::Examined;
-use super::hashing::plain_digests;
-use super::metadata::LOST;
-use super::positions::{Any, PositionReader, Positions};
-use super::recovery::read_recovery;
+use super::hashing::{digest_of_file, plain_digests};
+use super::metadata::{LOST, NOTHING};
+use super::positions::{Any, PositionReader, Positions, Span};
+use super::recovery::{read_recovery, serving};
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::Base;
 use crate::stages::{self, Stage};
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::digest::blocks;
-use fec_core::format::sidecar::catalog::{SidecarGroup, shortened};
+use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::catalog::{ShortDigest, SidecarGroup, shortened};
 use fec_core::gf256::kernel::Backend;
 
 /// Takes what was computed, each proved by its digest.
@@ -34,6 +39,19 @@ pub(super) struct Rebuild<'a> {
     pub(super) meter: &'a dyn Meter,
 }
 
+/// What is computed.
+pub(super) struct Wants<'a> {
+    /// Lost positions.
+    pub(super) position: &'a dyn Fn(u64) -> bool,
+    /// Lost recovery shards.
+    pub(super) recovery: bool,
+    /// All of every set that can mend anything, only to be compared with its digests.
+    pub(super) check: bool,
+}
+
+/// Rows of a set: its originals, side by side with those of others, and what is computed.
+type Rows<'a> = (&'a mut ShardBuf, &'a mut ShardBuf);
+
 /// The group that is worked on.
 struct Group {
     nth: usize,
@@ -50,55 +68,63 @@ struct Sets {
 }
 
 impl Rebuild<'_> {
-    /// Hands all that is wanted to `sink`.
+    /// Hands all that is wanted to `sink`. Of sets that are no codewords nothing that is wrong is handed over, and the first such is
+    /// returned: the sidecar contradicts itself.
+    ///
+    /// Memory: half of what the settings allow, at most, and no less than one set.
     ///
     /// # Errors
-    /// [`ErrorKind::Changed`] when what is computed has not its digest: somebody wrote to the files meanwhile. Those of the
-    /// sink.
-    pub(super) fn run(
-        &self,
-        wants_position: &dyn Fn(u64) -> bool,
-        wants_recovery: bool,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
+    /// [`ErrorKind::Changed`] when what is read is not what was found: somebody wrote to the files meanwhile. Those of the sink.
+    pub(super) fn run(&self, wants: &Wants<'_>, sink: &mut dyn Sink) -> Result<Option<SidecarError>> {
         let block = u64::from(self.sidecar.catalog.block);
         let need = self.sidecar.catalog.groups.iter().map(|of| (of.code.k() + of.code.n()) as u64 * block);
         let (need, most) = (need.max().unwrap_or(0), self.context.settings.max_memory);
         if need > most {
             return Err(Error::at("repair", self.sidecar.path(), ErrorKind::SetMemory { need, most }));
         }
+        let serves = serving(self.sidecar, self.positions);
         let (mut first, mut first_recovery) = (0, 0);
+        let mut contradiction = None;
         for (nth, of) in self.sidecar.catalog.groups.iter().enumerate() {
             let group = Group { nth, of: *of, first, first_recovery };
-            self.group(&group, wants_position, wants_recovery, sink)?;
+            let serves = |set: u64| serves.get(first_recovery + set);
+            let found = self.group(&group, wants, &serves, sink)?;
+            contradiction = contradiction.or(found);
             first += of.positions();
             first_recovery += of.recovery();
         }
-        Ok(())
+        Ok(contradiction)
+    }
+
+    /// The sets of a group in which anything is wanted.
+    fn wanted_sets(&self, group: &Group, wants: &Wants<'_>, serves: &dyn Fn(u64) -> bool) -> Vec<bool> {
+        let sets = u64::from(group.of.sets);
+        let mut is_wanted: Vec<bool> = (0..sets).map(|set| wants.check && serves(set)).collect();
+        for index in 0..group.of.positions() {
+            let position = group.first + index;
+            if self.examined.erased.get(position) && (wants.position)(position) {
+                is_wanted[(index % sets) as usize] = true;
+            }
+        }
+        if wants.recovery {
+            let erased = &self.examined.recovery_erased;
+            let of_group = (0..group.of.recovery()).filter(|index| erased.get(group.first_recovery + index));
+            of_group.for_each(|index| is_wanted[(index % sets) as usize] = true);
+        }
+        is_wanted
     }
 
     fn group(
         &self,
         group: &Group,
-        wants_position: &dyn Fn(u64) -> bool,
-        wants_recovery: bool,
+        wants: &Wants<'_>,
+        serves: &dyn Fn(u64) -> bool,
         sink: &mut dyn Sink,
-    ) -> Result<()> {
+    ) -> Result<Option<SidecarError>> {
         let sets = u64::from(group.of.sets);
-        let mut is_wanted = vec![false; sets as usize];
-        for index in 0..group.of.positions() {
-            let position = group.first + index;
-            if self.examined.erased.get(position) && wants_position(position) {
-                is_wanted[(index % sets) as usize] = true;
-            }
-        }
-        if wants_recovery {
-            let erased = &self.examined.recovery_erased;
-            let of_group = (0..group.of.recovery()).filter(|index| erased.get(group.first_recovery + index));
-            of_group.for_each(|index| is_wanted[(index % sets) as usize] = true);
-        }
+        let is_wanted = self.wanted_sets(group, wants, serves);
         if !is_wanted.contains(&true) {
-            return Ok(());
+            return Ok(None);
         }
         let block = u64::from(self.sidecar.catalog.block);
         let k = group.of.code.k();
@@ -108,6 +134,7 @@ impl Rebuild<'_> {
         let mut rows = ShardBuf::new(k, (most * block) as usize);
         let mut computed = ShardBuf::new(group.of.code.n(), block as usize);
         let mut plans = Plans { backend: self.context.settings.backend, last: None };
+        let mut contradiction = None;
         let mut set = 0;
         while set < sets {
             if !is_wanted[set as usize] {
@@ -119,12 +146,14 @@ impl Rebuild<'_> {
             let these = Sets { first: set, count };
             self.read(group, &these, &mut rows);
             for nth in 0..count {
-                self.set(group, &these, nth, (&mut rows, &mut computed), (&mut plans, wants_recovery), sink)?;
+                let found =
+                    self.set(group, &these, nth, (&mut rows, &mut computed), &mut plans, wants, sink)?;
+                contradiction = contradiction.or(found);
             }
             self.meter.add(count * k as u64 * block);
             set += count;
         }
-        Ok(())
+        Ok(contradiction)
     }
 
     /// Reads the originals of sets, side by side; what cannot be read was found to be so before.
@@ -141,41 +170,26 @@ impl Rebuild<'_> {
     }
 
     /// Computes one set of those that were read: number `nth` of them.
+    #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
         group: &Group,
         sets: &Sets,
         nth: u64,
-        (rows, computed): (&mut ShardBuf, &mut ShardBuf),
-        (plans, wants_recovery): (&mut Plans, bool),
+        (rows, computed): Rows<'_>,
+        plans: &mut Plans,
+        wants: &Wants<'_>,
         sink: &mut dyn Sink,
-    ) -> Result<()> {
+    ) -> Result<Option<SidecarError>> {
         let block = self.sidecar.catalog.block as usize;
-        let (code, set) = (group.of.code, sets.first + nth);
-        let all_sets = u64::from(group.of.sets);
-        let position = |index: u8| group.first + u64::from(index) * all_sets + set;
-        let shard = |index: u8| (u64::from(index) - code.k() as u64) * all_sets + set;
-        let (lost, left): (Vec<u8>, Vec<u8>) = (0..code.k())
-            .map(|index| index as u8)
-            .partition(|index| self.examined.erased.get(position(*index)));
-        let is_erased = |index: &u8| self.examined.recovery_erased.get(group.first_recovery + shard(*index));
-        let (lost_recovery, left_recovery): (Vec<u8>, Vec<u8>) =
-            (code.k()..code.n()).map(|index| index as u8).partition(is_erased);
-        // The recovery shards that take the place of what is lost; one that cannot be read any more is passed over.
-        let mut known = left;
-        let originals = known.len();
-        for index in left_recovery {
-            if known.len() == code.k() {
-                break;
-            }
-            if let Some(bytes) = read_recovery(self.sidecar, group.nth, shard(index)) {
-                computed.row_mut(usize::from(index)).copy_from_slice(&bytes);
-                known.push(index);
-            }
-        }
+        let code = group.of.code;
+        let set = Set { group, nth: sets.first + nth };
+        let mine = nth as usize * block..(nth as usize + 1) * block;
+        let (lost, known) = self.shards_of(&set, computed);
+        let originals = known.iter().filter(|index| usize::from(**index) < code.k()).count();
         if known.len() < code.k() {
             // The set cannot be mended, which the examination said; there is nothing to hand over.
-            return Ok(());
+            return Ok(None);
         }
         if !lost.is_empty() {
             let _stage = stages::enter(Stage::Code, (code.k() * block) as u64);
@@ -188,55 +202,182 @@ impl Rebuild<'_> {
                 .iter()
                 .enumerate()
                 .map(|(at, index)| match at < originals {
-                    true => &rows.row(usize::from(*index))[nth as usize * block..][..block],
+                    true => &rows.row(usize::from(*index))[mine.clone()],
                     false => recovered(*index),
                 })
                 .collect();
             plan.run(&known_rows, &mut wanted);
         }
+        let known = &known[..originals];
+        let mut wrong = None;
         for index in &lost {
+            let position = set.position(*index);
             let bytes = computed.row(usize::from(*index));
-            self.check(position(*index), bytes)?;
-            sink.position(position(*index), bytes)?;
-            rows.row_mut(usize::from(*index))[nth as usize * block..][..block].copy_from_slice(bytes);
-        }
-        if wants_recovery && !lost_recovery.is_empty() {
-            let all: Vec<u8> = (0..code.k()).map(|index| index as u8).collect();
-            let plan = plans.get(code, &all, &lost_recovery);
-            let sources: Vec<&[u8]> =
-                (0..code.k()).map(|index| &rows.row(index)[nth as usize * block..][..block]).collect();
-            let (_, mut wanted) = computed.split_rows(|index| lost_recovery.contains(&(index as u8)));
-            plan.run(&sources, &mut wanted);
-            for index in &lost_recovery {
-                let bytes = computed.row(usize::from(*index));
-                if plain_digests(bytes, block)[0] != self.sidecar.recovery_digest(group.nth, shard(*index)) {
-                    return Err(self.changed());
-                }
-                sink.recovery(group.nth, shard(*index), bytes)?;
+            if self.is_right(position, bytes) {
+                sink.position(position, bytes)?;
+            } else if wants.check || (wants.position)(position) {
+                wrong.get_or_insert(position);
             }
         }
-        Ok(())
+        if let Some(position) = wrong {
+            let row = |index: u8| &rows.row(usize::from(index))[mine.clone()];
+            return self.verdict(&set, known, &row, Some(position)).map(Some);
+        }
+        for index in &lost {
+            rows.row_mut(usize::from(*index))[mine.clone()]
+                .copy_from_slice(computed.row(usize::from(*index)));
+        }
+        self.recovery(&set, known, (rows, nth), computed, plans, wants, sink)
     }
 
-    /// Fails when bytes have not the digest of their position. What was lost for good has none.
-    fn check(&self, position: u64, bytes: &[u8]) -> Result<()> {
+    /// Computes the recovery shards of a set whose originals are all there.
+    #[allow(clippy::too_many_arguments)]
+    fn recovery(
+        &self,
+        set: &Set<'_>,
+        known: &[u8],
+        (rows, nth): (&ShardBuf, u64),
+        computed: &mut ShardBuf,
+        plans: &mut Plans,
+        wants: &Wants<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<SidecarError>> {
+        let (code, block) = (set.group.of.code, self.sidecar.catalog.block as usize);
+        let is_lost = |index: u8| self.examined.recovery_erased.get(set.recovery(index));
+        let of_set = (code.k()..code.n()).map(|index| index as u8);
+        let computes: Vec<u8> =
+            of_set.filter(|index| wants.check || wants.recovery && is_lost(*index)).collect();
+        if computes.is_empty() {
+            return Ok(None);
+        }
+        let row = |index: u8| &rows.row(usize::from(index))[nth as usize * block..][..block];
+        let all: Vec<u8> = (0..code.k()).map(|index| index as u8).collect();
+        let plan = plans.get(code, &all, &computes);
+        let sources: Vec<&[u8]> = all.iter().map(|index| row(*index)).collect();
+        let (_, mut wanted) = computed.split_rows(|index| computes.contains(&(index as u8)));
+        plan.run(&sources, &mut wanted);
+        let digest = |index: u8| plain_digests(computed.row(usize::from(index)), block)[0];
+        let expected = |index: u8| self.sidecar.recovery_digest(set.group.nth, set.shard(index));
+        let mut is_wrong = false;
+        for index in &computes {
+            if digest(*index) != expected(*index) {
+                is_wrong = true;
+            } else if wants.recovery && is_lost(*index) {
+                sink.recovery(set.group.nth, set.shard(*index), computed.row(usize::from(*index)))?;
+            }
+        }
+        let packed = |index: &&u8| self.positions.whole_block(set.position(**index)).is_none();
+        let has_wrong_tails =
+            || known.iter().filter(packed).any(|index| !self.is_right(set.position(*index), row(*index)));
+        if is_wrong || wants.check && has_wrong_tails() {
+            return self.verdict(set, known, &row, None).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The originals of a set that are lost, and k shards that are there, originals first: as many as there are. Recovery shards are read
+    /// into `computed`; one that cannot be read any more is passed over.
+    fn shards_of(&self, set: &Set<'_>, computed: &mut ShardBuf) -> (Vec<u8>, Vec<u8>) {
+        let code = set.group.of.code;
+        let (lost, mut known): (Vec<u8>, Vec<u8>) = (0..code.k())
+            .map(|index| index as u8)
+            .partition(|index| self.examined.erased.get(set.position(*index)));
+        for index in (code.k()..code.n()).map(|index| index as u8) {
+            if known.len() == code.k() {
+                break;
+            }
+            if !self.examined.recovery_erased.get(set.recovery(index))
+                && let Some(bytes) = read_recovery(self.sidecar, set.group.nth, set.shard(index))
+            {
+                computed.row_mut(usize::from(index)).copy_from_slice(&bytes);
+                known.push(index);
+            }
+        }
+        (lost, known)
+    }
+
+    /// Whether bytes have the digest of their position. What was lost for good has none.
+    fn is_right(&self, position: u64, bytes: &[u8]) -> bool {
         let expected = self.sidecar.digest_of(position);
-        if expected == LOST {
-            return Ok(());
-        }
-        let found = match self.positions.whole_block(position) {
-            Some(offset) => {
-                let mut value = [[0; 32]];
-                blocks::values(bytes, bytes.len(), offset, &mut value);
-                shortened(&value[0])
-            }
-            None => plain_digests(bytes, bytes.len())[0],
-        };
-        if found == expected { Ok(()) } else { Err(self.changed()) }
+        expected == LOST || expected == self.digest(position, bytes)
     }
 
-    fn changed(&self) -> Error {
-        Error::at("repair", self.base.path(), ErrorKind::Changed)
+    fn digest(&self, position: u64, bytes: &[u8]) -> ShortDigest {
+        if let Some(offset) = self.positions.whole_block(position) {
+            let mut value = [[0; 32]];
+            blocks::values(bytes, bytes.len(), offset, &mut value);
+            return shortened(&value[0]);
+        }
+        let is_nothing = self.positions.within(position..position + 1).next().is_none();
+        match is_nothing && bytes.iter().all(|byte| *byte == 0) {
+            true => NOTHING,
+            false => plain_digests(bytes, bytes.len())[0],
+        }
+    }
+
+    /// What it means that something computed of these originals has not its digest, `needed` perhaps: the sidecar contradicts itself, unless
+    /// one of them is not any more what it was when it was found intact.
+    fn verdict<'r>(
+        &self,
+        set: &Set<'_>,
+        known: &[u8],
+        row: &dyn Fn(u8) -> &'r [u8],
+        needed: Option<u64>,
+    ) -> Result<SidecarError> {
+        let entries = &self.sidecar.catalog.entries;
+        for index in known {
+            let position = set.position(*index);
+            if self.is_right(position, row(*index)) {
+                continue;
+            }
+            // Files that are whole with a digest of their bytes that is not: the sidecar says both.
+            let spans = || self.positions.within(position..position + 1);
+            let first = spans().next().filter(|_| spans().all(|span| self.is_right_file(&span)));
+            return first
+                .map(|span| SidecarError::Contradiction(entries[span.entry as usize].path.to_vec()))
+                .ok_or_else(|| Error::at("repair", self.base.path(), ErrorKind::Changed));
+        }
+        let needs = needed.and_then(|position| self.positions.within(position..position + 1).next());
+        Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))
+    }
+
+    /// Whether the file that a piece is read from is right, as far as its entry goes: its own, or where all of that stands elsewhere.
+    fn is_right_file(&self, span: &Span) -> bool {
+        let entry = &self.sidecar.catalog.entries[span.entry as usize];
+        let moved = &self.examined.moved;
+        let elsewhere = moved.within(span.at..span.end()).next();
+        let path = elsewhere.map_or(&entry.path, |part| &moved.sources[part.source as usize]);
+        match &entry.kind {
+            EntryKind::File(file) => {
+                let block = self.sidecar.catalog.block.into();
+                let digest = self.base.read(path).and_then(|found| digest_of_file(&found, file, block));
+                digest.is_ok_and(|digest| digest == file.blake3)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A set of a group.
+struct Set<'a> {
+    group: &'a Group,
+    nth: u64,
+}
+
+impl Set<'_> {
+    /// The position of an original, over all groups.
+    fn position(&self, index: u8) -> u64 {
+        self.group.first + u64::from(index) * u64::from(self.group.of.sets) + self.nth
+    }
+
+    /// The number of a recovery shard in its group.
+    fn shard(&self, index: u8) -> u64 {
+        (u64::from(index) - self.group.of.code.k() as u64) * u64::from(self.group.of.sets) + self.nth
+    }
+
+    /// The number of a recovery shard, over all groups.
+    fn recovery(&self, index: u8) -> u64 {
+        self.group.first_recovery + self.shard(index)
     }
 }
 

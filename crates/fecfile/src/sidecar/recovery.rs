@@ -3,7 +3,7 @@
 use super::Sidecar;
 use super::bits::Bits;
 use super::hashing::plain_digests;
-use super::metadata::LOST;
+use super::metadata::NOTHING;
 use super::positions::Positions;
 use crate::context::{Context, Meter};
 use crate::io::ReadAt;
@@ -31,15 +31,15 @@ pub(super) fn serving(sidecar: &Sidecar, positions: &Positions) -> Bits {
     let (mut first, mut first_recovery) = (0, 0);
     for (nth, group) in catalog.groups.iter().enumerate() {
         let sets = u64::from(group.sets);
-        let (mut lives, mut has_lost) = (vec![false; sets as usize], vec![false; sets as usize]);
+        let (mut lives, mut had) = (vec![false; sets as usize], vec![false; sets as usize]);
         for index in 0..group.positions() {
             let set = (index % sets) as usize;
             lives[set] |= covered.get(first + index);
-            has_lost[set] |= sidecar.position_digest(nth, index) == LOST;
+            had[set] |= sidecar.position_digest(nth, index) != NOTHING;
         }
         for index in 0..group.recovery() {
             let set = (index % sets) as usize;
-            if lives[set] || !has_lost[set] {
+            if lives[set] || !had[set] {
                 serves.set(first_recovery + index);
             }
         }

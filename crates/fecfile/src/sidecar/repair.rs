@@ -3,7 +3,8 @@
 use super::Sidecar;
 use super::actions::{Action, owners};
 use super::begun::Begun;
-use super::by_stat::{looks_as_it_did, state_by_stat};
+use super::by_stat::{looks_as_it_did, rotten_or_edited, state_by_stat};
+use super::deep::Deep;
 use super::error::SidecarError;
 use super::examine::{Examined, Scope, State, examine};
 use super::generations::area_of;
@@ -12,11 +13,11 @@ pub use super::left_out::{LeftOut, Part};
 use super::metadata;
 use super::moved::MovedSpan;
 use super::positions::{Any, PositionReader, Positions};
-use super::rebuild::Rebuild;
+use super::rebuild::{Rebuild, Wants};
 use super::recovery::{read_recovery, serving};
 use super::targets::{Targets, Writing, remove_old_rooms};
 use super::undo;
-use crate::context::Context;
+use crate::context::{Context, Silent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
 use crate::io::list;
@@ -70,6 +71,8 @@ pub struct Mended {
     pub sidecar: bool,
     /// Why it was left as it is, although it is damaged.
     pub sidecar_left: Option<Error>,
+    /// Why what should be there to mend with does not mend: the sidecar contradicts itself. Without `partial` that is an error.
+    pub contradiction: Option<Error>,
     /// Bytes of files that were written.
     pub written: u64,
 }
@@ -81,7 +84,8 @@ pub struct Mended {
 /// `base`, and nothing outside.
 ///
 /// # Errors
-/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::OutputNotEmpty`]; those of the system.
+/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::NotACodeword`] and [`SidecarError::Contradiction`], and then
+/// all else that can be mended is; [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
     let mut journal = Journal::of(sidecar)?;
@@ -163,6 +167,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         left_out: Vec::new(),
         sidecar: mends_sidecar || mends_cover && sidecar_left.is_none(),
         sidecar_left,
+        contradiction: None,
         written: 0,
     };
     let has_work = actions.iter().any(|action| *action != Action::Leave);
@@ -216,15 +221,19 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
     }
     let journal = journal;
-    let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), owners };
+    // Of files whose bytes are all there nothing is computed, wherever they are written to.
+    let wants =
+        |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
+    let wants: Vec<bool> = actions.iter().enumerate().map(wants).collect();
+    let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), wants, owners };
     let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &mut put);
     targets.leave_out_long()?;
+    let wants = targets.wants();
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
         if let Action::Make { .. } = targets.actions[nth] {
             let found = &mended.found;
-            let is_whole = found.entries.binary_search_by_key(&nth, |report| report.entry).is_err();
-            targets.fill(nth as u32, &mut reader, (!is_whole).then_some(&found.erased))?;
+            targets.fill(nth as u32, &mut reader, (!found.has_all_bytes(nth)).then_some(&found.erased))?;
         }
     }
     let meter = context.meter("repair", None);
@@ -236,12 +245,12 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         context,
         meter: meter.as_ref(),
     };
-    let wants: Vec<bool> = targets.actions.iter().map(|action| *action != Action::Leave).collect();
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
-    rebuild.run(&is_wanted, mends_sidecar, &mut targets)?;
-    mended.failed = targets.finish()?;
-    mended.failed.extend(denied);
+    let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };
+    let contradiction = rebuild.run(&wants, &mut targets)?;
+    let failed = targets.finish()?;
+    mended.failed = [&failed[..], &denied].concat();
     mended.failed.sort_unstable();
     let is_denied = |entry: usize| mended.failed.binary_search(&entry).is_ok();
     mended.is_denied |= mended.found.denied().any(is_denied);
@@ -253,38 +262,50 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let whole = mended.left_out.iter().filter(|out| out.what == Part::Entry);
     let out: HashSet<usize> = whole.map(|out| out.entry).chain(mended.failed.iter().copied()).collect();
     mended.mended.retain(|entry| !out.contains(entry));
+    let (own, contradiction) = match own {
+        OwnShards::Left => (own, contradiction),
+        // What would be written is another sidecar.
+        _ if !sidecar.is_coded_right(&context.settings)? => {
+            (OwnShards::Left, contradiction.or(Some(SidecarError::NotACodeword(None))))
+        }
+        // The old one stays: it has all that the new one would have.
+        OwnShards::Anew(..) if contradiction.is_some() => (OwnShards::Left, contradiction),
+        own => (own, contradiction),
+    };
+    mended.sidecar &= contradiction.is_none();
     own.finish(sidecar, context)?;
     if let Some(copy) = copy {
         copy.end();
     }
+    // Of what contradicts itself nothing is half mended: running it again would come to the same end.
     if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
-    if !mended.failed.is_empty()
-        && !how.partial
-        && let Some(cause) = cause
-    {
+    let deep = Deep { sidecar, base, examined: &mended.found, context, meter: &Silent };
+    let contradiction = match (contradiction, &cause) {
+        (None, _) if failed.is_empty() => None,
+        (None, None) => deep.files(&failed)?,
+        // What could not be made may need what could not be mended: a link, its file.
+        (None, Some(_)) => deep.files(&failed).unwrap_or_default(),
+        (found, _) => found,
+    };
+    if let Some(contradiction) = contradiction {
+        let contradiction = Error::at("repair", sidecar.path(), contradiction);
+        if !how.partial {
+            return Err(contradiction);
+        }
+        mended.contradiction = Some(contradiction);
+    }
+    if mended.failed.is_empty() || how.partial {
+        return Ok(mended);
+    }
+    if let Some(cause) = cause {
         return Err(cause);
     }
-    if !mended.failed.is_empty() && !how.partial {
-        let failed = mended.failed[0];
-        let path = &sidecar.catalog.entries[failed].path;
-        // All of a missing file was computed, and each block of it is proved.
-        let is_proved = mended
-            .found
-            .entries
-            .iter()
-            .any(|report| report.entry == failed && report.state == State::Missing);
-        let is_folder = || target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
-        return Err(if is_folder() {
-            Error::at("repair", target.place(path).as_path(), ErrorKind::IsFolder)
-        } else if is_proved {
-            Error::at("repair", sidecar.path(), SidecarError::Contradiction(path.to_vec()))
-        } else {
-            Error::at("repair", target.place(path).as_path(), ErrorKind::Changed)
-        });
-    }
-    Ok(mended)
+    let path = &sidecar.catalog.entries[mended.failed[0]].path;
+    let is_folder = target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
+    let kind = if is_folder { ErrorKind::IsFolder } else { ErrorKind::Changed };
+    Err(Error::at("repair", target.place(path).as_path(), kind))
 }
 
 /// Whoever asks may not read these entries, or not write to them.
@@ -495,7 +516,10 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
         }
         // It looks as it did, and what was read of it was not right, or not read.
         State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
-            Ok(State::Unreadable)
+            Ok(match rotten_or_edited(sidecar, base, nth) {
+                State::Rotten => State::Unreadable,
+                state => state,
+            })
         }
         state => Ok(state),
     }

@@ -6,7 +6,7 @@ use super::bits::Bits;
 use super::findings::Cause;
 use super::hashing::{FileTree, is_whole};
 use super::left_out::{Dressed, LeftOut, Part, is_of_kind, is_of_name, unset};
-
+use super::permissions::umask;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,25 +31,25 @@ use std::time::SystemTime;
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
 /// What was written of a new file, by which it is known to be whole without being read again.
-struct Written {
+pub(super) struct Written {
     /// The chaining values of whole blocks.
-    values: Vec<Digest>,
+    pub(super) values: Vec<Digest>,
     /// Blocks of which the value is there.
-    known: Bits,
+    pub(super) known: Bits,
     /// Of the bytes behind them: their chaining value, or the digest of a file that has no others.
-    tail: Option<Digest>,
+    pub(super) tail: Option<Digest>,
 }
 
 /// The most values that are kept for that, of all new files.
 const MOST_VALUES: u64 = 1 << 18;
 
 impl Written {
-    fn new(blocks: u64) -> Written {
+    pub(super) fn new(blocks: u64) -> Written {
         Written { values: vec![[0; 32]; blocks as usize], known: Bits::new(blocks), tail: None }
     }
 
     /// The BLAKE3 of the file, if all of it was written.
-    fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
+    pub(super) fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
         let is_all = self.known.count() == self.values.len() as u64;
         let has_tail = self.tail.is_some() == (of.tail_len(block) > 0);
         if !is_all || !has_tail {
@@ -80,6 +80,8 @@ pub(super) struct Writing {
     pub(super) sync: bool,
     /// Whether nothing stands there but what a repair has left.
     pub(super) is_copy: bool,
+    /// Of which entries anything is taken that was computed: files whose own bytes are all right keep them.
+    pub(super) wants: Vec<bool>,
     /// Of what is written over.
     pub(super) owners: HashMap<u32, Owner>,
 }
@@ -102,6 +104,7 @@ pub(super) struct Targets<'a> {
     /// Holds new files, by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     how: Writing,
+    umask: u32,
     /// What is written into the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
@@ -135,6 +138,7 @@ impl<'a> Targets<'a> {
             room_for_values: MOST_VALUES,
             room: None,
             how,
+            umask: umask(),
             recovery,
             written: 0,
             cause: None,
@@ -159,11 +163,17 @@ impl<'a> Targets<'a> {
                 let Some(cause) = is_of_name(&error) else { return Err(error) };
                 self.leave_out(nth, cause);
                 self.actions[nth] = Action::Leave;
+                self.how.wants[nth] = false;
                 // The room is removed with what is left in it.
                 self.open.remove(&(nth as u32));
             }
         }
         Ok(())
+    }
+
+    /// The entries that something is to be computed for.
+    pub(super) fn wants(&self) -> Vec<bool> {
+        self.how.wants.clone()
     }
 
     fn leave_out(&mut self, entry: usize, cause: Cause) {
@@ -457,10 +467,11 @@ impl<'a> Targets<'a> {
                     if file_type(&now) != FileType::Directory {
                         return Ok(Dressed::default());
                     }
+                    let wanted = self.sidecar.permissions(entry, self.umask) as u16;
                     // Its type is another one on other systems.
                     #[allow(clippy::unnecessary_cast)]
-                    let has_mode = now.st_mode as u32 & 0o7777 == u32::from(stat.mode) & 0o777;
-                    let mode = if has_mode { Ok(()) } else { holder.set_mode(stat.mode & 0o777) };
+                    let has_mode = now.st_mode as u32 & 0o7777 == u32::from(wanted);
+                    let mode = if has_mode { Ok(()) } else { holder.set_mode(wanted) };
                     let permissions = unset(mode)?;
                     Ok(Dressed { permissions, time: unset(holder.set_modified(stat.seconds, stat.nanos))? })
                 });
@@ -507,7 +518,7 @@ impl<'a> Targets<'a> {
             matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
         let now = file.metadata()?.permissions().mode();
         let mode = if is_new || (now & 0o100 != 0) != is_executable {
-            u32::from(stat.mode) & 0o777
+            self.sidecar.permissions(entry, self.umask)
         } else {
             now & 0o7777
         };
@@ -535,7 +546,7 @@ impl<'a> Targets<'a> {
         }
         match &of.kind {
             EntryKind::Folder => {
-                let mode = stat.mode & 0o777 | 0o700;
+                let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
                 if replace && !is_folder() && holder.stat().is_ok() {
                     holder.remove().map_err(&fail)?;
                 }
@@ -698,7 +709,7 @@ impl Sink for Targets<'_> {
         let base = position * u64::from(self.sidecar.catalog.block);
         let spans: Vec<Span> = self.positions.within(position..position + 1).collect();
         for span in spans {
-            if self.actions[span.entry as usize] != Action::Leave {
+            if self.how.wants[span.entry as usize] {
                 self.put(&span, &bytes[(span.at - base) as usize..][..span.len as usize])?;
             }
         }

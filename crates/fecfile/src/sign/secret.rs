@@ -3,10 +3,11 @@
 use super::error::{MOST_BLOCKS, MOST_MEMORY, SignError};
 use super::id::KeyId;
 use super::public::{ALGORITHM, Signer};
-use super::signature::{PREHASHED, Signature, hashed};
+use super::signature::{METADATA, PREHASHED, Signature, hashed};
 use super::text;
 use crate::error::{Error, Place, Result};
 use crate::io::output::write_secret;
+use crate::names::hex;
 use crate::passphrases::make_key;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
@@ -76,18 +77,25 @@ impl SecretKey {
 
     /// Signs a root, at this time by the system's clock.
     pub fn sign_root(&self, root: &Digest) -> Signature {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.sign_root_at(root, time.as_secs())
+        self.sign_root_at(root, now())
     }
 
     /// Signs a root, with this time in seconds since 1970.
     pub fn sign_root_at(&self, root: &Digest, time: u64) -> Signature {
+        self.sign(root, &format!("timestamp:{time}\tfec root"))
+    }
+
+    /// Signs the root of a sidecar, and E of its metadata, which binds times and permissions too, at this time by the system's clock.
+    pub fn sign_sidecar(&self, root: &Digest, metadata: &Digest) -> Signature {
+        self.sign(root, &format!("timestamp:{}\tfec root\t{METADATA}{}", now(), hex(metadata)))
+    }
+
+    pub(super) fn sign(&self, root: &Digest, trusted: &str) -> Signature {
         let pair = SigningKey::from_keypair_bytes(&self.bytes).expect("they belong together");
         let signature = pair.sign(&hashed(root)).to_bytes();
-        let trusted = format!("timestamp:{time}\tfec root");
         let global = pair.sign(&[&signature[..], trusted.as_bytes()].concat()).to_bytes();
         let signed = [&PREHASHED[..], &self.id.0, &signature].concat();
-        let text = text::signature(&signed, &trusted, &global);
+        let text = text::signature(&signed, trusted, &global);
         Signature::parse(text.as_bytes()).expect("it has the form of a signature")
     }
 
@@ -242,6 +250,11 @@ impl Cost {
     fn blocks(&self) -> u64 {
         u64::from(self.p).saturating_mul(1 << self.log_n)
     }
+}
+
+/// Seconds since 1970, by the system's clock.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn random(out: &mut [u8]) -> Result<()> {

@@ -5,6 +5,7 @@ use super::id::KeyId;
 use super::text;
 use crate::error::{Error, Result};
 use crate::names::hex;
+use crate::roots::parse_root;
 use blake2::{Blake2b512, Digest as _};
 use fec_core::digest::Digest;
 use std::path::Path;
@@ -16,6 +17,9 @@ pub const LONGEST_SIGNATURE: usize = 4096;
 pub(super) const PREHASHED: [u8; 2] = *b"ED";
 const LEGACY: [u8; 2] = *b"Ed";
 
+/// What a field of the trusted comment begins with that names E of the metadata of a sidecar.
+pub(super) const METADATA: &str = "fec sidecar 1 ";
+
 /// The line that is signed: `fec root 1 `, the root in hexadecimal digits, and a line feed.
 pub fn message(root: &Digest) -> String {
     format!("fec root 1 {}\n", hex(root))
@@ -24,6 +28,12 @@ pub fn message(root: &Digest) -> String {
 /// What is really signed: BLAKE2b-512 of the line.
 pub(super) fn hashed(root: &Digest) -> [u8; 64] {
     Blake2b512::digest(message(root)).into()
+}
+
+/// 64 lowercase hexadecimal digits.
+fn parse_hex(digits: &str) -> Option<Digest> {
+    let digest = parse_root(digits.as_bytes())?;
+    (hex(&digest) == digits).then_some(digest)
 }
 
 /// A signature as minisign writes it. It says what it says: only [`Signer::has_signed`](super::Signer::has_signed) tells whether
@@ -101,6 +111,11 @@ impl Signature {
     /// The comment that is signed too.
     pub fn trusted_comment(&self) -> &str {
         &self.trusted
+    }
+
+    /// E of the metadata of a sidecar, as the trusted comment names it.
+    pub(super) fn metadata(&self) -> impl Iterator<Item = Digest> {
+        self.trusted.split('\t').filter_map(|field| parse_hex(field.strip_prefix(METADATA)?))
     }
 
     /// What the second signature in it is over.

@@ -266,3 +266,42 @@ fn many_signatures_and_many_roots_are_not_all_tried() {
     (300..6000).for_each(|time| there.add(SIGNATURE.replace("from", &format!("from {time}")).as_bytes()));
     assert_eq!(there.iter().count(), MOST_IN_ALL);
 }
+
+/// A signature of a sidecar names E in a field of its own; any other form of that names nothing, and a signature without it binds the root.
+#[test]
+fn e_is_named_in_one_form_alone() {
+    let key = secret(SECRET, None);
+    let (e, other) = ([0xab; 32], [0xcd; 32]);
+    let digits = "ab".repeat(32);
+    let made = key.sign_sidecar(&root(), &e);
+    assert!(made.trusted_comment().ends_with(&format!("\tfec root\tfec sidecar 1 {digits}")));
+    let signed = |signatures: &[Signature], root: &Digest| {
+        let trust = Trust { signers: vec![key.signer()], detached: signatures.to_vec() };
+        trust.check(&[*root], &Signatures::default()).map(|signed| signed[0].metadata.clone())
+    };
+    assert_eq!(signed(std::slice::from_ref(&made), &root()).unwrap(), [e]);
+    assert_eq!(signed(&[key.sign_root(&root())], &root()).unwrap(), [[0; 32]; 0]);
+    // Of several over one root all count, and none over another.
+    let both = [key.sign_root(&root()), made.clone(), key.sign_sidecar(&[0; 32], &other)];
+    assert_eq!(signed(&both, &root()).unwrap(), [e]);
+    assert_eq!(signed(&both, &[0; 32]).unwrap(), [other]);
+    let forms = [
+        format!("fec sidecar 1 {}", digits.to_uppercase()),
+        format!("fec sidecar 1 {digits} "),
+        format!("fec sidecar 2 {digits}"),
+        format!("fec sidecar 1  {digits}"),
+        format!("Fec sidecar 1 {digits}"),
+        format!("x fec sidecar 1 {digits}"),
+        format!("fec sidecar 1 {}", &digits[..62]),
+        "fec sidecar 1 ".to_owned(),
+    ];
+    for form in forms {
+        let signature = key.sign(&root(), &format!("timestamp:1\t{form}\tfec root"));
+        assert_eq!(signed(&[signature], &root()).unwrap(), [[0; 32]; 0], "{form}");
+    }
+    let first = key.sign(&root(), &format!("fec sidecar 1 {digits}\tby hand"));
+    assert_eq!(signed(&[first], &root()).unwrap(), [e]);
+    // Another E in the text is no signature of the key any more.
+    let forged = Signature::parse(made.text().replace(&digits, &"cd".repeat(32)).as_bytes()).unwrap();
+    assert!(signed(&[forged], &root()).is_err());
+}

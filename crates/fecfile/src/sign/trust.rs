@@ -29,6 +29,9 @@ pub struct Signed {
     pub key: KeyId,
     /// What the key's owner says of it.
     pub trusted_comment: String,
+    /// E of the metadata of a sidecar with this root, as its signatures name it: usually one, and none where a signature binds the
+    /// root alone (docs/FORMAT.md, section 19).
+    pub metadata: Vec<Digest>,
 }
 
 impl Trust {
@@ -47,10 +50,12 @@ impl Trust {
             return Err(SignError::TooMany { signatures: made.len(), roots: roots.len() });
         }
         let signed = roots.iter().filter_map(|root| {
-            let (signer, signature) =
-                made.iter().find(|(signer, signature)| signer.signs(root, signature))?;
+            let over_it: Vec<_> =
+                made.iter().filter(|(signer, signature)| signer.signs(root, signature)).collect();
+            let (signer, signature) = over_it.first()?;
             let trusted_comment = signature.trusted_comment().to_owned();
-            Some(Signed { root: *root, key: signer.id(), trusted_comment })
+            let metadata = over_it.iter().flat_map(|(_, signature)| signature.metadata()).collect();
+            Some(Signed { root: *root, key: signer.id(), trusted_comment, metadata })
         });
         let signed: Vec<Signed> = signed.collect();
         if signed.is_empty() {

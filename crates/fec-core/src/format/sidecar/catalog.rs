@@ -289,7 +289,11 @@ mod tests {
         let file = |size, runs: &[(u64, u64)], tail| {
             EntryKind::File(FileEntry {
                 size,
-                blake3: [size as u8; 32],
+                blake3: if size == 0 {
+                    crate::digest::HashKind::Blake3.digest(b"")
+                } else {
+                    [size as u8; 32]
+                },
                 sha256: (size % 2 == 1).then(|| Box::new([9; 32])),
                 is_executable: size % 3 == 0,
                 runs: runs.iter().map(|&(start, count)| Run { start, count }).collect(),
@@ -339,6 +343,30 @@ mod tests {
         }
     }
 
+    /// A kind of a later version is refused whatever the path of its entry is, and the rules behind all entries say nothing of it.
+    #[test]
+    fn a_later_kind_is_refused_before_anything_behind_it_is_looked_at() {
+        let (_, bytes) = sample();
+        let entries_at = 64 + 32 + 32;
+        // The first entry is `a`: none shared, one byte, and its kind.
+        assert_eq!(&bytes[entries_at..entries_at + 3], &[0, 1, b'a']);
+        for path in [b'a', b'.', b'/', 0] {
+            for kind in [4, 15, 64, 17, 0x80] {
+                let mut bytes = bytes.clone();
+                bytes[entries_at + 2..entries_at + 4].copy_from_slice(&[path, kind]);
+                // Neither the sum of the sizes nor the bytes behind the digests are right any more.
+                bytes[32] ^= 1;
+                bytes.push(0);
+                let refused = Catalog::parse(&bytes).unwrap_err();
+                assert_eq!(refused.class(), crate::error::Class::Refused, "{path} {kind}: {refused}");
+            }
+        }
+        // What stands before it is looked at first.
+        let mut bytes = bytes;
+        bytes[entries_at + 2] = b'.';
+        assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))));
+    }
+
     #[test]
     fn what_cannot_be_is_invalid() {
         type Change = fn(&mut Catalog);
@@ -348,7 +376,8 @@ mod tests {
                 _ => panic!("it is a file"),
             }
         }
-        let changes: [(&str, Change); 16] = [
+        let changes: [(&str, Change); 17] = [
+            ("an empty file with a digest of bytes", |c| of(c, 3).blake3 = [3; 32]),
             ("runs overlap", |c| of(c, 4).runs[1].start = 1),
             ("tails overlap", |c| of(c, 6).tail = 7170),
             ("a tail in a whole block", |c| of(c, 6).tail = 5 * 1024),

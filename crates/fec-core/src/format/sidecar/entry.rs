@@ -1,7 +1,7 @@
 //! Entries of a catalog: files, folders and links, and where the bytes of files are among the positions.
 
 use super::varint::{Bytes, put, put_step};
-use crate::digest::Digest;
+use crate::digest::{Digest, HashKind};
 use crate::error::FormatError;
 
 /// The most bytes of a path.
@@ -151,10 +151,6 @@ impl<'a> Cursor<'a> {
 
 /// Reads all entries, and checks what each says alone.
 pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, FormatError> {
-    // An entry takes at least four bytes: its number says nothing that is not there.
-    if bytes.len() as u64 / 4 < u64::from(count) {
-        return Err(FormatError::Catalog("there are fewer entries than it says"));
-    }
     let (mut whole, mut packed) = (0, 0);
     let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
     let mut rest = Bytes(bytes);
@@ -167,12 +163,15 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
             value: (bytes.len() as u64).saturating_mul(PATHS_FACTOR as u64),
         })?;
         let [kind] = rest.array()?;
+        // Before the rules of paths: a kind of a later version is no damage.
+        if !is_known(kind) {
+            return Err(FormatError::CriticalCatalog { what: "an entry of kind", value: kind.into() });
+        }
+        check_path(&path, before)?;
         let kind = match kind & KIND_MASK {
-            0 if kind & !(KIND_MASK | FLAG_EXECUTABLE | FLAG_SHA256) == 0 => {
-                EntryKind::File(file(&mut rest, kind, Cursors(&mut whole, &mut packed), block)?)
-            }
-            1 if kind == 1 => EntryKind::Folder,
-            2 if kind == 2 => {
+            0 => EntryKind::File(file(&mut rest, kind, Cursors(&mut whole, &mut packed), block)?),
+            1 => EntryKind::Folder,
+            2 => {
                 let len = rest.count(MAX_TARGET)?;
                 let target = rest.take(len)?;
                 if target.is_empty() || target.contains(&0) {
@@ -180,7 +179,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
                 }
                 EntryKind::Symlink(target.into())
             }
-            3 if kind == 3 => {
+            _ => {
                 let of = rest.varint()?;
                 let file = usize::try_from(of).ok().and_then(|of| entries.get(of));
                 if !matches!(file, Some(Entry { kind: EntryKind::File(_), .. })) {
@@ -188,7 +187,6 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
                 }
                 EntryKind::HardLink(of as u32)
             }
-            _ => return Err(FormatError::CriticalCatalog { what: "an entry of kind", value: kind.into() }),
         };
         entries.push(Entry { path, kind });
     }
@@ -200,19 +198,31 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     Ok(entries)
 }
 
-/// A path that comes after `before`.
+/// Whether version 1 has this kind, with these flags.
+fn is_known(kind: u8) -> bool {
+    match kind & KIND_MASK {
+        0 => kind & !(FLAG_EXECUTABLE | FLAG_SHA256) == 0,
+        _ => kind <= 3,
+    }
+}
+
+/// The path of the entry behind the one with the path `before`, as it stands.
 fn path(rest: &mut Bytes<'_>, before: &[u8]) -> Result<Box<[u8]>, FormatError> {
     let shared = rest.count(before.len() as u64)?;
     let len = rest.count(MAX_PATH - shared as u64)?;
-    let path = [&before[..shared], rest.take(len)?].concat();
+    Ok([&before[..shared], rest.take(len)?].concat().into())
+}
+
+/// A path is one of names within the base, and comes after `before`.
+fn check_path(path: &[u8], before: &[u8]) -> Result<(), FormatError> {
     let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && part.len() <= MAX_PART;
     if path.contains(&0) || !path.split(|b| *b == b'/').all(is_part) {
         return Err(FormatError::Catalog("a path is not one of names within the base"));
     }
-    if *path <= *before {
+    if path <= before {
         return Err(FormatError::Catalog("the paths are not in order"));
     }
-    Ok(path.into())
+    Ok(())
 }
 
 fn file(rest: &mut Bytes<'_>, kind: u8, cursors: Cursors<'_>, block: u64) -> Result<FileEntry, FormatError> {
@@ -237,6 +247,9 @@ fn file(rest: &mut Bytes<'_>, kind: u8, cursors: Cursors<'_>, block: u64) -> Res
         if left > 0 {
             return Err(RUNS);
         }
+    }
+    if size == 0 && blake3 != HashKind::Blake3.digest(b"") {
+        return Err(FormatError::Catalog("an empty file has the digest of another"));
     }
     let tail = file.tail_len(block);
     if tail > 0 {

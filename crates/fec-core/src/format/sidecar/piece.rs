@@ -174,14 +174,14 @@ impl Piece {
         if index as usize >= shape.code.n() {
             return Err(FormatError::OutOfRange { what: "shard", value: index, count: shape.code.n() });
         }
-        if shape.code.n() as u64 * u64::from(shape.sets) > u64::from(u32::MAX) {
-            return Err(FormatError::NotCanonical("there are too many pieces"));
-        }
         let bytes: [u8; LAYOUT_LEN] = array_at(head, HEADER_LEN);
         if HashKind::Blake3.digest(&bytes) != array_at::<32>(head, 96) {
             return Err(FormatError::Damaged("the hash of the layout"));
         }
         let layout = Layout::parse(&bytes, geometry.payload_len())?;
+        if shape.code.n() as u64 * u64::from(shape.sets) > u64::from(u32::MAX) {
+            return Err(FormatError::NotCanonical("there are too many pieces"));
+        }
         Ok(Piece { set, index, of: Generation { geometry, root: array_at(head, 64), layout } })
     }
 

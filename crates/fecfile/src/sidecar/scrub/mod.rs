@@ -238,7 +238,8 @@ impl Run<'_> {
         let looked = self.files.look_at(jobs, self.until, self.context);
         let done = looked.done;
         let mut suspects = HashSet::new();
-        for (nth, is_damaged) in looked.suspects().filter(|(nth, _)| self.survey.is_damage(*nth)) {
+        let damage = |(nth, _): &(usize, bool)| self.files.is_damage(&self.survey, *nth);
+        for (nth, is_damaged) in looked.suspects().filter(damage) {
             suspects.insert(nth);
             if is_damaged {
                 // Now, so that it stays known if this run does not come to its end.

@@ -4,6 +4,7 @@ use super::super::coding::{admit, failure};
 use super::super::hashing::{Hashed, hash_file};
 use super::super::metadata::Sidecar;
 use super::super::positions::Blocks;
+use super::super::proof::Proof;
 use super::super::tree::Tree;
 use crate::context::{Context, Meter};
 use crate::error::Result;
@@ -61,7 +62,8 @@ const SAMPLES: u64 = 16;
 type Looks = (u64, i64, u32);
 
 impl Compare<'_> {
-    /// The fates of all entries, and for each old entry whether one of them is it.
+    /// The fates of all entries, and for each old entry whether one of them is it. Where a root or a signature was asked
+    /// for, no file that stands elsewhere is known by its time.
     ///
     /// # Errors
     /// Those of files that have to be read.
@@ -88,9 +90,26 @@ impl Compare<'_> {
             }
         }
         self.find_empty(&mut fates, &mut taken);
-        self.find_by_time(&mut fates, &mut taken)?;
+        if self.old.proof() == Proof::Nothing {
+            self.find_by_time(&mut fates, &mut taken)?;
+        }
         self.find_by_content(&mut fates, &mut taken)?;
         Ok((fates, taken))
+    }
+
+    /// Files that stand where they stood and look as they did, and have other bytes: all of them are read.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn find_rotten(&self, fates: &[Fate]) -> Result<Vec<Vec<u8>>> {
+        let unread = |(nth, fate): (usize, &Fate)| match fate {
+            Fate::Same(of) if self.size(nth) > 0 && self.has_its_time(nth, *of) => Some((nth, *of)),
+            _ => None,
+        };
+        let unread: Vec<(usize, u32)> = fates.iter().enumerate().filter_map(unread).collect();
+        let found = self.check(&unread)?;
+        let rotten = unread.iter().zip(found).filter(|(_, tail)| tail.is_none());
+        Ok(rotten.map(|((nth, _), _)| self.tree.entries[*nth].path.to_vec()).collect())
     }
 
     fn old_file(&self, of: u32) -> &FileEntry {

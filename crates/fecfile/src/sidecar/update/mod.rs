@@ -12,7 +12,6 @@
 mod compare;
 mod place;
 
-use super::Sidecar;
 use super::bits::Bits;
 use super::coding::{Coded, Coding};
 use super::error::SidecarError;
@@ -26,11 +25,13 @@ use super::protect::{
     Found, Protect, Protected, add_sha256, all_denied, anew, check_memory, check_unchanged, digest_of,
     make_room_for_sha256, metadata_bytes,
 };
+use super::{Proof, Sidecar};
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::output::{Policy, check_absent, check_room};
 use crate::io::temporary::{parent, remove_stale};
 use crate::seal::error::SealError;
+use crate::sign::Trust;
 use compare::{Compare, Fate, file};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::sidecar::area::Area;
@@ -79,20 +80,30 @@ pub enum Anew {
     Sha256,
 }
 
-/// Brings the sidecar `job.output` up to date with what is there now; with the root `wanted`, if one is given.
+/// Brings the sidecar `job.output` up to date with what is there now: the one with the root `wanted`, or that somebody whom `trust` names
+/// has signed, if any is given.
 ///
-/// What has the size and the time that the sidecar has of it is not read. With `job.policy.force`, many files may be gone.
+/// What has the size and the time that the sidecar has of it is not read. Where a root or a signature is asked for, everything is read: the
+/// times are not what the root proves, and what comes of it may be signed. With `job.policy.force`, many files may be gone.
 ///
 /// Memory: as that of [`protect`](super::protect::protect), for the old and the new files.
 ///
 /// # Errors
 /// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a file
 /// changes meanwhile; those of the system. The sidecar is then as it was.
-pub fn update(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) -> Result<Updated> {
-    update_readable(job, wanted, context).map_err(|error| all_denied(job, error))
+pub fn update(
+    job: &Protect<'_>,
+    asked: (Option<Digest>, Option<&Trust>),
+    context: &Context<'_>,
+) -> Result<Updated> {
+    update_readable(job, asked, context).map_err(|error| all_denied(job, error))
 }
 
-fn update_readable(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<'_>) -> Result<Updated> {
+fn update_readable(
+    job: &Protect<'_>,
+    (wanted, trust): (Option<Digest>, Option<&Trust>),
+    context: &Context<'_>,
+) -> Result<Updated> {
     if !job.output.exists() {
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
@@ -101,11 +112,14 @@ fn update_readable(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
     let old = match job.keys {
-        Some(keys) => Sidecar::open_sealed(job.output, (wanted, None), keys, &context.settings)?.0,
+        Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
         None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
             return Err(Error::at("update", job.output, SealError::NoKey));
         }
-        None => Sidecar::open(job.output, wanted, &context.settings)?,
+        None => match trust {
+            None => Sidecar::open(job.output, wanted, &context.settings)?,
+            Some(trust) => Sidecar::open_signed(job.output, wanted, trust, &context.settings)?.0,
+        },
     };
     // Before any work.
     match (old.was_sealed(), job.sealing) {
@@ -127,6 +141,12 @@ fn update_readable(job: &Protect<'_>, wanted: Option<Digest>, context: &Context<
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
+    if old.proof() != Proof::Nothing {
+        let rotten = compare.find_rotten(&fates)?;
+        if !rotten.is_empty() {
+            return Err(Error::at("update", job.output, SidecarError::Rotten(rotten)));
+        }
+    }
     let counts = Counts::of(&compare, &fates, &taken);
     if !job.policy.force {
         if let Some((now, was)) = compare.find_suspect(&fates) {
@@ -345,11 +365,11 @@ impl Update<'_> {
         sync()?;
         // Whatever of the pieces is there when it is ended on the way, they are where they belong.
         out.set_len(new_len).map_err(fail)?;
-        metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
+        let of = metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
         sync()?;
         let sealed = out.finish(new_len, self.job.output, self.context)?;
         let margin = one_piece(&catalog, &digests);
-        let report = self.found.report(&catalog, root, margin).sealed(sealed);
+        let report = self.found.report(&catalog, (root, Some(of.root)), margin).sealed(sealed);
         Ok(self.counts.report(report, generation, true, None, coded_len))
     }
 
@@ -419,12 +439,14 @@ impl Update<'_> {
         }
     }
 
-    /// Whether all entries are what they were, and those that are no folders have the times that they had.
+    /// Whether all entries are what they were, and those that are no folders have the times that they had: folders too where only the root
+    /// is proved, since what is signed next binds them.
     fn is_same(&self, entries: &[Entry], way: &[u8]) -> bool {
         let old = self.old;
         let is_old = |nth: usize| {
             let (now, then) = (self.found.tree.stats[nth], old.stats.entries[nth]);
-            now == then || entries[nth].kind == EntryKind::Folder && now.mode == then.mode
+            let is_lenient = entries[nth].kind == EntryKind::Folder && old.proof() != Proof::Root;
+            now == then || is_lenient && now.mode == then.mode
         };
         *entries == *old.catalog.entries && old.stats.base == way && (0..entries.len()).all(is_old)
     }
@@ -452,7 +474,7 @@ impl Update<'_> {
             }
         }
         let margin = one_piece(&old.catalog, old.digests());
-        let report = self.found.report(&old.catalog, old.root(), margin);
+        let report = self.found.report(&old.catalog, (old.root(), old.metadata_root()), margin);
         Ok(self.counts.report(report, old.generation(), false, None, 0))
     }
 

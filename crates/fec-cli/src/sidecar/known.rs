@@ -1,0 +1,89 @@
+//! Which metadata belongs to the roots of sidecars that this user has made: a file in the user's state, `ROOT E` in each line.
+//!
+//! A root does not bind times and permissions, and nobody keeps E beside it. So `fec protect` notes both, where whoever can write to a sidecar
+//! cannot: a root that is given here later then proves both. Without the note it proves less, so nothing here is an error.
+
+use fec_core::digest::Digest;
+use fecfile::io::output::{Policy, write_text};
+use fecfile::names::hex;
+use fecfile::roots::parse_root;
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The most bytes that are kept, and read: some 30,000 roots, the newest.
+const MOST: u64 = 4 << 20;
+
+/// `$XDG_STATE_HOME/fec/sidecars`, or `~/.local/state/fec/sidecars`; relative paths do not count, as the XDG base directories say.
+fn path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("fec/sidecars"))
+}
+
+/// Whether something is this user's, and nobody else may write to it.
+fn is_own(meta: &Metadata) -> bool {
+    meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
+/// Opens the list, if it and its folder are this user's own.
+fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let is_in_own =
+        path.parent().is_some_and(|folder| fs::symlink_metadata(folder).is_ok_and(|m| is_own(&m)));
+    let file = how.custom_flags(flags.bits() as i32).open(path)?;
+    let meta = file.metadata()?;
+    match is_in_own && meta.is_file() && is_own(&meta) {
+        true => Ok(file),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// The end of the list.
+fn read(path: &Path) -> io::Result<String> {
+    let mut file = open(path, OpenOptions::new().read(true))?;
+    let start = file.metadata()?.len().saturating_sub(MOST);
+    file.seek(SeekFrom::Start(start))?;
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// E of all metadata that is known to belong to a root.
+pub(super) fn of(root: &Digest) -> Vec<Digest> {
+    let text = path().and_then(|path| read(&path).ok()).unwrap_or_default();
+    let wanted = hex(root);
+    let of_root = |line: &str| parse_root(line.strip_prefix(&wanted)?.strip_prefix(' ')?.as_bytes());
+    text.lines().filter_map(of_root).collect()
+}
+
+/// Notes that metadata belongs to a root.
+pub(super) fn note(root: &Digest, metadata: &Digest) {
+    if let Some(path) = path().filter(|_| !of(root).contains(metadata)) {
+        // Without it a root proves less, and nothing else is lost.
+        let _ = add(&path, &format!("{} {}\n", hex(root), hex(metadata)));
+    }
+}
+
+fn add(path: &Path, line: &str) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    // Of another user's home, as with `sudo`, nothing becomes this user's.
+    let there = folder.ancestors().find_map(|folder| fs::metadata(folder).ok());
+    if there.is_none_or(|meta| meta.uid() != geteuid().as_raw()) {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut file = open(path, OpenOptions::new().append(true).create(true).mode(0o600))?;
+    if file.metadata()?.len() + line.len() as u64 > MOST {
+        let text = read(path)?;
+        let newer =
+            text.get(text.len() / 2..).and_then(|half| half.split_once('\n')).map_or("", |(_, half)| half);
+        let policy = Policy { force: true, sync: false, permissions: 0o600 };
+        return write_text(path, &format!("{newer}{line}"), policy).map_err(io::Error::other);
+    }
+    // In one go: others may add to it too.
+    file.write_all(line.as_bytes())
+}
