@@ -82,10 +82,9 @@ pub(crate) fn look(
         _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let proof = proof(args.root, &args.trusted);
+    let proof = proof(root, &args.trusted);
     let report =
         Report::new((&sidecar, signed.as_ref(), proof), &examined, scope, scrubbed.as_ref(), started);
-    settings.report_here(&report, &report.describe(&examined, settings.verbose))?;
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let is_denied = examined.denied().next().is_some();
