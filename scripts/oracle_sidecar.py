@@ -654,7 +654,7 @@ class Encoding:
 
     def is_coded_right(self):
         """Whether the metadata gives E, coded once more"""
-        return Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
+        return self.root is not None and Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
         """§17.6"""
@@ -721,7 +721,7 @@ class Reader:
         x = meant
         while x.before in found and found[x.before].generation < x.generation:
             x = found[x.before]
-            if layout_area(x.first.pg, x.first.layout) in kept and x.root:
+            if layout_area(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
                 self.generations.append(x)
         areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
         for head in sorted(notes.heads):
