@@ -655,7 +655,7 @@ class Encoding:
 
     def is_coded_right(self):
         """Whether the metadata gives E, coded once more"""
-        return Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
+        return self.root is not None and Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
         """§17.6"""
@@ -722,7 +722,7 @@ class Reader:
         x = meant
         while x.before in found and found[x.before].generation < x.generation:
             x = found[x.before]
-            if layout_area(x.first.pg, x.first.layout) in kept and x.root:
+            if layout_area(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
                 self.generations.append(x)
         areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
         for head in sorted(notes.heads):
@@ -907,11 +907,17 @@ def inspect(reader, base, held=False):
                 raise Fault("invalid", "§17.1: a file has its BLAKE3, and one of its whole blocks has not its digest: " + shown(x.path))
         elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
-    originals.right, originals.contents, originals.untrue = right, contents, set()
+    originals.right, originals.contents, originals.untrue, originals.misplaced = right, contents, set(), None
     for start, end, number, offset in catalog.packed:   # positions that have not their digest, and whose files are right: only looked at deeper
         p = start // catalog.block
         if originals.rows[p] is None and all(n in right for s, _, n, _ in catalog.packed if s // catalog.block == p):
             originals.untrue.add(p)
+    for start, end, number, first in catalog.whole:     # and whole blocks of a file that stands elsewhere, and is right
+        for p in range(start, end) if number in right and states[number] == "missing" else ():
+            if originals.rows[p] is None:
+                at = (first + p - start) * catalog.block
+                originals.rows[p] = contents[number][at:at + catalog.block]
+                originals.misplaced = p
     for p in originals.untrue:
         row = bytearray(catalog.block)
         for start, end, number, offset in catalog.packed:
@@ -927,7 +933,7 @@ def look_deeper(reader, originals):
     catalog = reader.catalog
     if not all(x.is_coded_right() for x in reader.generations):
         raise Fault("invalid", "§17.1: metadata, coded once more, is not that of E")
-    if originals.untrue:
+    if originals.untrue or originals.misplaced is not None:
         raise Fault("invalid", "§17.1: whole files stand in a position that has not its digest")
     rows, wrong = mend(catalog, originals, reader.recovery, True)
     if wrong:

@@ -154,7 +154,7 @@ def files(rng, d, options):
     if not found:
         return "no file"
     rec = d.recs[rng.choice(found)]
-    at = next(n for n, byte in enumerate(rec.fields) if byte < 128) + 1
+    at = next((n for n, byte in enumerate(rec.fields) if byte < 128), -1) + 1
     what = rng.choice(("digest", "digest", "size", "run", "bits"))
     if what == "digest":
         rec.fields = rec.fields[:at] + rng.choice((rng.randbytes(32), digest(oracle.BLAKE3, b""), bytes(32))) + rec.fields[at + 32:]

@@ -266,10 +266,16 @@ impl Rebuild<'_> {
                 sink.recovery(set.group.nth, set.shard(*index), computed.row(usize::from(*index)))?;
             }
         }
-        let packed = |index: &&u8| self.positions.whole_block(set.position(**index)).is_none();
-        let has_wrong_tails =
-            || known.iter().filter(packed).any(|index| !self.is_right(set.position(*index), row(*index)));
-        if is_wrong || wants.check && has_wrong_tails() {
+        // What was not compared block by block: packed bytes, and files that stand elsewhere as a whole.
+        let was_unseen = |index: &&u8| {
+            let position = set.position(**index);
+            let block = block as u64;
+            let is_elsewhere = || self.examined.moved.within(position * block..(position + 1) * block).next();
+            self.positions.whole_block(position).is_none() || is_elsewhere().is_some()
+        };
+        let has_wrong_ones =
+            || known.iter().filter(was_unseen).any(|index| !self.is_right(set.position(*index), row(*index)));
+        if is_wrong || wants.check && has_wrong_ones() {
             return self.verdict(set, known, &row, None).map(Some);
         }
         Ok(None)
