@@ -119,7 +119,7 @@ impl Decoding<'_> {
         self.not_live(path)?;
         self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
-        let clue = Clue::of(input, beginning, "decode");
+        let clue = Clue::of((input, &self.args.inputs), beginning, "decode");
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }

@@ -175,6 +175,8 @@ pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made;\
 /// What an input starts with: it tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
     place: &'a Path,
+    /// The paths that the user named.
+    named: &'a [PathBuf],
     /// The files in which shards were looked for.
     files: Vec<PathBuf>,
     beginning: Beginning,
@@ -203,12 +205,17 @@ pub(crate) fn few(paths: &[PathBuf]) -> String {
 
 impl<'a> Clue<'a> {
     /// Of an input that is read at positions.
-    pub(crate) fn of(input: &'a Input, beginning: Beginning, command: &'static str) -> Clue<'a> {
+    pub(crate) fn of(
+        (input, named): (&'a Input, &'a [PathBuf]),
+        beginning: Beginning,
+        command: &'static str,
+    ) -> Clue<'a> {
         /// Of a longer text the beginning is enough.
         const MOST: u64 = 64 << 10;
         let Input::One(object) = input else {
             let place = Path::new("-");
-            return Clue { place, files: files_of(input), beginning, roots: None, command, is_one: false };
+            let files = files_of(input);
+            return Clue { place, named, files, beginning, roots: None, command, is_one: false };
         };
         let roots = match &object.content {
             Content::Bytes(bytes, len) => {
@@ -219,7 +226,7 @@ impl<'a> Clue<'a> {
             Content::NoFile | Content::Unreadable(_) => None,
         };
         let files = Vec::new();
-        Clue { place: &object.place, files, beginning, roots, command, is_one: true }
+        Clue { place: &object.place, named, files, beginning, roots, command, is_one: true }
     }
 
     /// Of a pipe that starts like this.
@@ -230,11 +237,12 @@ impl<'a> Clue<'a> {
         command: &'static str,
     ) -> Clue<'a> {
         let roots = roots::parse(head, false);
-        Clue { place, files: Vec::new(), beginning, roots, command, is_one: true }
+        Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
     }
 
-    /// The error where no shard was found, and what is there are containers, or sidecars.
-    fn other_kind(&self) -> Option<Failure> {
+    /// The error where no shard was found, but containers, or sidecars. Files that the user named are wrong use. In a folder they
+    /// are foreign files beside shards that are lost (docs/FORMAT.md, section 9.3), so the exit code is `lost`.
+    fn other_kind(&self, lost: Exit) -> Option<Failure> {
         let command = self.command;
         if self.is_one {
             let is_file = !is_dash(self.place) && self.place.is_file();
@@ -254,7 +262,11 @@ impl<'a> Clue<'a> {
         let is_or_are = if found.len() == 1 { "is" } else { "are" };
         let (count, names) = (counted(found.len(), what), few(found));
         let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
-        Some(Failure::usage(why).help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))))
+        let exit = if found.iter().all(|file| self.named.contains(file)) { Exit::Usage } else { lost };
+        Some(
+            Failure::new(exit, why)
+                .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),
+        )
     }
 
     /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
@@ -266,7 +278,7 @@ impl<'a> Clue<'a> {
         let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
         let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
         if found.others.is_empty()
-            && let Some(meant) = self.other_kind()
+            && let Some(meant) = self.other_kind(class.into())
         {
             return meant;
         }

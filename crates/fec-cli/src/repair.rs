@@ -59,7 +59,7 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         None => Archive::open(&input, args.root, &context),
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
-    let clue = Clue::of(&input, Beginning::Other, "repair");
+    let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair");
     let archive = found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair"))?;
     settings.given.check(mode_of(archive.form()))?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);

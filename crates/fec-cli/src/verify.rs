@@ -272,7 +272,7 @@ impl One<'_> {
         match inputs(paths, "verify").map_err(Unopened::other)? {
             Inputs::Objects(input) => {
                 let beginning = archive::beginning(&input).map_err(|e| Unopened::other(e.into()))?;
-                let clue = Clue::of(&input, beginning, "verify");
+                let clue = Clue::of((&input, paths), beginning, "verify");
                 let archive = find(&input, root, trust, context).map_err(|e| {
                     let is_one_shard = matches!(&input, Input::One(_))
                         && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);

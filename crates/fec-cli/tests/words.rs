@@ -103,7 +103,7 @@ fn containers_and_sidecars_are_named_with_the_command_for_them() {
         arena.expect(["encode", "a", "-o", name], 0);
     }
     for command in ["decode", "repair"] {
-        let said = arena.refuses([command, "safe"], 2);
+        let said = arena.refuses([command, "safe"], 3);
         assert!(
             said.contains(
                 "4 containers are here, and no shard files: safe/a.fec, safe/b.fec, safe/c.fec and 1 more"
