@@ -489,6 +489,8 @@ def options(text, threads):
 
 def main(parser, campaign):
     args = parser.parse_args()
+    # Nothing is restored with more permissions than the mask of the process allows, and all of them are compared.
+    os.umask(0)
     min(args.every, args.jobs, args.threads) > 0 or parser.error("--every, --jobs and --threads are at least 1")
     args.fec = shutil.which(args.fec) or parser.error("there is no program %s" % args.fec)
     test = shutil.which("strace") and run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=getppid:error=EIO:when=1", "true"], ".")

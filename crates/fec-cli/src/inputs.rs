@@ -117,26 +117,6 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
     Ok(())
 }
 
-/// Whether a file in which nothing of ours was found is something else, named by mistake, and not what damage has left: its name
-/// ends as none of ours does, or it is a text.
-pub(crate) fn is_something_else(path: &Path) -> bool {
-    /// Bytes that tell what a file is.
-    const HEAD: u64 = 4096;
-    const OURS: [&str; 3] = ["fec", "fecp", "shard"];
-    if is_dash(path) || !path.is_file() {
-        return false;
-    }
-    if let Some(ending) = path.extension() {
-        return !OURS.iter().any(|ours| ending == *ours);
-    }
-    let mut head = Vec::new();
-    let is_read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).is_ok();
-    let has_controls = |text: &str| text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace());
-    // A character may be cut at the end.
-    let text = head.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
-    is_read && !head.is_empty() && head.len() < text.len() + 4 && !has_controls(text)
-}
-
 /// Refuses, of several inputs of a command that looks at one encoding, files that stand alone: they would not be looked at. Their
 /// names say so too, so that no file which somebody puts among shards, whatever it holds, stops a command.
 pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
@@ -284,12 +264,9 @@ impl<'a> Clue<'a> {
         }
         match self.roots.as_deref() {
             None | Some([]) if is_bare => {
-                let exit = if is_something_else(self.place) { Exit::Usage } else { class.into() };
-                Failure {
-                    exit,
-                    ..misuse(command, self.place, "it holds no shard and no record of a container")
-                }
-                .help(NOT_ENCODED)
+                let why = misuse(command, self.place, "it holds no shard and no record of a container");
+                // Damage may have left nothing else.
+                Failure { exit: class.into(), ..why }.help(NOT_ENCODED)
             }
             None | Some([]) => error.into(),
             Some([line]) if line.path.is_none() => misuse(

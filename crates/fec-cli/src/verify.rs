@@ -9,7 +9,7 @@ use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result};
 use crate::fits::mode_of;
 use crate::fits::table::{PIPE, SIDECAR, STORES};
-use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs, is_something_else};
+use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
@@ -125,16 +125,15 @@ fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started:
         let home = home_of_root(survey, args, settings)?;
         return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);
     }
-    let has_strange = survey.unknown.iter().any(|path| is_something_else(path));
     match &survey.encodings[..] {
         // A folder in which a container lies.
         [found] if found.form == Form::Container && args.inputs.len() == 1 => {
             alone(&found.paths, args, settings, started)
         }
         [] => alone(&args.inputs, args, settings, started),
-        [_] if !has_strange => alone(&args.inputs, args, settings, started),
+        [found] if found.form == Form::Shards => alone(&args.inputs, args, settings, started),
         // Shards of several lie together: often those of all but one are strays.
-        several if !has_strange && several.iter().all(|place| place.root.is_some()) => {
+        several if several.len() > 1 && several.iter().all(|place| place.root.is_some()) => {
             match check(&args.inputs, args, settings, started) {
                 Err(unopened) if unopened.is_several => many::surveyed(survey, args, settings, started),
                 done => done.map_err(|unopened| untrue_alone(args, unopened)),

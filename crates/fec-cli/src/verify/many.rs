@@ -6,7 +6,7 @@ use super::table::{Row, State, markdown, summary};
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::fits::table::{LIST, SEVERAL, SIDECARS};
-use crate::inputs::{MOST_LISTED, is_something_else, open_list};
+use crate::inputs::{MOST_LISTED, open_list};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sidecar;
 use crate::sign;
@@ -72,15 +72,14 @@ pub(super) fn surveyed(
         checks.sidecar(path, None)?;
     }
     for path in &survey.unknown {
-        checks.add(Row::failed(show(path), &not_encoded(path)))?;
+        checks.add(Row::failed(show(path), &not_encoded()))?;
     }
     checks.finish(started)
 }
 
 /// A file that was named, and in which nothing was found.
-fn not_encoded(path: &Path) -> Failure {
-    let exit = if is_something_else(path) { Exit::Usage } else { Exit::Lost };
-    Failure::new(exit, "no shard or record was found in it")
+fn not_encoded() -> Failure {
+    Failure::new(Exit::Lost, "no shard or record was found in it")
 }
 
 /// Looks at each encoding of a list of roots.

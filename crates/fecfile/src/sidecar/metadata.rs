@@ -326,7 +326,11 @@ impl Sidecar {
         });
         let starts = starts(&catalog);
         let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
-        let is_before = |other: &&Generation| area_of(other).is_some_and(|area| areas_before.contains(&area));
+        // An update keeps the block: an area in other blocks would be written over what stands in these.
+        let is_before = |other: &&Generation| {
+            other.layout.block == catalog.block
+                && area_of(other).is_some_and(|area| areas_before.contains(&area))
+        };
         let older = links.chain(&of).filter(is_before).copied().collect();
         Ok(Sidecar {
             len,
