@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
 
-/// Chunks that are opened together, and how many such pieces are kept.
+/// Chunks that are opened together as a piece, and the number of pieces that are kept.
 const PIECE_CHUNKS: u64 = 8;
 const PIECE: u64 = PIECE_CHUNKS * CHUNK as u64;
 const MOST_PIECES: usize = 8;

@@ -41,7 +41,7 @@ pub struct Scrubbed {
     pub looked_files: u64,
     /// Files that are due and were not, or not wholly, examined.
     pub due_files: u64,
-    /// The age of the oldest examination; `None` if some file was never examined.
+    /// The age of the oldest examination; `None` if a file or the sidecar was never examined.
     pub oldest: Option<Duration>,
     /// Files found damaged when they were last examined, before this run.
     pub damaged_before: u64,
