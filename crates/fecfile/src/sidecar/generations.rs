@@ -209,7 +209,7 @@ impl Links {
     fn ancestors(&self, of: impl Iterator<Item = Generation>) -> HashSet<Digest> {
         let mut found = HashSet::new();
         for of in of {
-            // Its predecessors were added together with it.
+            // The predecessors of a generation that was found already were added together with it.
             for before in self.chain(&of) {
                 if !found.insert(before.root) {
                     break;

@@ -1,8 +1,8 @@
 //! The list of everything that a repair is about to write to, beside its sidecar (docs/FORMAT.md, section 17.10). With
 //! it an interrupted repair can run again: a half-mended file has another time, and would otherwise look like an edit.
 //!
-//! Anybody who may write to the folder can plant such a list. It is therefore read only if it is a file of one's own.
-//! Its word on a file is believed only if that file changed after the list and has the bytes that a repair leaves
+//! Anybody who may write to the folder can plant such a list. A list is therefore read only if it is a file of one's
+//! own. It is believed about a file only if that file changed after the list and has the bytes that a repair leaves
 //! (`begun.rs`).
 
 use super::Sidecar;

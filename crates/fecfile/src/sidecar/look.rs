@@ -76,7 +76,7 @@ pub(super) struct Looked {
 }
 
 impl Looked {
-    /// The entries with possible damage, and whether it was found.
+    /// The entries with possible damage, and whether any damage was found.
     pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, bool)> {
         let seen = self.reports.iter().filter(|(_, report)| !report.is_denied());
         seen.map(|(nth, report)| (*nth, !report.is_clean()))
@@ -123,7 +123,7 @@ impl Files<'_> {
         survey
     }
 
-    /// Whether the fault of an entry is damage: nobody is known to have written to it, or it cannot be read.
+    /// Whether the fault of an entry is damage: the entry cannot be read, or nobody is known to have written to it.
     pub(super) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
         match survey.state(nth) {
             State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
@@ -155,7 +155,7 @@ impl Files<'_> {
             }
             later == first
         });
-        // A file without permission may be intact.
+        // A file that may not be read may be intact.
         for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
             states[*nth] = State::Unreadable;
         }
@@ -408,7 +408,7 @@ impl Files<'_> {
             if !is_intact {
                 lost.set(at);
             }
-            // Another file may be the fault of a shared position.
+            // Another file may be to blame for damage in a shared position.
             report.is_tail_unknown = !is_intact && {
                 let is_right = |span: Span| {
                     let is_as_it_was = || states[span.entry as usize] == State::Intact;
@@ -430,8 +430,8 @@ impl Files<'_> {
         self.positions.within(position..position + 1).filter(move |span| span.entry as usize != nth)
     }
 
-    /// Examines small files that a partial scope left out, if they may be the fault of a position that they share with
-    /// a tail. Adds those that are not whole.
+    /// Examines small files that a partial scope left out, if they may be to blame for damage in a position that they
+    /// share with a tail. Adds those that are not whole.
     fn look_at_neighbours(&self, states: &[State], reports: &mut Vec<(usize, FileReport)>) {
         let block = self.block();
         let nothing = Moved::default();
@@ -519,7 +519,7 @@ impl Files<'_> {
         }
         let state = match state {
             State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
-                // A file without permission may be intact.
+                // A file that may not be read may be intact.
                 _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
                 State::Rotten if report.cause.is_some() => State::Unreadable,
                 state => state,

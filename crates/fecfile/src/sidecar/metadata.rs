@@ -173,7 +173,7 @@ impl Sidecar {
 
     /// Opens the newest generation of the sidecar at `path` whose root is signed by a trusted key, or the generation
     /// with the root `wanted` if that is signed. Sidecars hold no signatures: those are the `detached` ones of `trust`.
-    /// A signature that names E binds E too.
+    /// If a signature names E, E is compared too.
     ///
     /// # Errors
     /// As [`Sidecar::open`]; [`Unsigned`](crate::sign::SignError::Unsigned); [`SidecarError::OtherMetadata`].
@@ -354,8 +354,8 @@ impl Sidecar {
         })
     }
 
-    /// Checks that everything behind the sidecar's end may be cut off, since nobody can still need it. `force` allows
-    /// to cut off a newer generation that cannot be restored.
+    /// Checks that everything behind the sidecar's end may be cut off, since nobody can still need it. With `force`,
+    /// that includes a newer generation that cannot be restored.
     ///
     /// # Errors
     /// [`SidecarError::NewerLost`]; that of the file, if some bytes there could not be read.
@@ -408,7 +408,7 @@ impl Sidecar {
         self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
     }
 
-    /// E of its metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
+    /// E of the metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
     pub fn metadata_root(&self) -> Option<Digest> {
         self.sealed.is_none().then_some(self.of.root)
     }

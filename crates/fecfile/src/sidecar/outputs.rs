@@ -67,7 +67,7 @@ impl<'a> NewSidecar<'a> {
         }
     }
 
-    /// Ends a whole sidecar of `len` bytes. Returns the container of a sealed one.
+    /// Completes a sidecar of `len` bytes. Returns the container of a sealed one.
     ///
     /// # Errors
     /// Those of the file; [`SealError`](crate::seal::SealError).
@@ -163,7 +163,7 @@ impl<'a> UpdatedSidecar<'a> {
         }
     }
 
-    /// Ends a whole sidecar of `len` bytes. Returns the container of a sealed one.
+    /// Completes a sidecar of `len` bytes. Returns the container of a sealed one.
     ///
     /// # Errors
     /// Those of the file; [`SealError`](crate::seal::SealError).

@@ -86,7 +86,7 @@ impl Positions {
         covered
     }
 
-    /// The offset in its file of the whole block at a position, which its digest then depends on; `None` for any other
+    /// The offset in its file of the whole block at a position, on which the digest depends; `None` for any other
     /// position.
     pub(super) fn whole_block(&self, position: u64) -> Option<u64> {
         let span = self.within(position..position + 1).next()?;

@@ -41,8 +41,8 @@ pub struct Protect<'a> {
     pub paths: &'a [PathBuf],
     /// The path of the sidecar.
     pub output: &'a Path,
-    /// The folder that names are relative to. `None` stands for the sidecar's folder, or else the one that holds all
-    /// paths.
+    /// The folder that names are relative to. `None` stands for the sidecar's folder if it holds all paths, or else for
+    /// the deepest folder that does.
     pub base: Option<&'a Path>,
     /// Recovery bytes for each byte of the files. `None` stands for the default, or for the redundancy of the updated
     /// sidecar.
@@ -67,7 +67,7 @@ pub struct Protect<'a> {
 pub struct Protected {
     /// The root of the sidecar.
     pub root: Digest,
-    /// E of its metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
+    /// E of the metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
     pub metadata: Option<Digest>,
     /// The folder that names are relative to.
     pub base: PathBuf,

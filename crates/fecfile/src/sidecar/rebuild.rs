@@ -337,7 +337,7 @@ impl Rebuild<'_> {
             if self.is_right(position, row(*index)) {
                 continue;
             }
-            // Files that are whole while a digest of their bytes is wrong: the sidecar contradicts itself.
+            // The files are whole although a digest of their bytes is wrong: the sidecar contradicts itself.
             let spans = || self.positions.within(position..position + 1);
             let first = spans().next().filter(|_| spans().all(|span| self.is_right_file(&span)));
             return first

@@ -265,7 +265,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     mended.mended.retain(|entry| !out.contains(entry));
     let (own, contradiction) = match own {
         OwnShards::Left => (own, contradiction),
-        // A sidecar with wrong pieces would be written as another one.
+        // Coding its metadata gives other pieces, so the repair would write another sidecar.
         _ if !sidecar.is_coded_right(&context.settings)? => {
             (OwnShards::Left, contradiction.or(Some(SidecarError::NotACodeword(None))))
         }
@@ -415,7 +415,7 @@ fn actions(
             continue;
         }
         let state = match report.state {
-            // An entry without permission stays as it is, and is reported.
+            // An entry that the caller may not read stays as it is, and is reported.
             State::Unreadable if report.is_denied() => continue,
             // A file that could not be examined at first may have been edited.
             State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
@@ -507,7 +507,7 @@ fn has_other_names(base: &Base, path: &[u8]) -> bool {
     base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
 }
 
-/// The state of an entry that could not be read. It is an error if that stays unknown, so that nothing is written.
+/// The state of an entry that could not be read. A state that stays unknown is an error, so that nothing is written.
 fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
     let path = &sidecar.catalog.entries[nth].path;
     match state_by_stat(sidecar, base, nth).0 {

@@ -57,8 +57,8 @@ pub(super) struct SealedBytes {
 }
 
 impl SealedBytes {
-    /// Finds the container and opens its payload. It must have the root `wanted`, or a signature by somebody in
-    /// `trust`.
+    /// Finds the container and opens its payload. The container must have the root `wanted`, or a signature by somebody
+    /// in `trust`.
     ///
     /// # Errors
     /// Those of [`Archive::open`] and [`Archive::opener`].
@@ -118,7 +118,7 @@ impl SealedBytes {
             return None;
         }
         let Ok(piece) = self.chunks(bytes.start, bytes.end - bytes.start).map(Arc::new) else {
-            // The ranges kept here are at most as many as are obtainable.
+            // The set holds at most as many ranges as are obtainable.
             lock(&self.lost).insert(bytes);
             return None;
         };
@@ -151,7 +151,7 @@ impl SealedBytes {
             .map_err(io::Error::other)
     }
 
-    /// Mends the container, or with `dry_run` changes nothing. Returns whether it is damaged. Needs no key.
+    /// Mends the container, or with `dry_run` changes nothing. Returns whether the container was damaged. Needs no key.
     ///
     /// # Errors
     /// As [`Archive::repair`].

@@ -360,7 +360,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// For each of successive blocks, whether it is wanted and stands in its turn behind `at`.
+    /// For each of successive blocks, whether it is wanted and stands in its place in a row that begins at `at`.
     fn matching(&mut self, place: &Place<'_>, entry: usize, numbers: Range<u64>, at: u64) -> Vec<bool> {
         let there = place.len.saturating_sub(at) / self.block;
         let count = (numbers.end - numbers.start).min(there);

@@ -275,7 +275,7 @@ impl<'a> Targets<'a> {
             let stat = self.sidecar.stats.entries[span.entry as usize];
             let file = self.file(span.entry)?;
             file.write_all_at(bytes, span.offset).map_err(&fail)?;
-            // The file then counts as rotten, and a later writer changes its time.
+            // With its recorded time the file counts as rotten, and a later writer changes that time.
             if_any(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
             let look = Look::of_file(file).map_err(&fail)?;
             // Somebody else may have made the file longer or shorter meanwhile.
@@ -293,7 +293,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The look of a file that is mended in place, if nobody else has written to it since the examination or this
-    /// repair's last write, as far as size and time tell. `None` forbids to write to it.
+    /// repair's last write, as far as size and time tell. `None` means that the file must not be written to.
     fn ours(&mut self, entry: u32) -> Result<Option<Look>> {
         let fail = self.fail(entry);
         let look = Look::of_file(self.file(entry)?).map_err(fail)?;
@@ -482,7 +482,8 @@ impl<'a> Targets<'a> {
         Ok(failed)
     }
 
-    /// Whether a mended file is whole; it then gets its recorded time.
+    /// Gives a mended file its permissions and its recorded time, unless somebody else has written to it. Returns
+    /// whether the file is whole.
     fn mended(&mut self, entry: usize) -> Result<bool> {
         let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);

@@ -16,8 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
-/// Writes the archive `path` of everything below `base` that these actions write over, unless that is nothing.
-/// Unreadable bytes of a file are zeros in it.
+/// Writes the archive `path` of everything below `base` that these actions write over, if there is anything. Unreadable
+/// bytes of a file are zeros in it.
 ///
 /// # Errors
 /// Those of the archive; and when a file cannot be opened.

@@ -343,8 +343,8 @@ mod tests {
         }
     }
 
-    /// A kind of a later version is refused whatever the path of its entry is. The rules behind all entries do not
-    /// apply first.
+    /// A kind of a later version is refused whatever the path of its entry is, and before the rules that follow all
+    /// entries.
     #[test]
     fn a_later_kind_is_refused_before_anything_behind_it_is_looked_at() {
         let (_, bytes) = sample();
@@ -362,7 +362,7 @@ mod tests {
                 assert_eq!(refused.class(), crate::error::Class::Refused, "{path} {kind}: {refused}");
             }
         }
-        // An error before the kind is found first.
+        // A known kind with such a path is invalid instead.
         let mut bytes = bytes;
         bytes[entries_at + 2] = b'.';
         assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))));

@@ -1,4 +1,4 @@
-//! Scrubs: examine a part of the protected files at a time, until all were examined, again and again.
+//! Scrubs the protected files: examines a part of them at a time, again and again, until all were examined.
 
 mod state;
 
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// The choice of what to examine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scrub<'a> {
-    /// The file that remembers when each file was last examined. The oldest come first.
+    /// The file that remembers when each file was last examined. Files with the oldest examination come first.
     pub state: Option<&'a Path>,
     /// Files examined within this time are left out.
     pub older_than: Option<Duration>,
