@@ -255,7 +255,8 @@ impl Journal {
     }
 
     /// Whether an interrupted repair made a folder or a symbolic link, which may not have its time and permissions yet.
-    /// It must have changed after the list. A folder must have its recorded permissions, or those it was made with.
+    /// The entry must have changed after the list. A folder must have its recorded permissions, or those it was made
+    /// with.
     pub(super) fn has_made(&self, entry: usize, sidecar: &Sidecar, base: &Base) -> bool {
         let Ok(stat) = base.stat(&sidecar.catalog.entries[entry].path) else { return false };
         let umask = umask();

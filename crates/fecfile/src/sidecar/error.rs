@@ -64,10 +64,10 @@ pub enum SidecarError {
         .0.as_ref().map(|path| format!("; {} needs it", show_bytes(path))).unwrap_or_default()
     )]
     NotACodeword(Option<Vec<u8>>),
-    /// A file is no list of when files were looked at.
+    /// A file is no list of when files were examined.
     #[error("it is something else than a list of what was verified when")]
     NotAState,
-    /// A list of when files were looked at names none of these files.
+    /// A list of when files were examined names none of these files.
     #[error("it is a list of what was verified when, and of none of the files of this sidecar")]
     OtherState,
     /// There is no sidecar to update.

@@ -36,7 +36,7 @@ const PIECE_CHUNKS: u64 = 8;
 const PIECE: u64 = PIECE_CHUNKS * CHUNK as u64;
 const MOST_PIECES: usize = 8;
 
-/// Bytes of a file that are looked at first.
+/// Bytes at the front of a file that are read first to recognize a container.
 const FRONT: u64 = 256 << 10;
 
 /// Bytes of several chunks, opened.
