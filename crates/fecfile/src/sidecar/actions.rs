@@ -1,5 +1,5 @@
-//! What a repair does with each entry, and whose a file is that it writes over: what stood there is noted before, so that
-//! whoever writes there meanwhile is noticed.
+//! The action of a repair for each entry, and the owner of each file that it writes over. The stat of each target is
+//! noted first, to detect concurrent writers.
 
 use super::Sidecar;
 use crate::io::base::Base;
@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
-/// What is done with an entry.
+/// The action for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// It stays as it is.
+    /// The entry stays as it is.
     Leave,
-    /// What is damaged of it is written where it is.
+    /// The damaged bytes of the entry are written in place.
     Mend,
-    /// It is made anew.
+    /// The entry is made anew.
     Make {
-        /// It takes the place of something that is there.
+        /// Whether it replaces something that exists.
         replace: bool,
     },
 }
 
-/// What stood at a path, so that it shows when somebody else writes there.
+/// The stat of a path, taken before it is written to, to detect concurrent writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     place: (u64, u64),
@@ -31,7 +31,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    // The types of their numbers are others on other systems.
+    // The integer types differ between systems.
     #[allow(clippy::unnecessary_cast)]
     pub(super) fn of(stat: &Stat) -> Look {
         Look {
@@ -46,18 +46,18 @@ impl Look {
     }
 }
 
-/// Whose a file is that is written over.
+/// The owner of a file that is written over.
 #[derive(Clone, Copy)]
 pub(super) enum Owner {
-    /// It looked so when it was examined, or when this repair wrote to it last.
+    /// The repair: the file had this stat when it was examined, or when this repair last wrote to it.
     Repair(Look),
-    /// Somebody else has written to it since it was examined: it is theirs.
+    /// Somebody else, who has written to the file since it was examined.
     Other,
 }
 
-/// What stands where something is written over, and whose it is. Nothing of it is changed.
+/// The owner of each entry that is written over. Nothing is changed.
 ///
-/// `is_left` says of a file that is rotten, or half mended by a repair that did not end, whether somebody has changed it since.
+/// `is_left` tells of a rotten or half-mended file whether somebody has changed it since.
 pub(super) fn owners(
     base: &Base,
     sidecar: &Sidecar,

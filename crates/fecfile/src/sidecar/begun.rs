@@ -1,8 +1,8 @@
-//! Which files a repair that did not end has half mended: what its list says, as far as their bytes bear it out.
+//! Finds the files that an interrupted repair has half mended: its list names them, and their bytes must agree.
 //!
-//! A file counts when it was changed after the list was, has the size that it had, and each piece of it that is not intact is
-//! as it was before the repair, as the list has it; or what the repair would have written there, which is computed. So what
-//! somebody wrote since shows, and a list that is made up after an edit is younger than that.
+//! A file counts if it has its recorded size and was changed after the list. Each damaged piece of it must be as the
+//! list has it, or as the repair would have written it, which is computed. An edit made since the repair therefore
+//! shows. A list forged after an edit is younger than the edit and proves nothing.
 
 use super::Sidecar;
 use super::actions::Action;
@@ -23,8 +23,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// The looks of a file: any change shows.
-// The types of its numbers are others on other systems.
+/// A fingerprint of a file's stat, which any change alters.
+// The integer types differ between systems.
 #[allow(clippy::unnecessary_cast)]
 fn look_of(stat: &Stat) -> u64 {
     let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
@@ -35,7 +35,7 @@ fn look_of(stat: &Stat) -> u64 {
 struct Claim {
     look: u64,
     pieces: Pieces,
-    /// Positions of which some pieces are not as they were, and that were not compared with what is right yet.
+    /// Positions with pieces that differ from the list, not yet compared with the right bytes.
     torn: HashSet<u64>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Finds out what a repair that did not end has half mended.
+    /// Finds the files that an interrupted repair has half mended, and notes them in `journal`.
     ///
     /// # Errors
     /// Those of the base.
@@ -78,7 +78,7 @@ impl Begun<'_> {
                 context,
                 meter: meter.as_ref(),
             };
-            // A block that cannot be computed bears nothing out.
+            // A block that cannot be computed proves nothing, so its file does not count.
             let wants =
                 Wants { position: &|position| torn.contains(&position), recovery: false, check: false };
             let _ = rebuild.run(&wants, &mut compare);
@@ -91,21 +91,21 @@ impl Begun<'_> {
         Ok(())
     }
 
-    /// The regular file of an entry, if it has the size that it had.
+    /// The regular file of an entry, if it has its recorded size.
     fn as_long_as_it_was(&self, nth: usize) -> Result<Option<(File, Stat)>> {
         let Some(entry) = self.sidecar.catalog.entries.get(nth) else { return Ok(None) };
         let EntryKind::File(of) = &entry.kind else { return Ok(None) };
-        // Whatever cannot be opened is no file that could be mended where it is.
+        // A file that cannot be opened cannot be mended in place either.
         let Ok(file) = self.base.read(&entry.path) else { return Ok(None) };
         let stat = rustix::fs::fstat(&file);
         let stat = stat.map_err(|e| Error::io("read", self.base.place(&entry.path).as_path(), e.into()))?;
-        // Its type is another one on other systems.
+        // The integer type differs between systems.
         #[allow(clippy::unnecessary_cast)]
         let size = stat.st_size as u64;
         Ok((size == of.size).then_some((file, stat)))
     }
 
-    /// The positions of a file that are not intact and have a piece that is not as the list has it.
+    /// The damaged positions of a file where a piece differs from the list.
     fn odd_positions(
         &self,
         nth: usize,
@@ -125,7 +125,7 @@ impl Begun<'_> {
         Ok(odd)
     }
 
-    /// The positions of a file that are not intact, and the bytes of the file that stand there; in order.
+    /// The damaged positions of a file, each with its byte range in the file, in order.
     fn damaged(&self, nth: usize) -> impl Iterator<Item = (u64, Range<u64>)> {
         let block = u64::from(self.sidecar.catalog.block);
         let of = match &self.sidecar.catalog.entries[nth].kind {
@@ -146,7 +146,7 @@ impl Begun<'_> {
         blocks.chain(tail).filter(move |(position, _)| is_damaged(*position))
     }
 
-    /// The list of what is about to be written to.
+    /// The list of everything that the actions are about to write to.
     ///
     /// # Errors
     /// Those of the base.
@@ -168,8 +168,9 @@ impl Begun<'_> {
     }
 }
 
-/// The pieces in a range of a file, which begins with one, each with its digest; what is behind the end of the file is zeros,
-/// which it will be when it has its length again. What cannot be read has no digest.
+/// The pieces in a range of a file that begins at a piece, each with its offset and digest. Bytes behind the end of the
+/// file count as zeros, which they become when the file gets its length back. A piece that cannot be read has no
+/// digest.
 fn pieces_of(file: &File, range: Range<u64>, piece: u64) -> impl Iterator<Item = (u64, Option<PieceDigest>)> {
     range.clone().step_by(piece as usize).map(move |offset| {
         let mut bytes = vec![0; (range.end - offset).min(piece) as usize];
@@ -185,7 +186,7 @@ fn pieces_of(file: &File, range: Range<u64>, piece: u64) -> impl Iterator<Item =
     })
 }
 
-/// Compares what is torn with what was computed.
+/// Compares torn pieces with the computed bytes.
 struct Compare<'a> {
     of: &'a Begun<'a>,
     claims: BTreeMap<u32, Claim>,
@@ -193,7 +194,7 @@ struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    /// Whether each piece of a file is as it was, or right.
+    /// Whether each piece of a span is either as the list has it or right.
     fn is_borne_out(&self, span: &Span, right: &[u8]) -> bool {
         let Some(claim) = self.claims.get(&span.entry) else { return false };
         let mut now = vec![0; right.len()];
@@ -230,7 +231,8 @@ impl Sink for Compare<'_> {
 }
 
 impl Journal {
-    /// Whether a repair that did not end has half mended a file, and nobody has written to it since that was found out.
+    /// Whether an interrupted repair has half mended a file that nobody has written to since [`Begun::bear_out`] saw
+    /// it.
     ///
     /// # Errors
     /// Those of the file.
@@ -240,25 +242,26 @@ impl Journal {
         }
         match base.stat(path) {
             Ok(stat) => Ok(self.is_own(entry, &stat)),
-            // Nothing is there.
+            // The path does not exist.
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
             Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
             Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
         }
     }
 
-    /// Whether a file is as it was when it was found out that a repair that did not end has half mended it.
+    /// Whether a half-mended file still looks as [`Begun::bear_out`] saw it.
     pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
         self.own.get(&entry).is_some_and(|look| *look == look_of(stat))
     }
 
-    /// Whether a repair that did not end made a folder or a symbolic link, which may not have its time and permissions yet:
-    /// it was changed after the list, and a folder has its permissions, or those that it was made with.
+    /// Whether an interrupted repair made a folder or a symbolic link, which may not have its time and permissions yet.
+    /// The entry must have changed after the list. A folder must have its recorded permissions, or those it was made
+    /// with.
     pub(super) fn has_made(&self, entry: usize, sidecar: &Sidecar, base: &Base) -> bool {
         let Ok(stat) = base.stat(&sidecar.catalog.entries[entry].path) else { return false };
         let umask = umask();
         let restored = sidecar.permissions(entry, umask);
-        // Its type is another one on other systems.
+        // The integer type differs between systems.
         #[allow(clippy::unnecessary_cast)]
         let now = stat.st_mode as u32 & 0o7777;
         let is_as_made = || now == restored || now == (restored | 0o700) & !umask;
@@ -267,7 +270,7 @@ impl Journal {
             && (file_type(&stat) != FileType::Directory || is_as_made())
     }
 
-    /// Gives what is half mended its time of old: then it looks as rotten as it is, and needs no list.
+    /// Gives half-mended files their recorded time back: they count as rotten again, and need no list.
     pub(super) fn give_times_back(&mut self, sidecar: &Sidecar, base: &Base) {
         let own = std::mem::take(&mut self.own);
         for (entry, look) in own {
@@ -276,16 +279,16 @@ impl Journal {
                 if look_of(&rustix::fs::fstat(&file)?) != look {
                     return Err(io::ErrorKind::Other.into());
                 }
-                // Who may write to a file may not always choose its time.
+                // Somebody with the right to write to a file may lack the right to set its time.
                 let _ = base::set_modified(&file, recorded.seconds, recorded.nanos);
                 Ok(look_of(&rustix::fs::fstat(&file)?))
             });
-            // A file that somebody has written to since, or put in its place, is theirs.
+            // A file that somebody has since written to or replaced is theirs.
             self.own.extend(given.ok().map(|look| (entry, look)));
         }
     }
 
-    /// Makes all that the list before had shown younger than a new list.
+    /// Touches everything that the old list proved, so that it is younger than a new list.
     pub(super) fn take_over(&mut self, sidecar: &Sidecar, base: &Base) {
         self.give_times_back(sidecar, base);
         for entry in &self.list.made {
@@ -293,7 +296,7 @@ impl Journal {
             if let Some(Ok(holder)) = holder
                 && let Ok(stat) = holder.stat()
             {
-                // The types of its numbers are others on other systems.
+                // The integer types differ between systems.
                 #[allow(clippy::unnecessary_cast)]
                 let _ = holder.set_modified(stat.st_mtime as i64, stat.st_mtime_nsec as u32);
             }

@@ -1,4 +1,4 @@
-//! Many yes-or-no answers.
+//! A set of bits.
 
 /// A bit for each of a number of things.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ impl Bits {
         self.0[(nth / 64) as usize] >> (nth % 64) & 1 == 1
     }
 
-    /// Sets those that are set in another, of as many.
+    /// Sets every bit that is set in `other`, which has as many.
     pub(super) fn absorb(&mut self, other: &Bits) {
         self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);
     }

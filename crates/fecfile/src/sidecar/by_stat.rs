@@ -1,4 +1,4 @@
-//! What the system tells of entries, without reading any file: whether they are there, and look as they did.
+//! The state of entries by their stat alone, without reading any file.
 
 use super::findings::State;
 use super::hashing::is_whole;
@@ -10,23 +10,24 @@ use rustix::fs::FileType;
 use std::io;
 
 impl Sidecar {
-    /// Whether a file with other bytes than it had, and with the size and time that the sidecar records, may have been edited for all that
-    /// is proved. Where nothing was given the record is believed.
+    /// Whether a file with other bytes, but its recorded size and time, may have been edited as far as the proof goes.
+    /// Without any proof the record is believed.
     fn may_be_edit(&self, stat: &rustix::fs::Stat) -> bool {
-        // Their types are others on other systems.
+        // The integer types differ between systems.
         #[allow(clippy::unnecessary_cast)]
         let changed = (stat.st_ctime as i64, stat.st_ctime_nsec as i64);
         match self.proof {
             Proof::Nothing => false,
             Proof::Root => true,
-            // Rot does not change it, and whoever keeps a time of modification cannot keep this one.
+            // Rot does not alter the time of change, and an editor who keeps the time of modification cannot keep this
+            // one.
             Proof::Metadata => changed >= self.changed,
         }
     }
 }
 
-/// What became of a file that has other bytes than it had, and looks as it did: rot does that, and somebody who edits a file and keeps its
-/// time, or whom a forged record would keep out of sight.
+/// The state of a file with other bytes that has its recorded size and time. The cause may be rot, an editor who kept
+/// the time, or a forged record that hides an edit.
 pub(super) fn rotten_or_edited(sidecar: &Sidecar, base: &Base, nth: usize) -> State {
     match base.stat(&sidecar.catalog.entries[nth].path) {
         Ok(stat) if sidecar.may_be_edit(&stat) => State::Edited,
@@ -34,8 +35,8 @@ pub(super) fn rotten_or_edited(sidecar: &Sidecar, base: &Base, nth: usize) -> St
     }
 }
 
-/// Whether an entry is there and looks as it did: `Edited` if its time, size or kind are others, whatever is in it; and
-/// whether only its time or permissions are.
+/// The state of an entry by its stat, and whether only its time or permissions differ. `Edited` means another time,
+/// size or kind, whatever the bytes are.
 pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (State, bool) {
     let entry = &sidecar.catalog.entries[nth];
     let stat = match base.stat(&entry.path) {
@@ -61,7 +62,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
             let first = &sidecar.catalog.entries[*of as usize];
             let is_one = match (base.stat(&first.path), &first.kind) {
                 (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
-                // The file has lost its first name: this one has its bytes, or others.
+                // The first name of the file is lost, so the bytes under this name decide.
                 (Err(_), EntryKind::File(file)) => base
                     .read(&entry.path)
                     .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
@@ -76,7 +77,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
         }
         EntryKind::File(file) => {
             let recorded = sidecar.stats.entries[nth];
-            // Their types are others on other systems.
+            // The integer types differ between systems.
             #[allow(clippy::unnecessary_cast)]
             let found = Stat {
                 seconds: stat.st_mtime as i64,
@@ -88,10 +89,9 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
     }
 }
 
-/// Whether what stands at a path looks as the file that was there did: a file with its time, its size, and its owner's right
-/// to execute.
+/// Whether a stat matches the record: a regular file with the recorded time, size and owner's right to execute.
 fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
-    // Their types are others on other systems.
+    // The integer types differ between systems.
     #[allow(clippy::unnecessary_cast)]
     let time = (stat.st_mtime as i64, stat.st_mtime_nsec as u32);
     file_type(stat) == FileType::RegularFile
@@ -100,7 +100,7 @@ fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat)
         && (stat.st_mode & 0o100 != 0) == file.is_executable
 }
 
-/// Whether what stands at the path of a file, or of a further name of one, looks as it did.
+/// Whether the path of a file, or of a hard link to one, still has the recorded look.
 pub(super) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
     let entries = &sidecar.catalog.entries;
     let of = match entries[nth].kind {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Takes bytes of a sidecar, and their places.
+/// Takes bytes of a sidecar, and their offset.
 pub(super) type Put<'a> = dyn Fn(u64, &[u8]) -> Result<()> + Sync + 'a;
 
 /// The coding of all sets of the last group of a catalog.
@@ -35,22 +35,23 @@ pub(super) struct Coding<'a> {
     meter: &'a dyn Meter,
     plan: Plan,
     group: SidecarGroup,
-    /// Its first position.
+    /// First position of the group.
     first: u64,
     gear: Gear,
-    /// Sets of which each is a column of a run.
+    /// Sets that are coded together, side by side in the rows.
     run_sets: u32,
     workers: usize,
     results: Mutex<Coded>,
 }
 
-/// What coding learns of the files.
+/// The digests and anchors that coding collects.
 pub(super) struct Coded {
     /// The chaining values of whole blocks, by position in the group.
     pub(super) values: Vec<Digest>,
-    /// Digests: of positions, then of recovery shards.
+    /// Digests: first of positions, then of recovery shards.
     pub(super) digests: Vec<ShortDigest>,
-    /// Of the bytes behind whole blocks: their chaining value, or the digest of a file that has no others.
+    /// For each entry, the bytes behind its whole blocks: their chaining value, or the file's digest if it has no whole
+    /// block.
     pub(super) tails: Vec<Option<Digest>>,
     /// Positions with their anchors.
     pub(super) anchors: Vec<(u64, u64)>,
@@ -65,14 +66,14 @@ impl<'a> Coding<'a> {
         context: &'a Context<'a>,
         meter: &'a dyn Meter,
     ) -> Coding<'a> {
-        /// The most bytes of a row: as many as keep the hash busy, and few enough for all rows to stay in a cache.
+        /// The most bytes of a row: enough to keep the hash busy, and few enough for all rows to stay in a cache.
         const ROW: u64 = 32 << 10;
         let (group, before) = catalog.groups.split_last().expect("a catalog has a group");
         let group = *group;
         let settings = &context.settings;
         stages::tell_work(group.code, HashKind::Blake3, settings.backend);
         let set_bytes = group.code.n() as u64 * u64::from(catalog.block);
-        // Two thirds of the memory: the rest is for digests.
+        // Two thirds of the memory, since the rest is for digests.
         let budget = settings.max_memory / 3 * 2;
         let workers =
             settings.threads.min((budget / set_bytes).max(1) as usize).min(group.sets as usize).max(1);
@@ -131,7 +132,7 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// Admits a file that is still what it was when it was found; notes that somebody has it open for writing.
+/// Admits a file that is unchanged since it was found; notes if somebody has it open for writing.
 pub(super) fn admit(
     seen: &[u64],
     entry: u32,
@@ -148,11 +149,11 @@ pub(super) fn admit(
     }
 }
 
-/// A file that cannot be read, or is not what it was.
+/// The error of a file that cannot be read or has changed.
 pub(super) fn failure(base: &Base, path: &[u8], cause: io::Error) -> Error {
     let place = base.place(path);
     match cause.kind() {
-        // It is shorter than it was, or another.
+        // The file is shorter than before, or another one.
         io::ErrorKind::UnexpectedEof => Error::at("read", place.as_path(), ErrorKind::Changed),
         _ => Error::io("read", place.as_path(), cause),
     }
@@ -218,7 +219,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Hands blocks of the last area, from number `first` on, to `put` with their places.
+/// Hands blocks of the last area, from number `first` on, to `put` with their offsets.
 fn put_blocks(catalog: &Catalog, first: u64, bytes: &[u8], put: &Put<'_>) -> Result<()> {
     let block = u64::from(catalog.block);
     let area = &catalog.areas[catalog.areas.len() - 1];
@@ -233,7 +234,7 @@ fn put_blocks(catalog: &Catalog, first: u64, bytes: &[u8], put: &Put<'_>) -> Res
     Ok(())
 }
 
-/// What the rows of one run tell.
+/// Digests and anchors of one run of sets.
 #[derive(Default)]
 struct Found {
     values: Vec<(u64, Vec<Digest>)>,
@@ -279,7 +280,7 @@ impl Found {
         }
     }
 
-    /// Hashes what is behind the whole blocks of a file.
+    /// Hashes the bytes behind the whole blocks of a file.
     fn tail(&mut self, coding: &Coding<'_>, span: &Span, bytes: &[u8]) {
         let EntryKind::File(file) = &coding.catalog.entries[span.entry as usize].kind else { return };
         let digest = match file.runs[..] {

@@ -1,7 +1,7 @@
-//! Looking deeper than digests: whether what a sidecar holds mends what it says.
+//! Checks more than digests: whether the recovery data really restores the files that the sidecar records.
 //!
-//! Each set is decoded and coded once more, and each file that is not whole is put together in thought. So what `repair` would find out is
-//! known before anything is lost, or written.
+//! Each set is decoded and coded once more, and each damaged file is put together without writing it. A failure of
+//! `repair` is thus known before anything is lost or written.
 
 use super::Sidecar;
 use super::error::SidecarError;
@@ -19,7 +19,7 @@ use fec_core::format::sidecar::catalog::shortened;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use std::collections::HashMap;
 
-/// What is looked at.
+/// The sidecar and files under check.
 pub(super) struct Deep<'a> {
     pub(super) sidecar: &'a Sidecar,
     pub(super) base: &'a Base,
@@ -29,7 +29,7 @@ pub(super) struct Deep<'a> {
 }
 
 impl Deep<'_> {
-    /// The first contradiction: a set that is no codeword, or a file that would not be whole with what is computed.
+    /// The first contradiction: a set that is no codeword, or a file that the computed bytes would not make whole.
     ///
     /// # Errors
     /// [`ErrorKind::Changed`]; those of the files.
@@ -37,7 +37,7 @@ impl Deep<'_> {
         let is_reported =
             |nth: usize| self.examined.entries.binary_search_by_key(&nth, |report| report.entry).is_ok();
         let block = u64::from(self.sidecar.catalog.block);
-        // Whole files too that share a position with what is lost: what is computed of it has to be theirs.
+        // Whole files that share a position with lost bytes count too: the computed position must have their bytes.
         let is_lost =
             |file: &FileEntry| file.tail_len(block) > 0 && self.examined.erased.get(file.tail / block);
         let files = self.sidecar.catalog.files();
@@ -49,7 +49,7 @@ impl Deep<'_> {
         }
     }
 
-    /// The same of some files alone.
+    /// Like [`Deep::all`], but for these files alone.
     ///
     /// # Errors
     /// As [`Deep::all`].
@@ -79,12 +79,12 @@ impl Deep<'_> {
     }
 }
 
-/// Whether an entry is one of these, which are in order.
+/// Whether an entry is one of `files`, which are in order.
 fn sums_of(files: &[usize], entry: u32) -> bool {
     files.binary_search(&(entry as usize)).is_ok()
 }
 
-/// The values of the blocks of files, of which no byte is kept: 32 bytes for each.
+/// The values of the blocks of files: 32 bytes for each block, without its bytes.
 struct Sums<'a> {
     sidecar: &'a Sidecar,
     positions: &'a Positions,
@@ -110,7 +110,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Takes the bytes of a position that are of these files.
+    /// Takes the bytes of a position that belong to these files.
     fn take(&mut self, position: u64, bytes: &[u8]) {
         let block = u64::from(self.sidecar.catalog.block);
         for span in self.positions.within(position..position + 1) {
@@ -129,7 +129,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Reads what is there of these files.
+    /// Reads the intact positions of these files.
     fn read_the_rest(&mut self, base: &Base, examined: &Examined) -> Result<()> {
         let block = self.sidecar.catalog.block as usize;
         let catalog = &self.sidecar.catalog;
@@ -161,7 +161,7 @@ impl<'a> Sums<'a> {
         Ok(())
     }
 
-    /// A file all of whose blocks have their digests, and that has not its own.
+    /// The first file whose blocks all have their digests, while its own digest differs.
     fn contradiction(self) -> Option<SidecarError> {
         let block = self.sidecar.catalog.block.into();
         let entries = &self.sidecar.catalog.entries;

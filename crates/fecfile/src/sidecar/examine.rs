@@ -1,4 +1,4 @@
-//! What is left of files and of their sidecar: each file compared with its digests, in one pass.
+//! Examines files and their sidecar: compares each file with its digests, in one pass.
 
 use super::Sidecar;
 use super::bits::Bits;
@@ -17,10 +17,10 @@ use std::path::Path;
 
 pub use super::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 
-/// The folder that a sidecar's names are relative to: the one that is named, or that of the sidecar.
+/// The folder that a sidecar's names are relative to: `named`, or else the folder of the sidecar.
 ///
 /// # Errors
-/// [`SidecarError::BaseNeeded`] when it has to be named; those of the system.
+/// [`SidecarError::BaseNeeded`] when the base has to be named; those of the system.
 pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
     let path = match named {
         Some(path) => path.to_path_buf(),
@@ -33,7 +33,7 @@ pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
     Base::open(&path).map_err(|e| Error::io("read", path.as_path(), e))
 }
 
-/// Looks at what is asked for, and changes nothing.
+/// Examines everything in `scope`, and changes nothing.
 ///
 /// Memory: a few megabytes for each thread, and a bit for each block.
 ///
@@ -61,14 +61,15 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     Ok(examined)
 }
 
-/// Looks at everything, and decodes every set: whether the recovery data is that of the files, and would make those whole that are not.
-/// Where something is lost beyond repair, nothing is decoded: that is said first.
+/// Examines everything, and decodes every set: checks that the recovery data fits the files and would make damaged ones
+/// whole. With losses beyond repair it decodes nothing, since the losses matter first.
 ///
-/// Cost: reads the files twice, and computes as much as [`protect`](super::protect::protect). Memory: beside that of [`examine`], what the
-/// settings allow for sets, and 32 bytes for each block of files that are not whole.
+/// Cost: reads the files twice, and computes as much as [`protect`](super::protect::protect). Memory: beside that of
+/// [`examine`], the settings' allowance for sets, and 32 bytes for each block of damaged files.
 ///
 /// # Errors
-/// As [`examine`]; [`SidecarError::NotACodeword`], [`SidecarError::Contradiction`]; [`ErrorKind::Changed`](crate::ErrorKind::Changed) when a file changes meanwhile.
+/// As [`examine`]; [`SidecarError::NotACodeword`], [`SidecarError::Contradiction`];
+/// [`ErrorKind::Changed`](crate::ErrorKind::Changed) when a file changes meanwhile.
 pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Result<Examined> {
     let examined = examine(sidecar, base, Scope::All, context)?;
     if !examined.is_mendable() {
@@ -85,7 +86,7 @@ pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Re
 }
 
 impl Examined {
-    /// Adds what was found of the sidecar, and what that means for what can be mended.
+    /// Adds the state of the sidecar, and the margin that results from all losses.
     pub(super) fn add_sidecar(&mut self, sidecar: &Sidecar, positions: &Positions, found: RecoveryFound) {
         let catalog = &sidecar.catalog;
         self.recovery = catalog.groups.iter().map(|group| group.recovery()).sum();
@@ -97,7 +98,7 @@ impl Examined {
     }
 }
 
-/// What is wrong with the sidecar beside its recovery shards.
+/// The damage of the sidecar beside its recovery shards.
 fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
     let mut damage = Vec::new();
     let pieces = &sidecar.pieces;
@@ -133,7 +134,7 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
     damage
 }
 
-/// What can be mended, set by set, when these positions and recovery shards are lost.
+/// The margin, set by set, when these positions and recovery shards are lost.
 pub(super) fn margin(
     catalog: &Catalog,
     positions: &Positions,
@@ -158,7 +159,7 @@ pub(super) fn margin(
             used[(index % sets) as usize] += u64::from(is_erased);
         }
         let mut least = m;
-        // A set with nothing in it any more has nothing to lose.
+        // A set whose files are all gone has nothing to lose.
         for (set, used) in used.iter().enumerate().filter(|(set, _)| lives[*set]) {
             if *used > m {
                 margin.lost_sets += 1;
@@ -170,12 +171,12 @@ pub(super) fn margin(
             }
             let spare = m.saturating_sub(*used);
             least = least.min(spare);
-            // The greatest part of its own.
+            // Keeps the set that has used the greatest part of its shards.
             if margin.of == 0 || *used * margin.of > margin.used * m {
                 (margin.of, margin.used) = (m, *used);
             }
         }
-        // All originals of a group may be lost that has as many recovery shards to spare.
+        // A group with as many spare recovery shards as originals may lose all its originals.
         if least < k && lives.contains(&true) {
             one_piece = Some(one_piece.unwrap_or(u64::MAX).min(least * sets * block));
         }

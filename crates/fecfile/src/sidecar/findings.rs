@@ -1,4 +1,4 @@
-//! What was found of files and of their sidecar.
+//! The findings on files and their sidecar.
 
 use super::bits::Bits;
 use super::moved::Moved;
@@ -6,45 +6,45 @@ use crate::error::{Error, ErrorKind};
 use crate::ranges::RangeList;
 use std::{fmt, io};
 
-/// How much is looked at.
+/// How much is examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Every byte of the files and of the sidecar.
     #[default]
     All,
-    /// Whether files are there, and have their sizes and times; nothing of them is read, and nothing of the recovery shards.
+    /// Existence, sizes and times of files; no byte of files or recovery shards is read.
     Quick,
     /// The sidecar alone.
     Sidecar,
-    /// Whether files are there, and have their sizes and times; and some of the bytes of files and sidecar.
+    /// Existence, sizes and times of files, and some bytes of files and sidecar.
     Part,
 }
 
-/// What became of an entry.
+/// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// It is what it was.
+    /// The entry is unchanged.
     Intact,
-    /// Its bytes are others, and nobody wrote to it: its size and time are those of old.
+    /// The bytes differ, though nobody wrote to the file: its size and time are unchanged.
     Rotten,
-    /// It was changed by somebody: its time, its size or its kind are others, and what is in it too.
+    /// Somebody changed the entry: its time, size or kind differs, and its content too.
     Edited,
-    /// Bytes were inserted or taken away: what is behind stands at other places in it.
+    /// Bytes were inserted or removed, so that later bytes have moved within the file.
     Shifted,
-    /// Nothing is there, and a file elsewhere is what it was.
+    /// The path is empty, and a whole copy of the file is elsewhere.
     Moved,
-    /// Nothing is there.
+    /// The path is empty.
     Missing,
-    /// It cannot be read.
+    /// The entry cannot be read.
     Unreadable,
 }
 
-/// Why something cannot be read: the number that the system gave.
+/// Why something cannot be read: the error number of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause(i32);
 
 impl Cause {
-    /// The cause of an error, if the system gave this number.
+    /// The cause of an error, if its error number is `code`.
     pub(super) fn of(error: &Error, code: i32) -> Option<Cause> {
         match &error.kind {
             ErrorKind::Io(error) if error.raw_os_error() == Some(code) => Some(Cause(code)),
@@ -52,7 +52,7 @@ impl Cause {
         }
     }
 
-    /// Whether whoever asks is not allowed to: that says nothing of what is there.
+    /// Whether the reader lacks permission, which tells nothing of the content.
     pub fn is_denied(self) -> bool {
         [libc::EACCES, libc::EPERM].contains(&self.0)
     }
@@ -76,95 +76,95 @@ impl fmt::Display for Cause {
     }
 }
 
-/// An entry that is not what it was.
+/// An entry that is not intact.
 #[derive(Clone, Debug)]
 pub struct EntryReport {
     /// The number of the entry in the catalog.
     pub entry: usize,
-    /// What became of it.
+    /// The state of the entry.
     pub state: State,
-    /// Bytes of it, as it was, that are not there any more.
+    /// Bytes of the recorded entry that are lost.
     pub damage: RangeList,
-    /// Why it cannot be opened or read.
+    /// Why the entry cannot be opened or read.
     pub cause: Option<Cause>,
-    /// Where it is, from the base, if it was moved.
+    /// The path, relative to the base, that the entry was moved to.
     pub moved_to: Option<Box<[u8]>>,
-    /// Whether all of its bytes are there and right, where they belong, whatever else is wrong with it.
+    /// Whether all bytes are right and in place, whatever else is wrong with the entry.
     pub(super) is_right: bool,
 }
 
 impl EntryReport {
-    /// Whether whoever asks may not look at it: nobody knows whether it is damaged.
+    /// Whether the reader lacks permission, so that damage is unknown.
     pub fn is_denied(&self) -> bool {
         self.state == State::Unreadable && self.cause.is_some_and(Cause::is_denied)
     }
 }
 
-/// How much of what was lost could be mended, and what more.
+/// The recovery shards that losses have used, and the losses that could still be mended.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
-    /// Recovery shards of the set of which the greatest part is needed, or lost itself.
+    /// Recovery shards of the set that has used the greatest part of them.
     pub of: u64,
-    /// Those that are used.
+    /// Recovery shards of that set that are needed, or lost themselves.
     pub used: u64,
-    /// So many bytes more could be lost in one piece, wherever.
+    /// Bytes that could additionally be lost in one piece, anywhere.
     pub one_piece: u64,
-    /// Sets that have lost more than they can stand.
+    /// Sets that have lost more than they can mend.
     pub lost_sets: u64,
-    /// Bytes of files in them that are lost.
+    /// Lost bytes of files in those sets.
     pub lost_bytes: u64,
 }
 
-/// What stands in the folders that are protected, and is not.
+/// Unprotected items in the protected folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unprotected {
-    /// Files, links and folders; what is in these folders is not counted.
+    /// Files, links and folders; the content of these folders is not counted.
     pub count: u64,
-    /// The path of one of them, from the base.
+    /// The path of the first item, relative to the base.
     pub first: Option<Box<[u8]>>,
 }
 
-/// What was found of files and sidecar.
+/// The findings on files and sidecar.
 #[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct Examined {
     /// Entries that are not intact, in order.
     pub entries: Vec<EntryReport>,
-    /// Entries that are edited for all that is proved, and have the size and time that the sidecar records: they may as well be rotten.
+    /// Entries that count as edited for lack of proof, though their size and time are as recorded: they may be rotten.
     pub unproved: u64,
-    /// Entries whose bytes are intact and whose time or permissions are others.
+    /// Entries with intact bytes and another time or other permissions.
     pub touched: u64,
-    /// What is new in folders that are protected, or was left out; nothing unless files were looked at.
+    /// New or left-out items in protected folders; empty unless files were examined.
     pub unprotected: Unprotected,
-    /// Recovery shards.
+    /// All recovery shards.
     pub recovery: u64,
-    /// Those of them that are not intact.
+    /// Recovery shards that are not intact.
     pub recovery_damaged: u64,
-    /// Those of them that are intact, and stand elsewhere than they should.
+    /// Recovery shards that are intact, but not in their places.
     pub recovery_displaced: u64,
-    /// What can be mended.
+    /// The margin for further losses.
     pub margin: Margin,
     /// Damage of the sidecar beside lost recovery shards and pieces.
     pub sidecar_damage: Vec<String>,
-    /// The container that a sealed sidecar is in is damaged, as far as that was looked at.
+    /// Whether the container of a sealed sidecar is damaged, as far as it was examined.
     pub container_damaged: bool,
-    /// Positions of the files that are not there, or not intact.
+    /// Positions of files that are missing or damaged.
     pub(super) erased: Bits,
-    /// Positions of files that whoever asks may not read, as far as nothing else is wrong with them.
+    /// Positions of files that the reader may not read, unless something else is wrong with them.
     pub(super) denied: Bits,
-    /// What stands elsewhere than it did.
+    /// Bytes of files that were found in other places.
     pub(super) moved: Moved,
-    /// Recovery shards that are not there or not intact, over all groups.
+    /// Recovery shards that are missing or damaged, over all groups.
     pub(super) recovery_erased: Bits,
 }
 
 impl Examined {
-    /// Whether everything is as it was, the sidecar too.
+    /// Whether everything is unchanged, the sidecar too.
     pub fn is_intact(&self) -> bool {
         self.entries.is_empty() && self.sidecar_is_intact()
     }
 
-    /// Whether the sidecar itself is as it was.
+    /// Whether the sidecar itself is unchanged.
     pub fn sidecar_is_intact(&self) -> bool {
         self.recovery_damaged == 0
             && self.recovery_displaced == 0
@@ -172,29 +172,29 @@ impl Examined {
             && !self.container_damaged
     }
 
-    /// Whether all bytes of an entry are there and right, where they belong, whatever else is wrong with it.
+    /// Whether all bytes of an entry are right and in place, whatever else is wrong with it.
     pub(super) fn has_all_bytes(&self, nth: usize) -> bool {
         let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
         at.map_or(true, |at| self.entries[at].is_right)
     }
 
-    /// Whether all that is lost can be computed from what is left.
+    /// Whether all losses can be computed from the rest.
     pub fn is_mendable(&self) -> bool {
         self.margin.lost_sets == 0
     }
 
-    /// The entries that whoever asks may not look at.
+    /// The entries that the reader has no permission for.
     pub fn denied(&self) -> impl Iterator<Item = usize> {
         self.entries.iter().filter(|report| report.is_denied()).map(|report| report.entry)
     }
 
-    /// What became of an entry.
+    /// The state of an entry.
     pub fn state(&self, entry: usize) -> State {
         let at = self.entries.binary_search_by_key(&entry, |report| report.entry);
         at.map_or(State::Intact, |at| self.entries[at].state)
     }
 
-    /// Entries in this state.
+    /// The number of entries in this state.
     pub fn count(&self, state: State) -> u64 {
         self.entries.iter().filter(|report| report.state == state).count() as u64
     }

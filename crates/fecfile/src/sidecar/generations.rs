@@ -1,5 +1,5 @@
-//! Generations of a sidecar whose metadata was restored: which of them break a rule, and which is meant (docs/FORMAT.md,
-//! section 17.6).
+//! Generations of a sidecar whose metadata was restored: which of them break a rule, and which is meant
+//! (docs/FORMAT.md, section 17.6).
 
 use super::error::SidecarError;
 use super::positions::Positions;
@@ -13,28 +13,28 @@ use std::collections::{HashMap, HashSet};
 
 /// The digest of a position whose bytes are lost for good.
 pub(super) const LOST: ShortDigest = [0xff; DIGEST_LEN];
-/// The digest of a position with nothing in it.
+/// The digest of an empty position.
 pub(super) const NOTHING: ShortDigest = [0; DIGEST_LEN];
 
-/// Which pieces of the metadata are left.
+/// The pieces of the metadata that are left.
 #[derive(Clone, Debug, Default)]
 pub struct PiecesFound {
-    /// Pieces that should be there.
+    /// Pieces that should exist.
     pub all: u64,
-    /// Those that are intact, wherever they stand.
+    /// Intact pieces, wherever they stand.
     pub intact: u64,
-    /// The least number of pieces that a set has beyond those that it needs.
+    /// The fewest pieces that a set has beyond those it needs.
     pub spare: u64,
-    /// Those that do not stand in their places.
+    /// Pieces that are not in their places.
     pub(super) displaced: Vec<u64>,
 }
 
 /// Metadata that was restored.
 pub(super) struct Opened {
     pub(super) of: Generation,
-    /// The rule that the coding of the metadata breaks, if it breaks one.
+    /// The rule that the coding of the metadata breaks, if any.
     pub(super) rule: Option<FormatError>,
-    /// Where the first of its pieces stands.
+    /// Offset of the first piece.
     pub(super) first: u64,
     pub(super) metadata: Vec<u8>,
     pub(super) pieces: PiecesFound,
@@ -43,13 +43,13 @@ pub(super) struct Opened {
 /// An encoding whose metadata can be restored.
 pub(super) struct Seen {
     pub(super) of: Generation,
-    /// Where the first of its pieces stands.
+    /// Offset of the first piece.
     pub(super) first: u64,
-    /// Whether all of its pieces are intact.
+    /// Whether all pieces are intact.
     pub(super) is_whole: bool,
-    /// Its root, or the rule that its metadata breaks.
+    /// The root, or the rule that the metadata breaks.
     pub(super) root: std::result::Result<Digest, FormatError>,
-    /// All of it, if it is the only one.
+    /// The parsed metadata, if this is the only encoding.
     pub(super) parsed: Option<Box<Parsed>>,
 }
 
@@ -63,10 +63,10 @@ impl Seen {
     }
 }
 
-/// The rule that tells why nothing counts: first one that refuses.
+/// The rule that tells why nothing counts. A rule that refuses comes first.
 pub(super) fn broken(seen: &[Seen], rule: Option<FormatError>) -> Option<FormatError> {
     let mut rules: Vec<FormatError> = seen.iter().filter_map(|seen| seen.root.clone().err()).collect();
-    // Pieces of version 1 are there: another version is damage (section 11).
+    // Pieces of version 1 exist, so another version is damage (section 11).
     let is_rule =
         |rule: &FormatError| rule.class() != FormatClass::Damaged && !matches!(rule, FormatError::Version(_));
     rules.extend(rule.filter(is_rule));
@@ -126,7 +126,7 @@ fn positions_of<'a>(
     (0..).zip(of_group)
 }
 
-/// The area that the pieces of a generation stand in; `None` if there is none such.
+/// The area of the pieces of a generation; `None` if no valid area results.
 pub(super) fn area_of(of: &Generation) -> Option<Area> {
     let (pieces, piece_len) = (u32::try_from(of.pieces()).ok()?, u32::try_from(of.piece_len()).ok()?);
     let Layout { start, blocks, block, .. } = of.layout;
@@ -134,24 +134,24 @@ pub(super) fn area_of(of: &Generation) -> Option<Area> {
     (pieces >= 2 && area.len(block.into()).is_some()).then_some(area)
 }
 
-/// What a sidecar is asked for by.
+/// The root and metadata that a caller asks for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
-    /// Its root; without, the one that is meant.
+    /// The root; `None` asks for the one that is meant.
     pub(super) root: Option<Digest>,
-    /// E of its metadata, one of these; without any, that of any encoding with the root.
+    /// Accepted values of E; an empty list accepts any encoding with the root.
     pub(super) metadata: Vec<Digest>,
 }
 
 impl Wanted {
-    /// Whether an encoding is one that is asked for.
+    /// Whether an encoding is one that the caller asks for.
     pub(super) fn is(&self, seen: &Seen) -> bool {
         let is_root = self.root.is_none_or(|root| seen.root() == Some(root));
         is_root && (self.metadata.is_empty() || self.metadata.contains(&seen.of.root))
     }
 }
 
-/// The one that is meant (section 17.6).
+/// Chooses the encoding that is meant (section 17.6).
 pub(super) fn choose(
     seen: Vec<Seen>,
     links: &Links,
@@ -162,7 +162,7 @@ pub(super) fn choose(
         .filter(|seen| seen.root.is_ok() || seen.is_refused())
         .partition(|seen| seen.root.is_ok());
     let replaced = links.ancestors(read.iter().chain(&refused).map(|seen| seen.of));
-    // Of several with one root, which say the same of the files, the one whose metadata is asked for, and then the newest.
+    // Encodings with the same root say the same of the files. The wanted one comes first, then the newest.
     read.sort_by_key(|seen| {
         (seen.root(), !wanted.is(seen), std::cmp::Reverse(seen.of.layout.generation), seen.first)
     });
@@ -180,13 +180,13 @@ pub(super) fn choose(
     let refused = refused.iter().filter(|seen| !replaced.contains(&seen.of.root)).count();
     match (read.len(), refused) {
         (1, 0) => Ok(read.swap_remove(0)),
-        // Nothing, or what is left is refused.
+        // Nothing is left, or only a refused encoding.
         (0, 0 | 1) => Err(SidecarError::TooFewPieces),
         _ => Err(SidecarError::Ambiguous(roots(&read))),
     }
 }
 
-/// Encodings of which any piece is usable, by their roots: each names the one before it.
+/// Encodings with a usable piece, by their roots; each names its predecessor.
 #[derive(Default)]
 pub(super) struct Links(HashMap<Digest, Generation>);
 
@@ -195,21 +195,21 @@ impl Links {
         self.0.insert(of.root, of);
     }
 
-    /// The one that a generation replaces.
+    /// The generation that `of` replaces.
     fn before(&self, of: &Generation) -> Option<&Generation> {
         self.0.get(&of.layout.before).filter(|before| before.layout.generation < of.layout.generation)
     }
 
-    /// Those before a generation, from the newest on.
+    /// The predecessors of a generation, from the newest on.
     pub(super) fn chain(&self, of: &Generation) -> impl Iterator<Item = &Generation> {
         std::iter::successors(self.before(of), |now| self.before(now))
     }
 
-    /// All that generations replace.
+    /// All predecessors of these generations.
     fn ancestors(&self, of: impl Iterator<Item = Generation>) -> HashSet<Digest> {
         let mut found = HashSet::new();
         for of in of {
-            // What is before one that was found already was found with it.
+            // The predecessors of a generation that was found already were added together with it.
             for before in self.chain(&of) {
                 if !found.insert(before.root) {
                     break;
@@ -219,7 +219,7 @@ impl Links {
         found
     }
 
-    /// All that replace a generation.
+    /// All generations that replace this one.
     pub(super) fn descendants(&self, of: &Generation) -> HashSet<Digest> {
         let mut links: Vec<&Generation> = self.0.values().collect();
         links.sort_unstable_by_key(|link| link.layout.generation);

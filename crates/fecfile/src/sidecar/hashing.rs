@@ -1,4 +1,4 @@
-//! Digests of blocks.
+//! Digests of blocks and files.
 
 use crate::io::ReadAt;
 use fec_core::digest::{Digest, HashKind, blocks};
@@ -7,25 +7,25 @@ use fec_core::format::sidecar::catalog::{ShortDigest, shortened};
 use std::fs::File;
 use std::io;
 
-/// The plain digests of blocks that stand one behind the other.
+/// The plain digests of consecutive blocks.
 pub(super) fn plain_digests(bytes: &[u8], block: usize) -> Vec<ShortDigest> {
-    /// Blocks that are hashed together: as many as fill the lanes of a vector, several times.
+    /// Blocks that are hashed together: enough to fill the lanes of a vector several times.
     const TOGETHER: usize = 64;
     let blocks: Vec<&[u8]> = bytes.chunks_exact(block).collect();
     let digests = blocks.chunks(TOGETHER).flat_map(|blocks| HashKind::Blake3.digests(blocks));
     digests.map(|digest| shortened(&digest)).collect()
 }
 
-/// The BLAKE3 of a file, from the values of its whole blocks and of what is behind them.
+/// The BLAKE3 of a file, from the values of its whole blocks and of its tail.
 #[derive(Debug, Default)]
 pub(super) struct FileTree {
-    /// Of full units.
+    /// Values of full units.
     units: Vec<Digest>,
-    /// Of the blocks of the unit that is not full.
+    /// Values of the blocks in the unit that is not full.
     blocks: Vec<Digest>,
 }
 
-/// Blocks of a unit, of which one value is kept.
+/// Blocks of a unit, which is kept as a single value.
 const UNIT: usize = 64;
 
 impl FileTree {
@@ -43,7 +43,7 @@ impl FileTree {
         }
     }
 
-    /// The hash. At least two values were added, blocks or the tail.
+    /// The hash. At least two values must have been added, of blocks or of the tail.
     pub(super) fn finish(mut self) -> Digest {
         if self.units.is_empty() {
             return blocks::root(&self.blocks);
@@ -53,7 +53,7 @@ impl FileTree {
     }
 }
 
-/// Whether a file is what its entry says.
+/// Whether a file has the size and the digest of its entry.
 pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bool> {
     if file.metadata()?.len() != of.size {
         return Ok(false);
@@ -66,12 +66,11 @@ pub(super) fn digest_of_file(file: &File, of: &FileEntry, block: u64) -> io::Res
     Ok(hash_file(file, of.size, block, |_, _| ())?.digest)
 }
 
-/// What one pass over a file tells.
+/// The result of hashing a file in one pass.
 pub(super) struct Hashed {
-    /// Its BLAKE3.
+    /// The BLAKE3 of the file.
     pub(super) digest: Digest,
-    /// Of the bytes behind its whole blocks, if there are any: their chaining value, or the digest of a file that has no
-    /// others.
+    /// The bytes behind the whole blocks, if any: their chaining value, or the file's digest if it has no whole block.
     pub(super) tail: Option<Digest>,
 }
 

@@ -1,8 +1,9 @@
-//! The list of what a repair is about to write to, beside its sidecar (docs/FORMAT.md, section 17.10), so that one that was ended
-//! on the way can be run again: what is half mended has another time, and would look like a file that somebody changed.
+//! The list of everything that a repair is about to write to, beside its sidecar (docs/FORMAT.md, section 17.10). With
+//! it an interrupted repair can run again: a half-mended file has another time, and would otherwise look like an edit.
 //!
-//! Whoever may write to the folder can put such a list there. So it is read only if it is a file of one's own, and what it says
-//! of a file is believed only where that file was changed after the list, and its bytes are what a repair leaves (`begun.rs`).
+//! Anybody who may write to the folder can plant such a list. A list is therefore read only if it is a file of one's
+//! own. It is believed about a file only if that file changed after the list and has the bytes that a repair leaves
+//! (`begun.rs`).
 
 use super::Sidecar;
 use super::error::SidecarError;
@@ -19,9 +20,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the list begins with; then comes the root.
+/// The start of the list; the root follows.
 const HEAD: &str = "fec repair of ";
-/// Bytes of the first line, and more.
+/// An upper bound for the bytes of the first line.
 const MOST_OF_HEAD: u64 = 128;
 /// The longest list that is written or read.
 const MOST: u64 = 64 << 20;
@@ -35,12 +36,12 @@ pub(super) fn piece_digest(bytes: &[u8]) -> PieceDigest {
     *HashKind::Blake3.digest(bytes).first_chunk().expect("a digest is longer")
 }
 
-/// Pieces of a file by their offsets, as they were before anything was written to them.
+/// Pieces of a file by their offsets, as they were before the repair wrote anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pieces(Vec<(u64, PieceDigest)>);
 
 impl Pieces {
-    /// Adds a piece, behind all others.
+    /// Adds a piece behind all others.
     pub(super) fn push(&mut self, offset: u64, digest: PieceDigest) {
         self.0.push((offset, digest));
     }
@@ -54,14 +55,14 @@ impl Pieces {
 /// The entries that a list names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
-    /// Files that are mended where they are.
+    /// Files that are mended in place.
     pub(super) files: BTreeMap<usize, Pieces>,
     /// Folders and symbolic links that are made, and get their times and permissions at the end.
     pub(super) made: HashSet<usize>,
 }
 
 impl List {
-    /// Its lines, as far as there is room for them.
+    /// The lines of the list, as far as there is room for them.
     fn lines(&self, piece: u64) -> String {
         let mut text = String::new();
         let mut made: Vec<usize> = self.made.iter().copied().collect();
@@ -75,7 +76,7 @@ impl List {
         text
     }
 
-    /// Reads the lines below the first. A line of another form says nothing.
+    /// Reads the lines below the first, and skips lines of another form.
     fn parse(text: &str, piece: u64) -> List {
         let mut list = List::default();
         for line in text.lines() {
@@ -136,43 +137,43 @@ pub(super) struct Journal {
     root: String,
     /// Bytes of a piece.
     pub(super) piece: u64,
-    /// The list that was found, if it is of this root.
+    /// The list that was found, if it has this root.
     pub(super) list: List,
-    /// The root that a list that is there says it is of.
+    /// The root in the list that was found.
     of: Option<String>,
-    /// When the list was changed last.
+    /// The time of change of the list.
     changed: Option<(i64, i64)>,
-    /// Why the file in its place is not used.
+    /// Why the file at the list's path is not used.
     wrong: Option<&'static str>,
-    /// Files that a repair that did not end has begun, each with what it looked like when its bytes had shown that.
+    /// Files that an interrupted repair has half mended, each with the fingerprint it had when its bytes proved that.
     pub(super) own: BTreeMap<usize, u64>,
-    /// Files that the list has all that is damaged of.
+    /// Files whose whole damage is in the list.
     pub(super) listed: HashSet<usize>,
 }
 
-/// Where the list of a sidecar stands.
+/// The path of the list of a sidecar.
 pub(super) fn path_of(sidecar: &Path) -> PathBuf {
-    // Where it really stands: it may be named by a link.
+    // A link may name the sidecar, so the real path counts.
     let place = fs::canonicalize(sidecar).unwrap_or_else(|_| sidecar.to_path_buf());
     let mut path = place.into_os_string();
     path.push(".repairing");
     path.into()
 }
 
-/// The root that a list says it is of.
+/// The root in the first line of a list.
 fn root_of(text: &str) -> Option<&str> {
     text.lines().next()?.strip_prefix(HEAD)
 }
 
-/// When a file was changed last, itself or what is known of it: nobody can choose that.
-// Their types are others on other systems.
+/// The time of the last change of a file or of its metadata, which nobody can choose.
+// The integer types differ between systems.
 #[allow(clippy::unnecessary_cast)]
 pub(super) fn changed(stat: &Stat) -> (i64, i64) {
     (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
-/// Fails when a repair of the sidecar at `path` did not end: what it has half mended would be protected as it is. Whoever wrote
-/// the list: nothing is done because of it.
+/// Fails when a repair of the sidecar at `path` was interrupted: its half-mended files would be protected as they are.
+/// The owner of the list does not matter, since the list only makes this fail.
 pub(super) fn check_none(path: &Path, action: &'static str) -> Result<()> {
     let list = path_of(path);
     if !fs::symlink_metadata(&list).is_ok_and(|meta| meta.is_file()) {
@@ -200,10 +201,10 @@ fn changed_at(meta: &Metadata) -> (i64, i64) {
 }
 
 impl Journal {
-    /// The list of a repair of this sidecar that did not end, or an empty one.
+    /// The list of an interrupted repair of this sidecar, or an empty one.
     ///
     /// # Errors
-    /// Those of the list: without it, what is half mended would pass for an edit.
+    /// Those of the list: without it, half-mended files would pass for edits.
     pub(super) fn of(sidecar: &Sidecar) -> Result<Journal> {
         let path = path_of(sidecar.path());
         let fail = |e| Error::io("read", path.as_path(), e);
@@ -231,7 +232,7 @@ impl Journal {
         journal.changed = Some(changed_at(&meta));
         let text = String::from_utf8(bytes).unwrap_or_default();
         let Some(root) = root_of(&text) else {
-            // A loss of power leaves an empty one.
+            // A loss of power leaves an empty list.
             journal.wrong = (meta.len() > 0).then_some("it is no list of a repair");
             return Ok(journal);
         };
@@ -243,12 +244,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Whether something was changed after the list was.
+    /// Whether something changed after the list did.
     pub(super) fn is_older_than(&self, stat: &Stat) -> bool {
         self.changed.is_some_and(|written| changed(stat) > written)
     }
 
-    /// Fails when a repair with another root did not end: what it has half mended would be lost sight of.
+    /// Fails when a repair with another root was interrupted: its half-mended files would be forgotten.
     pub(super) fn check(&self, sidecar: &Sidecar, action: &'static str) -> Result<()> {
         match self.of.as_deref().filter(|_| !self.is_there()) {
             Some(root) => Err(begun(sidecar.path(), root, self.path.clone(), action)),
@@ -256,7 +257,7 @@ impl Journal {
         }
     }
 
-    /// Fails when something stands in the place of the list that is not one's own: nobody knows whom it serves.
+    /// Fails when something else than a list of one's own is at its path: nobody knows whom it serves.
     pub(super) fn check_place(&self) -> Result<()> {
         match self.wrong {
             Some(wrong) => Err(Error::at("write", self.path.as_path(), ErrorKind::NotOwn(wrong))),
@@ -264,12 +265,13 @@ impl Journal {
         }
     }
 
-    /// Whether a repair with the root of this sidecar did not end.
+    /// Whether a repair with the root of this sidecar was interrupted.
     pub(super) fn is_there(&self) -> bool {
         self.of.as_ref().is_some_and(|root| self.root == *root)
     }
 
-    /// Writes a list, before anything is written to; unless the one that is there says all of it. Returns whether it is a new one.
+    /// Writes a list before any file is written to, unless the existing one has all of it. Returns whether the list is
+    /// new.
     ///
     /// # Errors
     /// Those of the list.
@@ -290,19 +292,19 @@ impl Journal {
         Ok(true)
     }
 
-    /// Removes the list: all is written.
+    /// Removes the list after everything is written.
     pub(super) fn end(&self) {
         let mut head = Vec::new();
         let Ok(Stands::Own(file, _)) = look(&self.path) else { return };
         let read = file.take(MOST_OF_HEAD).read_to_end(&mut head);
-        // A list that cannot be read any more was written or read before: it is one's own.
+        // A list that can no longer be read was written or read before, so it is one's own.
         if read.is_err() || root_of(&String::from_utf8_lossy(&head)) == Some(&self.root) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Waits until what is changed from now on has a later time of change: the system's clock for that goes in steps.
+/// Waits until later changes get a later time of change, since the system's clock for it goes in steps.
 fn wait_until_after(time: (i64, i64)) {
     const MOST_STEPS: u32 = 30;
     for _ in 0..MOST_STEPS {
@@ -368,7 +370,7 @@ mod tests {
         ] {
             assert_eq!(List::parse(line, 4096), List::default(), "{line:?}");
         }
-        // Twice, and in another order.
+        // The same offset twice, and offsets out of order.
         for offsets in [[0, 0], [4096, 0]] {
             let line = format!("1 {}:{digest} {}:{digest}", offsets[0], offsets[1]);
             assert_eq!(List::parse(&line, 4096), List::default());

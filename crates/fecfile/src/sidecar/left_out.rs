@@ -1,5 +1,5 @@
-//! Symbolic links, names, permissions, times and long files that the place where they are made cannot hold. They are left out
-//! and named, and the rest is restored.
+//! Links, names, permissions, times and long files that the target's file system cannot hold. They are left out and
+//! reported, and the rest is restored.
 
 use super::findings::Cause;
 use crate::error::{Error, ErrorKind};
@@ -9,12 +9,12 @@ use fec_core::format::sidecar::EntryKind;
 use rustix::io::Errno;
 use std::io;
 
-/// Something that the place cannot hold.
+/// Something that the target cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The number of the entry in the catalog.
     pub entry: usize,
-    /// The part of it.
+    /// The missing part of the entry.
     pub what: Part,
     /// The answer of the system.
     pub cause: Cause,
@@ -23,21 +23,21 @@ pub struct LeftOut {
 /// The part of an entry that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole entry.
     Entry,
-    /// Its permissions.
+    /// The permissions.
     Permissions,
-    /// Its time.
+    /// The time.
     Time,
 }
 
-/// Whether an error says that the place cannot hold an entry of this name or length.
+/// The cause, if an error says that the target cannot hold an entry of this name or length.
 pub(super) fn is_of_name(error: &Error) -> Option<Cause> {
     const OF_NAME: [Errno; 4] = [Errno::INVAL, Errno::ILSEQ, Errno::NAMETOOLONG, Errno::FBIG];
     cause_if(error, |errno| OF_NAME.contains(&errno))
 }
 
-/// Whether an error of the call that makes a link says that the place cannot hold one of this kind.
+/// The cause, if an error of making a link says that the target cannot hold this kind.
 pub(super) fn is_of_kind(kind: &EntryKind, error: &Error) -> Option<Cause> {
     cause_if(error, |errno| match kind {
         EntryKind::HardLink(_) => is_lacking(errno) || [Errno::MLINK, Errno::XDEV].contains(&errno),
@@ -50,14 +50,14 @@ fn cause_if(error: &Error, is: impl Fn(Errno) -> bool) -> Option<Cause> {
     Errno::from_io_error(error).filter(|errno| is(*errno)).map(|_| Cause::from(error))
 }
 
-/// The permissions and the time that could not be set, because the place, or the system, does not have them.
+/// The causes why permissions and time could not be set, where the target or the system has none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dressed {
     pub(super) permissions: Option<Cause>,
     pub(super) time: Option<Cause>,
 }
 
-/// Why something was not set, if it was not, and other errors.
+/// The cause, if the target has no such attribute; other errors stay errors.
 pub(super) fn unset(done: io::Result<()>) -> io::Result<Option<Cause>> {
     match done {
         Err(e) if if_any(Err(io::Error::from(Cause::from(&e)))).is_ok() => Ok(Some(Cause::from(&e))),

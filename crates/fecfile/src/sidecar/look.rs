@@ -1,4 +1,4 @@
-//! Looks at what is protected, and says of each entry what is wrong with it.
+//! Examines protected files, and reports the state of each entry.
 
 use super::Sidecar;
 use super::bits::Bits;
@@ -28,17 +28,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What is known of a file whose chunks are looked at one by one.
+/// The findings on a file whose chunks are examined one by one.
 struct Pending {
     left: u64,
     /// The value of each chunk.
     values: Vec<Option<Digest>>,
     report: FileReport,
-    /// Whether the last chunk was looked at.
+    /// Whether the last chunk was examined.
     has_end: bool,
 }
 
-/// Looks at files.
+/// The examination of files.
 pub(super) struct Files<'a> {
     pub(super) sidecar: &'a Sidecar,
     pub(super) base: &'a Base,
@@ -47,7 +47,7 @@ pub(super) struct Files<'a> {
     pub(super) scope: Scope,
 }
 
-/// What the metadata of files tells, before any of them is read.
+/// The findings from the stats of files, before any file is read.
 pub(super) struct Survey {
     states: Vec<State>,
     touched: u64,
@@ -57,32 +57,32 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// What became of an entry by its metadata.
+    /// The state of an entry by its stat.
     pub(super) fn state(&self, nth: usize) -> State {
         self.states[nth]
     }
 
-    /// Adds what was found of files.
+    /// Adds findings on the bytes of files.
     pub(super) fn add(&mut self, looked: Looked) {
         self.reports.extend(looked.reports);
     }
 }
 
-/// What looking at chunks told.
+/// The findings on chunks.
 pub(super) struct Looked {
     reports: Vec<(usize, FileReport)>,
-    /// How many of the chunks were looked at before the time was over: the first ones.
+    /// The number of chunks, from the first on, that were examined in time.
     pub(super) done: usize,
 }
 
 impl Looked {
-    /// The entries that something may be wrong with, and whether something is.
+    /// The entries with possible damage, and whether any damage was found.
     pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, bool)> {
         let seen = self.reports.iter().filter(|(_, report)| !report.is_denied());
         seen.map(|(nth, report)| (*nth, !report.is_clean()))
     }
 
-    /// The entries that whoever asks may not look at.
+    /// The entries that the reader has no permission for.
     pub(super) fn denied(&self) -> HashSet<u32> {
         let denied = self.reports.iter().filter(|(_, report)| report.is_denied());
         denied.map(|(nth, _)| *nth as u32).collect()
@@ -90,7 +90,7 @@ impl Looked {
 }
 
 impl Files<'_> {
-    /// Looks at everything.
+    /// Examines everything in the scope.
     pub(super) fn look(&self, context: &Context<'_>) -> Result<Examined> {
         let mut survey = self.survey();
         if self.scope == Scope::All {
@@ -100,7 +100,7 @@ impl Files<'_> {
         self.conclude(survey)
     }
 
-    /// Looks at metadata alone.
+    /// Examines stats alone.
     pub(super) fn survey(&self) -> Survey {
         let catalog = &self.sidecar.catalog;
         let states = vec![State::Intact; catalog.entries.len()];
@@ -123,7 +123,7 @@ impl Files<'_> {
         survey
     }
 
-    /// Whether what is wrong with an entry is damage: nobody wrote to it, as far as that is known, or it cannot be read.
+    /// Whether the fault of an entry is damage: the entry cannot be read, or nobody is known to have written to it.
     pub(super) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
         match survey.state(nth) {
             State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
@@ -140,12 +140,12 @@ impl Files<'_> {
         (0..chunks).map(move |chunk| Job { entry, chunk })
     }
 
-    /// Puts together what is known of all entries.
+    /// Combines the findings on all entries.
     pub(super) fn conclude(&self, survey: Survey) -> Result<Examined> {
         let catalog = &self.sidecar.catalog;
         let Survey { mut states, touched, mut reports, .. } = survey;
         reports.sort_by_key(|(nth, _)| *nth);
-        // Of a file that was looked at in several parts there are several.
+        // A file that was examined in several parts has several reports.
         reports.dedup_by(|(later, more), (first, report)| {
             if later == first {
                 report.bad.append(&mut more.bad);
@@ -155,7 +155,7 @@ impl Files<'_> {
             }
             later == first
         });
-        // It may be intact.
+        // A file that may not be read may be intact.
         for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
             states[*nth] = State::Unreadable;
         }
@@ -167,7 +167,7 @@ impl Files<'_> {
             blocks: report.bad.clone(),
             is_missing: states[*nth] == State::Missing,
         };
-        // What rotted was not moved by anybody: its size and time are those of old.
+        // A rotten file was not moved by anybody, since its size and time are unchanged.
         let may_have_moved =
             |(nth, report): &&(usize, FileReport)| states[*nth] != State::Intact && !report.is_denied();
         let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
@@ -222,7 +222,8 @@ impl Files<'_> {
         })
     }
 
-    /// What stands in the folders beside what is protected there, or was. Folders that cannot be read are told of as entries.
+    /// The unprotected items in the folders, beside the recorded entries. Folders that cannot be read are reported as
+    /// entries.
     fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
         let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
         let entries = &self.sidecar.catalog.entries;
@@ -231,14 +232,14 @@ impl Files<'_> {
         let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
         let mut unprotected = Unprotected::default();
         for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
-            // Whatever cannot be listed is not there, or not a folder any more.
+            // A folder that cannot be listed is missing, or no folder any more.
             let _ = self.base.visit(&folder.path, |path, kind| {
                 if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
                     return;
                 }
                 let is_own = || {
                     let stat = self.base.stat(path).ok();
-                    // Their types are others on other systems.
+                    // The integer types differ between systems.
                     #[allow(clippy::unnecessary_cast)]
                     let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
                     place.is_some() && own.contains(&place)
@@ -252,7 +253,7 @@ impl Files<'_> {
         unprotected
     }
 
-    /// Missing files, each with another of its names under which it is whole.
+    /// Missing files, each with a hard link under which it is whole.
     fn other_names(&self, states: &[State]) -> Vec<(usize, Box<[u8]>)> {
         let mut names: Vec<(usize, Box<[u8]>)> = Vec::new();
         let mut named = HashSet::new();
@@ -282,7 +283,7 @@ impl Files<'_> {
         FileReport { bad, ..FileReport::default() }
     }
 
-    /// Looks at chunks on all threads, until the time is over.
+    /// Examines chunks on all threads, until the time is over.
     pub(super) fn look_at(&self, jobs: &[Job], until: Option<Instant>, context: &Context<'_>) -> Looked {
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
@@ -333,7 +334,7 @@ impl Files<'_> {
             }
         });
         let mut reports = into_value(done);
-        // Files of which some chunks were looked at: the bytes behind the whole blocks have no digest of their own.
+        // Files that were examined in part: their tails have no digests of their own.
         for (entry, Pending { mut report, has_end, .. }) in into_value(pending) {
             if has_end || !report.is_clean() {
                 report.is_part = true;
@@ -344,7 +345,7 @@ impl Files<'_> {
         Looked { reports, done: next.into_inner().min(jobs.len()) }
     }
 
-    /// Positions that were lost before: marked as such, or of nothing that has a name any more.
+    /// Marks positions that were lost before: recorded as lost, or of files that are no longer in the catalog.
     fn erase_lost(&self, erased: &mut Bits) {
         let covered = self.positions.covered(self.sidecar.catalog.positions());
         let mut first = 0;
@@ -364,8 +365,8 @@ impl Files<'_> {
         }
     }
 
-    /// Marks the positions of what is not intact. Where only the whole of a file is known to be wrong, its tail's position
-    /// tells whether the tail is, as far as the other files in it are not to blame.
+    /// Marks the positions of damaged bytes. For a file known to be wrong only as a whole, the digest of its tail's
+    /// position tells whether the tail is wrong, unless the other files in that position are to blame.
     fn settle(
         &self,
         reports: &mut [(usize, FileReport)],
@@ -377,9 +378,9 @@ impl Files<'_> {
         let mut reader =
             PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
         let mut position = vec![0; block as usize];
-        // Many tails may stand in one position.
+        // Many tails may share a position.
         let mut looked: HashMap<u64, bool> = HashMap::new();
-        // Files that are not known to be what they were.
+        // Files that are not known to be unchanged.
         let suspects: HashSet<u32> = reports
             .iter()
             .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
@@ -396,7 +397,7 @@ impl Files<'_> {
                 runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
             }
             let tail = file.tail_len(block);
-            // What is right, or stands elsewhere in a file that is whole, is no reason to take its position for lost.
+            // A tail that is right, or stands in a whole file elsewhere, does not make its position lost.
             let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
             if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
                 continue;
@@ -407,7 +408,7 @@ impl Files<'_> {
             if !is_intact {
                 lost.set(at);
             }
-            // Others may be what is wrong with a position that they share.
+            // Another file may be to blame for damage in a shared position.
             report.is_tail_unknown = !is_intact && {
                 let is_right = |span: Span| {
                     let is_as_it_was = || states[span.entry as usize] == State::Intact;
@@ -415,8 +416,8 @@ impl Files<'_> {
                 };
                 let is_gone = report.is_right.is_none() && !report.is_part;
                 let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
-                // Of a file that is there this tells if nothing else explains why its own digest is wrong; or if all
-                // that shares the position is right. A part that is right so far is looked at whole another time.
+                // The tail of an existing file is wrong if nothing else explains the file's wrong digest, or if
+                // everything else in the position is right. A part that is right so far is examined whole another time.
                 is_gone
                     || (report.is_right == Some(false) && !is_explained)
                     || self.sharing(at, *nth).all(is_right)
@@ -424,13 +425,13 @@ impl Files<'_> {
         }
     }
 
-    /// What other files have in a position.
+    /// The spans of other files in a position.
     fn sharing(&self, position: u64, nth: usize) -> impl Iterator<Item = Span> {
         self.positions.within(position..position + 1).filter(move |span| span.entry as usize != nth)
     }
 
-    /// Looks at small files that were left out, where they may be what is wrong with a position that the end of another
-    /// stands in. Adds those that are not what they were.
+    /// Examines small files that a partial scope left out, if they may be to blame for damage in a position that they
+    /// share with a tail. Adds those that are not whole.
     fn look_at_neighbours(&self, states: &[State], reports: &mut Vec<(usize, FileReport)>) {
         let block = self.block();
         let nothing = Moved::default();
@@ -466,7 +467,7 @@ impl Files<'_> {
         reports.sort_by_key(|(nth, _)| *nth);
     }
 
-    /// Whether the bytes at a position are what they were.
+    /// Whether a position has its digest.
     fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
         let read = reader.fill(at, position, |_, e| Err(e));
         read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)
@@ -476,7 +477,7 @@ impl Files<'_> {
         self.sidecar.digest_of(position)
     }
 
-    /// What to tell of an entry; `None` if it is intact.
+    /// The report of an entry; `None` if it is intact.
     fn entry_report(
         &self,
         nth: usize,
@@ -495,7 +496,8 @@ impl Files<'_> {
                 is_right: false,
             });
         };
-        // Its bytes are right, whatever its time says; its owner's right to execute it is bound by the root.
+        // A file without a report has the right bytes, whatever its time is. The root binds its owner's right to
+        // execute it.
         let report = match report {
             Some(report) => report,
             None if state == State::Edited
@@ -517,7 +519,7 @@ impl Files<'_> {
         }
         let state = match state {
             State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
-                // Nobody knows what it holds; it may be intact.
+                // A file that may not be read may be intact.
                 _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
                 State::Rotten if report.cause.is_some() => State::Unreadable,
                 state => state,
@@ -529,7 +531,7 @@ impl Files<'_> {
         Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
     }
 
-    /// Why the system gives no answer.
+    /// The cause of a stat that fails.
     fn cause(&self, nth: usize, state: State) -> Option<Cause> {
         let path = &self.sidecar.catalog.entries[nth].path;
         let error = (state == State::Unreadable).then(|| self.base.stat(path).err());

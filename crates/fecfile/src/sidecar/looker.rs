@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// Bytes of a file that are looked at in one go: a number of blocks that is a power of two.
+/// Bytes of a chunk of a file. Its number of blocks is a power of two.
 pub(super) const CHUNK: u64 = 4 << 20;
 
 /// Bytes that are read and hashed at a time: they stay in the cache on the way.
@@ -27,23 +27,23 @@ pub(super) struct Job {
     pub(super) chunk: u64,
 }
 
-/// What was found of a file's bytes.
+/// The findings on a file's bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileReport {
-    /// Whole blocks that are not intact: by number in the file.
+    /// Damaged whole blocks, by number in the file.
     pub(super) bad: Vec<Range<u64>>,
-    /// Whether what is behind the whole blocks has to be looked at by its position.
+    /// Whether the tail behind the whole blocks must be checked by its position.
     pub(super) is_tail_unknown: bool,
     pub(super) cause: Option<Cause>,
-    /// Whether the file has more or fewer bytes than it had.
+    /// The length of the file compared with its recorded one.
     pub(super) len: Len,
-    /// Whether only some chunks were looked at.
+    /// Whether only some chunks were examined.
     pub(super) is_part: bool,
-    /// Whether as many bytes as the file had have its own digest; `None` if that was not computed.
+    /// Whether the bytes up to the recorded length have the file's digest; `None` if it was not computed.
     pub(super) is_right: Option<bool>,
 }
 
-/// How many bytes a file has, beside those that it had.
+/// The length of a file compared with its recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Len {
     #[default]
@@ -53,22 +53,22 @@ pub(super) enum Len {
 }
 
 impl FileReport {
-    /// Whether whoever looks may not read it.
+    /// Whether the reader lacks permission.
     pub(super) fn is_denied(&self) -> bool {
         self.cause.is_some_and(Cause::is_denied)
     }
 
-    /// Whether nothing is wrong with any of its blocks.
+    /// Whether none of the blocks is damaged.
     pub(super) fn is_clean(&self) -> bool {
         self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()
     }
 
-    /// Whether nothing is wrong with the file, nor with what the sidecar says of it.
+    /// Whether the file is right, and the sidecar agrees with itself about it.
     pub(super) fn is_whole(&self) -> bool {
         self.is_right == Some(true) && self.len == Len::Same && self.bad.is_empty()
     }
 
-    /// Whether what was found cannot be: all blocks have their digests and the file has not, or the other way around.
+    /// Whether the findings contradict each other: all blocks have their digests but the file does not, or the reverse.
     pub(super) fn contradicts(&self) -> bool {
         match self.is_right {
             Some(false) => self.is_clean() && self.len != Len::Fewer,
@@ -85,8 +85,8 @@ pub(super) struct Looker<'a> {
     meter: &'a dyn Meter,
     buffer: Vec<u8>,
     open: Option<(u32, File)>,
-    /// Bytes of the buffer that could not be read, and are zeros. What is behind the end of a file counts as zeros that
-    /// were read: that there are too few of them shows in its length.
+    /// Bytes of the buffer that could not be read, and are zeros. Bytes behind the end of a file count as zeros that
+    /// were read: the length shows that they are missing.
     unread: Vec<Range<usize>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Looker<'a> {
         Looker { sidecar, base, meter, buffer: Vec::new(), open: None, unread: Vec::new() }
     }
 
-    /// Looks at a chunk; returns its value in the file's tree, unless it is all of the file.
+    /// Examines a chunk. Returns its value in the file's tree, unless the chunk is the whole file.
     pub(super) fn look(&mut self, job: &Job, file: &FileEntry, is_all: bool) -> (Option<Digest>, FileReport) {
         let block = u64::from(self.sidecar.catalog.block);
         let start = job.chunk * CHUNK;
@@ -152,8 +152,8 @@ impl<'a> Looker<'a> {
         (value, report)
     }
 
-    /// Reads what can be read into the buffer; the rest is zeros. Returns the first error other than an early end, which the
-    /// digests tell.
+    /// Reads all readable bytes into the buffer; the rest is zeros. Returns the first error other than an early end,
+    /// which the digests tell.
     fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
         let _stage = stages::enter(Stage::Read, len as u64);
         self.unread.clear();
@@ -181,7 +181,7 @@ impl<'a> Looker<'a> {
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
-                    // A sector that cannot be read is lost; what is behind it may not be.
+                    // A sector that cannot be read is lost, but later ones may be readable.
                     let lost = (4096 - (start as usize + filled) % 4096).min(len - filled);
                     bytes[filled..filled + lost].fill(0);
                     self.unread.push(filled..filled + lost);
@@ -195,7 +195,7 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// How many bytes a file has, beside those that it had.
+/// The length of a file compared with its recorded one.
 fn len_of(open: Option<&(u32, File)>, size: u64) -> Len {
     let len = open.and_then(|(_, file)| file.metadata().ok()).map_or(size, |meta| meta.len());
     match len.cmp(&size) {

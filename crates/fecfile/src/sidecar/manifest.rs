@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which digests.
+/// The kind of digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// BLAKE3, which every sidecar has.
@@ -17,7 +17,8 @@ pub enum Listed {
     Sha256,
 }
 
-/// The path from the base as raw bytes, and the digest, of each file, hard links too. `None` if the sidecar has not these digests.
+/// The path of each file relative to the base, as raw bytes, with its digest; hard links too. `None` if the sidecar
+/// lacks these digests.
 pub fn digests(sidecar: &Sidecar, listed: Listed) -> Option<Vec<(&[u8], &Digest)>> {
     let entries = &sidecar.catalog.entries;
     let mut out = Vec::new();
@@ -36,9 +37,9 @@ pub fn digests(sidecar: &Sidecar, listed: Listed) -> Option<Vec<(&[u8], &Digest)
     Some(out)
 }
 
-/// A line for each of [`digests`]: the digest in hexadecimal, two spaces, and the path. A path with a line feed, a carriage return
-/// or a backslash is escaped, and its line begins with a backslash, as the tools do it. All else stands there as it is, which
-/// a terminal may obey.
+/// A line for each of [`digests`]: the digest in hexadecimal, two spaces, and the path. A path with a line feed, a
+/// carriage return or a backslash is escaped, and its line begins with a backslash, as in the tools. All other bytes
+/// stand as they are, and a terminal may obey them.
 pub fn manifest(sidecar: &Sidecar, listed: Listed) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for (path, digest) in digests(sidecar, listed)? {

@@ -1,4 +1,4 @@
-//! The metadata of a sidecar: written as pieces between recovery shards, and read back from those that are left
+//! The metadata of a sidecar: written as pieces between recovery shards, and read back from the pieces that are left
 //! (docs/FORMAT.md, sections 17.4 to 17.6).
 
 use super::error::SidecarError;
@@ -31,7 +31,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Codes metadata of exactly `geometry`'s length, and hands each piece with its place to `put`.
+/// Codes metadata of exactly `geometry`'s length, and hands each piece with its offset to `put`.
 pub(super) fn write(
     metadata: Vec<u8>,
     geometry: GroupGeometry,
@@ -75,40 +75,40 @@ pub(super) fn write(
     Ok(of)
 }
 
-/// A sidecar that was opened: what it says of the files, and how well it is itself.
+/// An open sidecar: its record of the files, and its own state.
 pub struct Sidecar {
     pub(super) file: Arc<dyn ReadAt>,
     path: PathBuf,
-    /// The container that it is sealed in, and the root of that.
+    /// The container that the sidecar is sealed in, and the container's root.
     pub(super) sealed: Option<(Arc<SealedBytes>, Digest)>,
-    /// Bytes of it, and those that are stored.
+    /// Bytes of the sidecar, and bytes that are stored.
     pub(super) len: u64,
     stored: u64,
     pub(super) catalog: Catalog,
     pub(super) stats: Stats,
-    /// What stands before the digests, where it is not what this writer makes of the same catalog.
+    /// The part of the catalog before the digests, if this writer would write it differently.
     odd_head: Option<Vec<u8>>,
     /// All digests and anchors, as they stand in the catalog.
     digests: Vec<u8>,
-    /// Of each group, its first position, and the number of that position's digest.
+    /// For each group, its first position, and the number of that position's digest.
     starts: Vec<(u64, u64)>,
-    /// What the file looked like when it was opened.
+    /// The fingerprint of the file when it was opened.
     seen: u64,
-    /// When the file was changed last, by the system's own account.
+    /// The system's time of the last change of the file.
     pub(super) changed: (i64, i64),
-    /// What the root or the signature that it was opened by proves of it.
+    /// The proof that the given root or signature provides.
     pub(super) proof: Proof,
     root: Digest,
     pub(super) of: Generation,
     pub(super) pieces: PiecesFound,
     pub(super) shifts: Shifts,
-    /// A greater generation, of which there are pieces and too few of them.
+    /// A greater generation with too few pieces left.
     pub(super) newer: Option<Newer>,
-    /// The root of the newest generation, if this one was asked for and is not the newest.
+    /// The root of the newest generation, if an older one was asked for.
     pub(super) replaced_by: Option<Digest>,
-    /// The generations before that its areas are of, as far as there are pieces of them.
+    /// The earlier generations whose areas this one uses, as far as their pieces are left.
     older: Vec<Generation>,
-    /// Why some of it could not be read, while it was looked for pieces.
+    /// The first error of reading while searching for pieces.
     unread: Option<std::io::Error>,
 }
 
@@ -122,25 +122,25 @@ impl std::fmt::Debug for Sidecar {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newer {
     pub(super) generation: u64,
-    /// Whether it was never written whole: what it protects was protected by none.
+    /// Whether it was never written whole, so that it never protected anything.
     pub(super) is_unfinished: bool,
 }
 
-/// Where a sidecar stands.
+/// The source that a sidecar is read from.
 struct Stands {
     file: Arc<dyn ReadAt>,
     sealed: Option<(Arc<SealedBytes>, Digest)>,
     /// Bytes that are stored.
     stored: u64,
-    /// What is known of the file, or of that of the container.
+    /// The stat of the file, or of the container.
     meta: Metadata,
 }
 
-/// Chooses of several roots.
+/// Chooses one of several roots.
 type Choose<'a> = dyn Fn(&[Digest]) -> std::result::Result<Wanted, SignError> + 'a;
 
 impl Sidecar {
-    /// Opens the sidecar at `path`: the one with the root `wanted`, or else the newest.
+    /// Opens the sidecar at `path`: the generation with the root `wanted`, or else the newest.
     ///
     /// # Errors
     /// [`SidecarError`], and those of the file.
@@ -150,9 +150,9 @@ impl Sidecar {
         Ok(Sidecar { proof: if wanted.is_some() { Proof::Root } else { Proof::Nothing }, ..sidecar })
     }
 
-    /// Opens the sidecar at `path` with the root `wanted`, of which the caller knows what metadata belongs to it: E of `known`, from
-    /// [`Protected::metadata`](super::protect::Protected::metadata). That proves times and permissions, if the sidecar has one of these;
-    /// else the root alone counts.
+    /// Opens the sidecar at `path` with the root `wanted`. The caller knows metadata that belongs to it: values of E in
+    /// `known`, from [`Protected::metadata`](super::protect::Protected::metadata). A match proves times and
+    /// permissions; otherwise the root alone counts.
     ///
     /// # Errors
     /// As [`Sidecar::open`].
@@ -171,9 +171,9 @@ impl Sidecar {
         }
     }
 
-    /// Opens the sidecar at `path`: the newest generation of it whose root is signed by a key that is trusted; with a root
-    /// `wanted`, that one, if it is signed. Sidecars hold no signatures: they are the `detached` ones of `trust`. Where they name E,
-    /// it is compared.
+    /// Opens the newest generation of the sidecar at `path` whose root is signed by a trusted key, or the generation
+    /// with the root `wanted` if that is signed. Sidecars hold no signatures: those are the `detached` ones of `trust`.
+    /// If a signature names E, E is compared too.
     ///
     /// # Errors
     /// As [`Sidecar::open`]; [`Unsigned`](crate::sign::SignError::Unsigned); [`SidecarError::OtherMetadata`].
@@ -190,7 +190,7 @@ impl Sidecar {
         let choose = |roots: &[Digest]| {
             let of_wanted = |root: &&Digest| wanted.is_none_or(|wanted| wanted == **root);
             match roots.iter().filter(of_wanted).copied().collect::<Vec<_>>()[..] {
-                // Nothing is there that could be signed: the choice tells what is.
+                // No signable root is left: the later choice reports what was found.
                 [] => Ok(Wanted { root: wanted, metadata: Vec::new() }),
                 ref roots => newest(roots).map(|signed| {
                     signed.map_or_else(Wanted::default, |signed| Wanted {
@@ -207,7 +207,7 @@ impl Sidecar {
         Ok((Sidecar { proof, ..sidecar }, signed))
     }
 
-    /// Opens the one with the root that `wanted` chooses of those that are there, the oldest generation first.
+    /// Opens the generation that `wanted` chooses from all roots found, the oldest first.
     fn open_by(path: &Path, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
         let fail = |e| Error::io("read", path, e);
         let none = || Error::at("read", path, SidecarError::NotFound(None));
@@ -217,11 +217,12 @@ impl Sidecar {
         Sidecar::open_in(path, stands, wanted, settings)
     }
 
-    /// Opens the sidecar that is sealed in the container at `path`, of which `keys` open it: the container with the root `wanted`,
-    /// or that somebody whom `trust` names has signed.
+    /// Opens the sidecar sealed in the container at `path` with `keys`. The container must have the root `wanted`, or a
+    /// signature by a key of `trust`.
     ///
     /// # Errors
-    /// As [`Sidecar::open_signed`]; those of [`Archive::opener`](crate::Archive::opener), also for a sidecar that is not sealed.
+    /// As [`Sidecar::open_signed`]; those of [`Archive::opener`](crate::Archive::opener), also for a sidecar that is
+    /// not sealed.
     pub fn open_sealed(
         path: &Path,
         (wanted, trust): (Option<Digest>, Option<&Trust>),
@@ -287,7 +288,7 @@ impl Sidecar {
             }
             (error, _) => at(error),
         })?;
-        // Of several, only what was chosen is kept in memory, and read once more.
+        // Among several encodings, only the chosen one is kept in memory, and read once more.
         let parsed = match chosen.parsed {
             Some(parsed) => *parsed,
             None => {
@@ -319,7 +320,7 @@ impl Sidecar {
         let newer = lost.iter().map(|(other, _)| other.layout.generation).chain(beyond).max();
         let newer = newer.map(|generation| Newer {
             generation,
-            // An update that was ended on the way leaves one.
+            // An interrupted update leaves one unfinished generation.
             is_unfinished: lost.len() == 1
                 && beyond.is_none()
                 && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
@@ -357,11 +358,11 @@ impl Sidecar {
         })
     }
 
-    /// Whether what stands behind its end may be cut off: nothing that somebody may still need. With `force` a newer
-    /// generation may, that cannot be restored.
+    /// Checks that everything behind the sidecar's end may be cut off, since nobody can still need it. With `force`,
+    /// that includes a newer generation that cannot be restored.
     ///
     /// # Errors
-    /// [`SidecarError::NewerLost`]; that of the file, if some of what stands there could not be read.
+    /// [`SidecarError::NewerLost`]; that of the file, if some bytes there could not be read.
     pub(super) fn check_end(&self, force: bool) -> Result<()> {
         let fail = |cause: SidecarError| Err(Error::at("write", self.path.as_path(), cause));
         match (&self.newer, &self.unread) {
@@ -385,7 +386,7 @@ impl Sidecar {
         let file = open_regular(path).map_err(|e| Error::io("read", path, e))?;
         let Some(file) = file else { return Ok(false) };
         let mut head = vec![0; HEADER_LEN];
-        // Too short is an answer; that it cannot be read is none.
+        // A file that is too short is an answer; a failed read is none.
         let is_read = |read: std::io::Result<()>| match read {
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
             read => read.map(|()| true).map_err(|e| Error::io("read", path, e)),
@@ -393,7 +394,7 @@ impl Sidecar {
         if !is_read(file.read_exact_at(0, &mut head))? || !head.starts_with(&PIECE_MAGIC) {
             return Ok(false);
         }
-        // All of the head: a record of a container is one bit away from the magic alone.
+        // The whole head counts, since a record of a container differs from the magic by a single bit.
         let head_len = piece_head_len(head.first_chunk().expect("it has that many bytes"));
         head.resize(head_len, 0);
         Ok(is_read(file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]))?
@@ -401,47 +402,47 @@ impl Sidecar {
                 .map_or_else(|e| e.is_behind_checksum() && !matches!(e, FormatError::Damaged(_)), |_| true))
     }
 
-    /// Where it is.
+    /// The path of the sidecar.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its root: the hash of all that it says of the files; of a sealed one that of its container.
+    /// The root: the hash of its whole record of the files; for a sealed sidecar, the root of its container.
     pub fn root(&self) -> Digest {
         self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
     }
 
-    /// E of its metadata, which binds times and permissions too; `None` for a sealed one, whose root binds them.
+    /// E of the metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
     pub fn metadata_root(&self) -> Option<Digest> {
         self.sealed.is_none().then_some(self.of.root)
     }
 
-    /// What the root or the signature that it was opened by proves of it.
+    /// The proof that the given root or signature provides.
     pub fn proof(&self) -> Proof {
         self.proof
     }
 
-    /// Whether it is sealed.
+    /// Whether the sidecar is sealed.
     pub fn was_sealed(&self) -> bool {
         self.sealed.is_some()
     }
 
-    /// What it protects.
+    /// The catalog of the protected files.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Times and permissions, and where the base was.
+    /// Times and permissions, and the path to the base.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Which pieces of its metadata are left.
+    /// The pieces of its metadata that are left.
     pub fn pieces(&self) -> &PiecesFound {
         &self.pieces
     }
 
-    /// From 1: how often it was updated, and once more.
+    /// The number of the generation, from 1: one more than the number of updates.
     pub fn generation(&self) -> u64 {
         self.of.layout.generation
     }
@@ -457,7 +458,7 @@ impl Sidecar {
         self.position_digest(group, nth)
     }
 
-    /// The group of a position, and its number there.
+    /// The group of a position, and the position's number there.
     pub(super) fn group_of(&self, position: u64) -> (usize, u64) {
         let group = self.starts.partition_point(|(first, _)| *first <= position) - 1;
         (group, position - self.starts[group].0)
@@ -500,22 +501,22 @@ impl Sidecar {
         anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Where a recovery shard belongs.
+    /// The offset where a recovery shard belongs.
     pub(super) fn recovery_place(&self, group: usize, shard: u64) -> u64 {
         let group = &self.catalog.groups[group];
         self.catalog.areas[group.area as usize].block(group.first + shard, self.catalog.block.into()).0
     }
 
-    /// The bytes that the file should have.
+    /// The bytes that the sidecar should have.
     pub(super) fn expected_len(&self) -> Option<u64> {
         let area = self.catalog.areas.last()?;
         area.start.checked_add(area.len(self.catalog.block.into())?)
     }
 
-    /// Keeps others from working on the sidecar, until what is returned is dropped.
+    /// Keeps others from working on the sidecar, until the returned file is dropped.
     ///
     /// # Errors
-    /// [`SidecarError::Busy`] if somebody works on it already, or did since it was opened.
+    /// [`SidecarError::Busy`] if somebody works on it already, or has since it was opened.
     pub(super) fn lock(&self, action: &'static str) -> Result<File> {
         let (file, now) = lock_file(&self.path, action)?;
         if fingerprint_of(&now) != self.seen {
@@ -524,7 +525,7 @@ impl Sidecar {
         Ok(file)
     }
 
-    /// Opens it for writing: the file that was read, and no other that somebody has put in its place.
+    /// Opens the sidecar for writing, and refuses a file that somebody has put in its place.
     ///
     /// # Errors
     /// [`SidecarError::Busy`] if it was changed since it was opened; those of the system.
@@ -539,7 +540,7 @@ impl Sidecar {
         }
     }
 
-    /// The metadata of the generations before, as it was coded, of which it can be restored.
+    /// The metadata, as it was coded, of the earlier generations that can be restored.
     ///
     /// # Errors
     /// Those of the file.
@@ -559,8 +560,8 @@ impl Sidecar {
         Ok(all)
     }
 
-    /// Whether its metadata, and that of the generations before, gives the pieces that were written of it, coded once more. Some of them
-    /// may be of something else, where those that were needed are not.
+    /// Whether coding its metadata once more, and that of the earlier generations, gives the written pieces. A piece
+    /// that was not needed may hold something else.
     ///
     /// # Errors
     /// Those of the file.
@@ -584,7 +585,8 @@ impl Sidecar {
     }
 }
 
-/// Keeps others from working on the sidecar at `path`, until what is returned is dropped; and what the file looks like.
+/// Keeps others from working on the sidecar at `path`, until the returned file is dropped. Returns the stat of the file
+/// too.
 ///
 /// # Errors
 /// [`SidecarError::Busy`] if somebody works on it already.
@@ -593,11 +595,11 @@ pub(super) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Meta
     let fail = |e| Error::io("read", path, e);
     let none = || Error::at(action, path, SidecarError::NotASidecar);
     let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
-    // A file system may be without locks.
+    // A file system may lack locks.
     if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
         return Err(Error::at(action, path, SidecarError::Busy));
     }
-    // Whoever had the lock may have put another file in its place.
+    // The last holder of the lock may have put another file in its place.
     let now = std::fs::metadata(path).map_err(fail)?;
     let held = file.metadata().map_err(fail)?;
     if (now.dev(), now.ino()) != (held.dev(), held.ino()) {
@@ -606,7 +608,7 @@ pub(super) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Meta
     Ok((file, now))
 }
 
-/// Of each group, its first position, and the number of that position's digest.
+/// For each group, its first position, and the number of that position's digest.
 fn starts(catalog: &Catalog) -> Vec<(u64, u64)> {
     let mut next = (0, 0);
     let of_group = |group: &SidecarGroup| {

@@ -1,11 +1,11 @@
-//! Protecting files where they are: a sidecar beside them finds what changed, and mends it (docs/FORMAT.md, section 17).
+//! Protects files where they are: a sidecar beside them detects changes and mends damage (docs/FORMAT.md, section 17).
 //!
 //! ```text
-//! tree: what is there ─▶ plan: which byte is which shard ─▶ protect: one pass hashes, codes and writes
+//! tree: the files found ─▶ plan: which byte is which shard ─▶ protect: one pass hashes, codes and writes
 //!                                                            │
 //! metadata: names and digests, in pieces with a code of their own ◀─▶ Sidecar
 //!                                                            │
-//!                        examine: what is intact ◀───────────┴─▶ repair: what is not is computed
+//!                           examine: finds damage ◀──────────┴─▶ repair: computes lost bytes
 //! ```
 
 mod actions;

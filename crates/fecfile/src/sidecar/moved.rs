@@ -1,9 +1,9 @@
-//! Bytes of files that stand elsewhere than they did.
+//! Bytes of files that were found in other places.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Bytes that belong at an address (position · block, and the byte in the block), and stand in a source.
+/// Bytes that belong at an address (position · block, plus the byte in the block), and stand in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MovedSpan {
     pub(super) at: u64,
@@ -19,11 +19,11 @@ impl MovedSpan {
     }
 }
 
-/// All that was found elsewhere. No two spans overlap.
+/// All bytes found in other places. No two spans overlap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moved {
     spans: Vec<MovedSpan>,
-    /// Paths from the base of the files that they stand in.
+    /// Paths, relative to the base, of the files that the spans stand in.
     pub(super) sources: Vec<Box<[u8]>>,
 }
 
@@ -42,12 +42,12 @@ impl Moved {
         self.spans.iter()
     }
 
-    /// The paths of the files that anything was found in.
+    /// The paths of the sources that spans use.
     pub(super) fn used_sources(&self) -> HashSet<&[u8]> {
         self.spans.iter().map(|span| &*self.sources[span.source as usize]).collect()
     }
 
-    /// The spans that lie in these addresses, cut to them.
+    /// The spans in this range of addresses, cut to it.
     pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = MovedSpan> {
         let first = self.spans.partition_point(|span| span.end() <= range.start);
         let spans = self.spans[first..].iter().take_while(move |span| span.at < range.end);

@@ -1,4 +1,4 @@
-//! Where a sidecar is written to: its file; or, of a sealed one, a container that holds all of it.
+//! The destination of a sidecar: its own file or, if it is sealed, a container that holds all of it.
 
 use super::metadata::Sidecar;
 use crate::context::Context;
@@ -19,26 +19,26 @@ use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Bytes of a sealed sidecar that are taken over at a time.
+/// Bytes of a sealed sidecar that are copied at a time.
 const PIECE: usize = 1 << 20;
 
-/// For each so many originals of the container one recovery shard, and one more.
+/// Originals of the container for each recovery shard; one more recovery shard is added.
 const ORIGINALS_FOR_ONE: usize = 7;
 /// The most originals.
 const MOST_ORIGINALS: u64 = 112;
-/// Bytes that an original has at least, if there are several.
+/// The fewest bytes of an original, if there are several.
 const LEAST_ORIGINAL: u64 = 4096;
 
-/// A sidecar that is being written: to its file, or to be sealed.
+/// A new sidecar: written to its file, or kept to be sealed.
 pub(super) enum NewSidecar<'a> {
     /// The file, which appears when it is whole.
     Plain(FileOut),
-    /// What will be sealed, and for whom.
+    /// The bytes to be sealed, and the recipients.
     Sealed(SecretSpool, &'a Arc<Sealing>),
 }
 
 impl<'a> NewSidecar<'a> {
-    /// Begins one that will be `path`.
+    /// Begins a sidecar that will be `path`.
     ///
     /// # Errors
     /// Those of the file.
@@ -52,7 +52,7 @@ impl<'a> NewSidecar<'a> {
             None => {
                 let out = FileOut::create(path, policy)?;
                 if let Ok(old) = std::fs::metadata(path) {
-                    // It lists names that not everybody may know.
+                    // The sidecar lists names that not everybody may know, so the old permissions stay.
                     set_mode_if_any(out.file(), old.mode() & 0o7777).map_err(|e| out.failure(e))?;
                 }
                 Ok(NewSidecar::Plain(out))
@@ -67,7 +67,7 @@ impl<'a> NewSidecar<'a> {
         }
     }
 
-    /// It is whole, of `len` bytes. Of a sealed one, its container.
+    /// Completes a sidecar of `len` bytes. Returns the container of a sealed one.
     ///
     /// # Errors
     /// Those of the file; [`SealError`](crate::seal::SealError).
@@ -87,16 +87,16 @@ impl<'a> NewSidecar<'a> {
     }
 }
 
-/// A sidecar that is updated: what is appended goes to its file, or all of it will be sealed anew.
+/// An updated sidecar: its file is appended to, or all of it is sealed anew.
 pub(super) enum UpdatedSidecar<'a> {
-    /// The file, of which what was appended is cut off again if it is not whole.
+    /// The file. Appended bytes are cut off again if the update fails.
     Plain(Appended),
-    /// All of it, and for whom it will be sealed.
+    /// The whole sidecar, and the recipients.
     Sealed(SecretSpool, &'a Arc<Sealing>),
 }
 
 impl<'a> UpdatedSidecar<'a> {
-    /// Takes over the first `len` bytes of what is there.
+    /// Takes over the first `len` bytes of the old sidecar.
     ///
     /// # Errors
     /// Those of the files; [`SealError`](crate::seal::SealError).
@@ -111,7 +111,7 @@ impl<'a> UpdatedSidecar<'a> {
             (false, None) => {
                 let file = old.open_to_write("update")?;
                 if old.len > len {
-                    // What an update left that was ended on the way.
+                    // The rest is of an interrupted update.
                     file.set_len(len).map_err(fail)?;
                 }
                 Ok(UpdatedSidecar::Plain(Appended::new(file, len)))
@@ -141,7 +141,7 @@ impl<'a> UpdatedSidecar<'a> {
         }
     }
 
-    /// Gives it its length, before its last pieces come.
+    /// Sets the length, before the last pieces are written.
     ///
     /// # Errors
     /// Those of the file.
@@ -152,7 +152,7 @@ impl<'a> UpdatedSidecar<'a> {
         }
     }
 
-    /// Puts what was written on the disk.
+    /// Syncs the written bytes to the disk.
     ///
     /// # Errors
     /// Those of the file.
@@ -163,7 +163,7 @@ impl<'a> UpdatedSidecar<'a> {
         }
     }
 
-    /// It is whole, of `len` bytes. Of a sealed one, its container.
+    /// Completes a sidecar of `len` bytes. Returns the container of a sealed one.
     ///
     /// # Errors
     /// Those of the file; [`SealError`](crate::seal::SealError).
@@ -201,7 +201,7 @@ impl Payload for Waiting<'_> {
     }
 }
 
-/// Seals a sidecar of `len` bytes into a new file, which takes the place of an old one if it may.
+/// Seals a sidecar of `len` bytes into a new file, which replaces an old one if `policy` allows.
 ///
 /// # Errors
 /// Those of the files; [`SealError`](crate::seal::SealError).

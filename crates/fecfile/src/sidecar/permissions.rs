@@ -1,15 +1,16 @@
-//! The permissions that what is restored gets.
+//! The permissions of restored entries.
 
 use super::{Proof, Sidecar};
 use fec_core::format::sidecar::EntryKind;
 
-/// Permissions of owner, group and others. Those beyond them are never restored.
+/// Permissions of owner, group and others. Bits beyond them are never restored.
 const ANY: u32 = 0o777;
 /// Permissions of a file that its owner has no right to execute, which the root binds.
 const NOT_RUN: u32 = 0o666;
 
 impl Sidecar {
-    /// The permissions that an entry is restored with: those of its record, and where nothing proves it no more than `umask` allows.
+    /// The permissions that an entry is restored with: the recorded ones, limited by `umask` if nothing proves the
+    /// record.
     pub(super) fn permissions(&self, entry: usize, umask: u32) -> u32 {
         let recorded = u32::from(self.stats.entries[entry].mode) & ANY;
         let may_run = match &self.catalog.entries[entry].kind {
@@ -24,8 +25,8 @@ impl Sidecar {
     }
 }
 
-/// The permissions that new files of this process do not get. They are asked for where no other thread notices it; where the system does
-/// not tell them so, nobody but the owner gets any.
+/// The permissions that new files of this process do not get. Reading them from `/proc` disturbs no other thread. Where
+/// the system does not tell them there, only the owner gets any.
 pub(super) fn umask() -> u32 {
     const OWNER_ALONE: u32 = 0o077;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which byte is which shard, for files that are protected for the first time (docs/FORMAT.md, section 17.8).
+//! The assignment of bytes to shards, for files that are protected for the first time (docs/FORMAT.md, section 17.8).
 
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -15,16 +15,16 @@ use fec_core::params::{Form, GroupGeometry};
 pub struct Redundancy(u32);
 
 impl Redundancy {
-    /// What fec takes when it is not told: 16 %, which is 220 + 36 shards.
+    /// The default: 16 %, which is 220 + 36 shards.
     pub const DEFAULT: Redundancy = Redundancy(1600);
 
-    /// So many parts of 10,000: 1 to 127 times as many recovery bytes as originals are possible.
+    /// Recovery data in parts of 10,000, from 1 to 1,270,000, which is 127 times the originals; `None` beyond.
     pub fn new(parts: u32) -> Option<Redundancy> {
         (1..=1_270_000).contains(&parts).then_some(Redundancy(parts))
     }
 
-    /// What fec takes for a sidecar that has sets of this code, to be told no more: the default if it gives this code, else
-    /// so many recovery shards for each original.
+    /// The redundancy of a sidecar with sets of this code: the default if it gives this code, else the ratio of
+    /// recovery shards to originals.
     pub(super) fn of(code: Code) -> Redundancy {
         let (k, m) = (code.k() as u64, code.m() as u64);
         if Redundancy::DEFAULT.recovery(k) == m {
@@ -33,9 +33,9 @@ impl Redundancy {
         Redundancy(((m * 10_000 / k) as u32).clamp(1, 1_270_000))
     }
 
-    /// What is taken for so many new positions beside all those that live: as many recovery shards as all together would
-    /// have, but no more than one for each new original, so that a file that was added may be lost whole as one that was
-    /// there before may.
+    /// The redundancy of an update with `new` positions among `all` living ones. It gives as many recovery shards as
+    /// the whole tree would get, but at most one per new original, so that an added file can be lost whole as an old
+    /// one can.
     pub(super) fn of_few(self, new: u64, all: u64) -> Redundancy {
         let as_all = u128::from(self.0) * u128::from(all) / u128::from(new.max(1));
         Redundancy(self.0.max(as_all.min(10_000) as u32))
@@ -51,7 +51,7 @@ impl Redundancy {
         (1..=255).rev().find(|k| k + self.recovery(*k) <= 256).unwrap_or(1)
     }
 
-    /// The code, and how many sets of it so many positions take.
+    /// The code, and the number of its sets, for this number of positions.
     pub(super) fn shape(self, positions: u64) -> (Code, u64) {
         let sets = positions.div_ceil(self.most()).max(1);
         let k = positions.div_ceil(sets).max(1);
@@ -60,7 +60,7 @@ impl Redundancy {
     }
 }
 
-/// Bytes of a block for so many bytes of files.
+/// Bytes of a block for files of this total length.
 pub(super) fn block_len(files_len: u64) -> u32 {
     const SMALLEST: u64 = 256 << 10;
     const MOST_BLOCKS: u64 = 1 << 18;
@@ -73,8 +73,7 @@ pub(super) fn block_len(files_len: u64) -> u32 {
     }
 }
 
-/// Gives all bytes of files their places among the positions: whole blocks first, then all tails. Returns how many positions
-/// that takes.
+/// Assigns positions to all bytes of files: whole blocks first, then all tails. Returns the number of positions.
 fn place(entries: &mut [Entry], block: u64) -> u64 {
     let files = |entries: &mut [Entry], place: &mut dyn FnMut(&mut FileEntry)| {
         for entry in entries {
@@ -101,19 +100,19 @@ fn place(entries: &mut [Entry], block: u64) -> u64 {
     next + bins.filled.len() as u64
 }
 
-/// Positions that tails are packed into, none of which lies in two.
+/// Positions that tails are packed into. No tail spans two positions.
 pub(super) struct Bins {
     pub(super) block: u64,
     /// The first position.
     pub(super) first: u64,
-    /// Bytes taken of each.
+    /// Bytes taken of each position.
     pub(super) filled: Vec<u64>,
 }
 
 impl Bins {
-    /// The address of a place for `len` bytes, at most a block: in the first of the last positions that has the room.
+    /// Takes `len` bytes, at most a block, in the first of the last positions that has room. Returns their address.
     pub(super) fn take(&mut self, len: u64) -> u64 {
-        /// Positions that are looked at.
+        /// The last positions that may still be filled.
         const OPEN: usize = 16;
         let oldest = self.filled.len().saturating_sub(OPEN);
         let fits = |filled: &u64| filled + len <= self.block;
@@ -130,7 +129,7 @@ impl Bins {
     }
 }
 
-/// The catalog of these entries but for their digests, and the geometry of the metadata.
+/// The catalog of these entries without their digests, and the geometry of the metadata.
 pub(super) fn plan(
     mut entries: Vec<Entry>,
     redundancy: Redundancy,
@@ -151,14 +150,14 @@ pub(super) fn plan(
     Ok((catalog, geometry))
 }
 
-/// A group of so many sets, the first of an area.
+/// A group of this many sets, the first of an area.
 pub(super) fn group(code: Code, sets: u64, area: u32) -> Result<SidecarGroup, FormatError> {
     let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
     let sets = u32::try_from(sets).map_err(|_| limit)?;
     Ok(SidecarGroup { code, sets, area, first: 0 })
 }
 
-/// Gives the last area of a catalog the pieces that its metadata takes; returns the geometry of it.
+/// Fits the pieces of the metadata into the last area of a catalog. Returns the geometry of the metadata.
 pub(super) fn fit_pieces(catalog: &mut Catalog, stats_len: u64) -> Result<GroupGeometry, FormatError> {
     let head_len = catalog.head_bytes().len() as u64;
     let len = head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len;
@@ -174,7 +173,7 @@ pub(super) fn fit_pieces(catalog: &mut Catalog, stats_len: u64) -> Result<GroupG
     Ok(geometry)
 }
 
-/// How long a new sidecar would be for the files of a catalog, at so many positions.
+/// The length of a new sidecar for the files of a catalog, at this number of positions.
 pub(super) fn len_anew(
     catalog: &Catalog,
     positions: u64,
@@ -191,7 +190,7 @@ pub(super) fn len_anew(
     Ok(code.m() as u64 * sets * u64::from(catalog.block) + pieces * piece_len)
 }
 
-/// How so many bytes of metadata are coded, beside shards of this code.
+/// The coding of metadata of this length, beside shards of this code.
 pub(super) fn metadata_geometry(len: u64, code: Code) -> Result<GroupGeometry, FormatError> {
     /// Shards of all sets of large metadata.
     const SHARDS: u64 = 128;

@@ -1,4 +1,4 @@
-//! From positions to the bytes of files, and back.
+//! Maps positions to the bytes of files, and back.
 
 use super::bits::Bits;
 use super::moved::Moved;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// A piece of a file: `len` bytes from `offset` on, at address `at` (position · block, and the byte in the block).
+/// A span of a file: `len` bytes from `offset` on, at address `at` (position · block, plus the byte in the block).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) at: u64,
@@ -19,7 +19,7 @@ pub(super) struct Span {
     /// The number of the entry.
     pub(super) entry: u32,
     pub(super) offset: u64,
-    /// Whether it is packed: bytes behind the whole blocks of its file.
+    /// Whether the span is packed: the tail behind the whole blocks of its file.
     pub(super) is_packed: bool,
 }
 
@@ -28,14 +28,14 @@ impl Span {
         self.at + self.len
     }
 
-    /// The part of it that lies in these addresses.
+    /// The part of the span in this range of addresses.
     pub(super) fn within(&self, range: &Range<u64>) -> Span {
         let (start, end) = (self.at.max(range.start), self.end().min(range.end));
         Span { at: start, len: end - start, offset: self.offset + (start - self.at), ..*self }
     }
 }
 
-/// All bytes of all files, by address. No two pieces overlap.
+/// All bytes of all files, by address. No two spans overlap.
 #[derive(Debug)]
 pub(super) struct Positions {
     spans: Vec<Span>,
@@ -47,7 +47,7 @@ impl Positions {
         Positions::of_entries(&catalog.entries, catalog.block.into())
     }
 
-    /// Those of some entries, with so many bytes in a block.
+    /// The positions of some entries, with blocks of `block` bytes.
     pub(super) fn of_entries(entries: &[Entry], block: u64) -> Positions {
         let mut spans = Vec::new();
         for (entry, of) in (0..).zip(entries) {
@@ -67,7 +67,7 @@ impl Positions {
         Positions { spans, block }
     }
 
-    /// The pieces that lie in these positions, cut to them.
+    /// The spans in these positions, cut to them.
     pub(super) fn within(&self, positions: Range<u64>) -> impl Iterator<Item = Span> {
         let range = positions.start * self.block..positions.end * self.block;
         let first = self.spans.partition_point(|span| span.end() <= range.start);
@@ -76,7 +76,7 @@ impl Positions {
         spans.map(move |span| span.within(&range))
     }
 
-    /// The positions with anything in them.
+    /// The positions that hold any bytes.
     pub(super) fn covered(&self, positions: u64) -> Bits {
         let mut covered = Bits::new(positions);
         for span in &self.spans {
@@ -86,17 +86,18 @@ impl Positions {
         covered
     }
 
-    /// What the digest of a position is of: the offset in its file for a whole block, `None` for anything else.
+    /// The offset in its file of the whole block at a position, on which the digest depends; `None` for any other
+    /// position.
     pub(super) fn whole_block(&self, position: u64) -> Option<u64> {
         let span = self.within(position..position + 1).next()?;
         (!span.is_packed).then_some(span.offset)
     }
 }
 
-/// Where the blocks of a file are, by their numbers.
+/// The positions of a file's whole blocks, by number.
 pub(super) struct Blocks<'a> {
     file: &'a FileEntry,
-    /// How many whole blocks stand before each run.
+    /// The number of whole blocks before each run.
     before: Vec<u64>,
 }
 
@@ -115,7 +116,7 @@ impl<'a> Blocks<'a> {
         self.positions(nth..nth + 1).next().map(|(_, run)| run.start)
     }
 
-    /// The runs of some whole blocks, each with the number of its first.
+    /// The runs of some whole blocks, each with the number of its first block.
     pub(super) fn positions(&self, numbers: Range<u64>) -> impl Iterator<Item = (u64, Run)> {
         let first = self.before.partition_point(|before| *before <= numbers.start).saturating_sub(1);
         let runs = self.before[first..].iter().zip(&self.file.runs[first..]);
@@ -126,7 +127,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Most files that a reader keeps open: a few more than a set has shards.
+/// The most files that a reader keeps open: a few more than a set has shards.
 const OPEN: usize = 300;
 
 /// Reads positions from the files at a base.
@@ -134,13 +135,13 @@ pub(super) struct PositionReader<'a> {
     base: &'a Base,
     catalog: &'a Catalog,
     positions: &'a Positions,
-    /// By the number of the entry, or behind all of these by that of a source.
+    /// Open files, by the number of the entry, or by that of a source counted behind all entries.
     open: HashMap<u32, File>,
     admit: &'a dyn Admit,
     moved: Option<&'a Moved>,
 }
 
-/// Says of a file that was opened whether it may be read.
+/// Decides whether an opened file may be read.
 pub(super) trait Admit: Sync {
     fn admit(&self, entry: u32, file: &File) -> io::Result<()>;
 }
@@ -164,8 +165,8 @@ impl<'a> PositionReader<'a> {
         PositionReader { base, catalog, positions, open: HashMap::new(), admit, moved: None }
     }
 
-    /// The same, where some bytes are known to stand elsewhere, and what is behind the end of a file counts as zeros: only
-    /// digests tell.
+    /// Reads `moved` bytes from their sources, and counts bytes behind the end of a file as zeros, since only digests
+    /// decide.
     pub(super) fn with(self, moved: &'a Moved) -> PositionReader<'a> {
         PositionReader { moved: Some(moved), ..self }
     }
@@ -181,7 +182,7 @@ impl<'a> PositionReader<'a> {
                 None => &self.moved.expect("it is a source").sources[entry as usize - entries.len()],
             };
             let file = match self.base.read(path) {
-                // The system, or somebody else, allows fewer.
+                // The system, or another user of descriptors, allows fewer open files.
                 Err(e) if e.raw_os_error() == Some(libc::EMFILE) && !self.open.is_empty() => {
                     self.open.clear();
                     self.base.read(path)?
@@ -194,7 +195,7 @@ impl<'a> PositionReader<'a> {
         Ok(&self.open[&entry])
     }
 
-    /// Reads a piece of a file, from wherever its parts stand.
+    /// Reads a span of a file, each part from where it stands.
     ///
     /// # Errors
     /// Those of the files.
@@ -211,7 +212,7 @@ impl<'a> PositionReader<'a> {
         self.read_here(span, at..span.end(), out)
     }
 
-    /// Reads those bytes of a piece that stand where they did.
+    /// Reads the bytes of a span that are in their own file.
     fn read_here(&mut self, span: &Span, range: Range<u64>, out: &mut [u8]) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
@@ -228,8 +229,8 @@ impl<'a> PositionReader<'a> {
         }
     }
 
-    /// Fills `out` with the positions from `first` on, zeros where nothing is. What cannot be read is told to `failed`,
-    /// and is zeros; an error of `failed` ends the reading.
+    /// Fills `out` with the positions from `first` on, and with zeros where no bytes are. Bytes that cannot be read are
+    /// zeros and are reported to `failed`, whose error ends the reading.
     pub(super) fn fill<E>(
         &mut self,
         first: u64,
@@ -249,7 +250,7 @@ impl<'a> PositionReader<'a> {
             if self.read(&span, piece).is_ok() {
                 continue;
             }
-            // Block by block: what can be read counts.
+            // Reads block by block, to keep all readable blocks.
             let mut at = span.at;
             while at < span.end() {
                 let end = (at / block + 1) * block;
@@ -267,7 +268,7 @@ impl<'a> PositionReader<'a> {
     }
 }
 
-/// Fills `out` with the bytes from `offset` on, and zeros behind the end.
+/// Fills `out` with the bytes from `offset` on, and with zeros behind the end.
 fn read_as_far_as_it_goes(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
     let there = file.size()?.saturating_sub(offset).min(out.len() as u64) as usize;
     let (there, behind) = out.split_at_mut(there);

@@ -1,4 +1,4 @@
-//! Protecting files: one pass reads them, hashes them and computes their recovery shards.
+//! Protects files: one pass reads them, hashes them and computes their recovery shards.
 
 use super::bits::Bits;
 use super::coding::{Coded, Coding, admit, failure};
@@ -34,38 +34,40 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What to protect, and how.
+/// The files to protect, and the way to do it.
 #[derive(Clone, Copy)]
 pub struct Protect<'a> {
     /// Files and folders.
     pub paths: &'a [PathBuf],
-    /// The sidecar.
+    /// The path of the sidecar.
     pub output: &'a Path,
-    /// The folder that names are relative to; `None`: that of the sidecar, or else the one that holds all paths.
+    /// The folder that names are relative to. `None` stands for the sidecar's folder if it holds all paths, or else for
+    /// the deepest folder that does.
     pub base: Option<&'a Path>,
-    /// Recovery bytes for each byte of the files; `None`: the default, or as the sidecar has it that is updated.
+    /// Recovery bytes for each byte of the files. `None` stands for the default, or for the redundancy of the updated
+    /// sidecar.
     pub redundancy: Option<Redundancy>,
-    /// Patterns of paths from the base, or of names, that are left out.
+    /// Patterns of excluded paths, relative to the base, or of names.
     pub exclude: &'a [String],
-    /// Other file systems that are mounted below are left out.
+    /// Whether file systems that are mounted below are left out.
     pub one_file_system: bool,
-    /// SHA-256 of each file is recorded too, which reads the files once more.
+    /// Whether SHA-256 of each file is recorded too, which reads the files once more.
     pub sha256: bool,
-    /// How the sidecar may be made.
+    /// The conditions for making the sidecar.
     pub policy: Policy,
-    /// For whom it is sealed; `None`: it is not.
+    /// The recipients of a sealed sidecar; `None` leaves it unsealed.
     pub sealing: Option<&'a Arc<Sealing>>,
-    /// What opens the one that is updated, if it is sealed.
+    /// The keys that open the updated sidecar, if it is sealed.
     pub keys: Option<&'a Keys>,
 }
 
-/// What was protected.
+/// The protected files and their sidecar.
 #[must_use = "files may be left out"]
 #[derive(Clone, Debug)]
 pub struct Protected {
     /// The root of the sidecar.
     pub root: Digest,
-    /// E of its metadata, which binds times and permissions too; `None` where it is sealed, and its root binds them.
+    /// E of the metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
     pub metadata: Option<Digest>,
     /// The folder that names are relative to.
     pub base: PathBuf,
@@ -83,20 +85,20 @@ pub struct Protected {
     pub recovery_len: u64,
     /// Bytes of the sidecar.
     pub sidecar_len: u64,
-    /// So many bytes could be lost in one piece, wherever.
+    /// Bytes that could be lost in one piece, anywhere.
     pub one_piece: u64,
     /// Bytes of a block.
     pub block: u32,
     /// k and m of the group with the most positions.
     pub code: (usize, usize),
-    /// Its sets.
+    /// Sets of that group.
     pub sets: u32,
     /// Devices, sockets and FIFOs that were left out.
     pub skipped: Vec<PathBuf>,
 }
 
 impl Protected {
-    /// The same in a container, if it is sealed in one.
+    /// The report with the root and length of the container, if the sidecar is sealed.
     pub(super) fn sealed(self, container: Option<Written>) -> Protected {
         match container {
             None => self,
@@ -109,15 +111,17 @@ impl Protected {
 
 /// Protects files by a new sidecar, which appears when it is whole. The files are only read.
 ///
-/// Memory: the buffers of sets, as the settings allow; 48 bytes for each block of the files, and about 200 for each file.
+/// Memory: the buffers of sets, as the settings allow; 48 bytes for each block of the files, and about 200 for each
+/// file.
 ///
 /// # Errors
-/// [`SidecarError`]; [`SealError::StaysSealed`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the system.
+/// [`SidecarError`]; [`SealError::StaysSealed`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the
+/// system.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     protect_readable(job, context).map_err(|error| all_denied(job, error))
 }
 
-/// All that may not be read, if an error is that something may not.
+/// Replaces an error about a file that may not be read by one that lists all such files.
 pub(super) fn all_denied(job: &Protect<'_>, error: Error) -> Error {
     let is_it = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
     if !matches!(&error.kind, ErrorKind::Io(e) if is_it(e)) || error.action != "read" {
@@ -135,7 +139,7 @@ fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protecte
         if !Sidecar::is_sealed(job.output)? {
             return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
         }
-        // Names and digests would come to light that somebody wanted to hide.
+        // An unsealed sidecar would reveal names and digests that somebody wanted to hide.
         if job.sealing.is_none() {
             return Err(Error::at("replace", job.output, SealError::StaysSealed));
         }
@@ -150,9 +154,9 @@ fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protecte
     anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
 }
 
-/// What there is to protect.
+/// The files to protect.
 pub(super) struct Found {
-    /// Where the sidecar stands, without links on the way.
+    /// The path of the sidecar, without links on the way.
     home: PathBuf,
     base_path: PathBuf,
     pub(super) base: Base,
@@ -183,12 +187,12 @@ impl Found {
         Ok(Found { home, base_path, base, tree })
     }
 
-    /// The way from the folder of the sidecar to the base; empty if it is that folder.
+    /// The path from the folder of the sidecar to the base; empty if they are the same.
     pub(super) fn way(&self) -> Vec<u8> {
         way_to(&self.home, &self.base_path)
     }
 
-    /// What to report of a sidecar with this root, and with this E.
+    /// The report of a sidecar with this root and this E.
     pub(super) fn report(
         &self,
         catalog: &Catalog,
@@ -222,7 +226,7 @@ impl Found {
     }
 }
 
-/// Makes a sidecar anew. `check` is asked before it appears, with all digests of files.
+/// Makes a sidecar anew. `check` sees all digests of files before the sidecar appears.
 pub(super) fn anew(
     job: &Protect<'_>,
     mut found: Found,
@@ -234,7 +238,7 @@ pub(super) fn anew(
     let refused = |e| Error::new("protect", ErrorKind::Format(e));
     let mut entries = std::mem::take(&mut found.tree.entries);
     if sha256 {
-        // Room for them, so that all places are known before any digest is.
+        // Room for SHA-256 comes first, so that all places are known before any digest is.
         make_room_for_sha256(&mut entries, |_| true);
     }
     let way = found.way();
@@ -244,7 +248,8 @@ pub(super) fn anew(
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
-    // Recovery shards tell of what is in the files, to whoever has the others.
+    // Recovery shards reveal the content of files to somebody who has the others, so the sidecar is no more readable
+    // than they are.
     let files = entries_of_files(&catalog, &found.tree.stats);
     let policy = files.fold(job.policy, |policy, stat| policy.made_of(stat.mode.into()));
     let out = NewSidecar::new(job.output, policy, job.sealing)?;
@@ -254,7 +259,7 @@ pub(super) fn anew(
         Coding::new(&found.base, &catalog, seen, &put, context, meter.as_ref()).run()?
     };
     let Coded { values, digests, tails, mut anchors } = coded;
-    // By position, which is by entry: the whole blocks of all files come first, in order.
+    // The order by position is the order by entry, since the whole blocks of all files come first, in order.
     anchors.sort_unstable();
     let anchors: Vec<u64> = anchors.into_iter().map(|(_, anchor)| anchor).collect();
     let mut catalog = catalog;
@@ -288,7 +293,7 @@ fn entries_of_files<'a>(catalog: &'a Catalog, stats: &'a [Stat]) -> impl Iterato
     catalog.entries.iter().zip(stats).filter(move |(entry, _)| is_file(entry)).map(|(_, stat)| stat)
 }
 
-/// Fails when a set does not fit into the memory that is allowed.
+/// Fails when a set does not fit into the allowed memory.
 pub(super) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<()> {
     let group = catalog.groups[catalog.groups.len() - 1];
     let need = group.code.n() as u64 * u64::from(catalog.block);
@@ -299,24 +304,24 @@ pub(super) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<(
     Ok(())
 }
 
-/// Whether a place is that of a file that fec writes beside the sidecar before it is whole.
+/// Whether a path is that of a temporary file of fec beside the sidecar.
 fn is_temporary(place: &Path, home: &Path) -> bool {
     let name = place.file_name().map_or(&[][..], |name| name.as_bytes());
     place.parent() == home.parent() && name.starts_with(b".fec-") && name.ends_with(b".tmp")
 }
 
-/// The way from the folder of a sidecar to the base; empty if it is that folder.
+/// The path from the folder of a sidecar to the base; empty if they are the same.
 fn way_to(home: &Path, base: &Path) -> Vec<u8> {
     let folder = home.parent().unwrap_or(Path::new("/"));
     let shared = folder.components().zip(base.components()).take_while(|(a, b)| a == b).count();
     let up = folder.components().skip(shared).map(|_| std::path::Component::ParentDir);
     let way: PathBuf = up.chain(base.components().skip(shared)).collect();
     let way = way.into_os_string();
-    // What is too long to be recorded is not: the user names the base anyway.
+    // A path that is too long is not recorded. The user then names the base.
     if way.len() > usize::from(u16::MAX) { Vec::new() } else { way.as_bytes().to_vec() }
 }
 
-/// The metadata, with the generation before and the number of this one; its layout; and the root.
+/// The metadata, with its predecessor's E and its own generation; its layout; and the root.
 pub(super) fn metadata_bytes(
     catalog: &Catalog,
     (digests, anchors): (&[ShortDigest], &[u64]),
@@ -340,10 +345,10 @@ pub(super) fn metadata_bytes(
     (bytes, layout, root)
 }
 
-/// Fails when an entry is not what it was when it was found.
+/// Fails when an entry has changed since it was found.
 pub(super) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
     for (entry, seen) in catalog.entries.iter().zip(seen) {
-        // Other names of a file, and folders, whose times change with what is in them, were not read.
+        // Only files were read. The times of folders change with their content.
         if !matches!(entry.kind, EntryKind::File(_)) {
             continue;
         }
@@ -410,7 +415,7 @@ fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Me
     }
 }
 
-/// The BLAKE3 of a file whose whole blocks have these values, from position `first` on, and of its tail.
+/// The BLAKE3 of a file, from its tail and the values of its whole blocks. `values` begins at position `first`.
 pub(super) fn digest_of(file: &FileEntry, values: &[Digest], first: u64, tail: Option<Digest>) -> Digest {
     match (&file.runs[..], tail) {
         ([], None) => HashKind::Blake3.digest(b""),

@@ -1,5 +1,5 @@
-//! Finds the pieces of metadata in a file, and restores the metadata from those that are left (docs/FORMAT.md, sections 17.4
-//! and 17.5).
+//! Finds the pieces of metadata in a file, and restores the metadata from the pieces that are left (docs/FORMAT.md,
+//! sections 17.4 and 17.5).
 
 use super::generations::{Links, Opened, PiecesFound, Seen, area_of};
 use crate::context::Settings;
@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// By how many bytes the surroundings of pieces have moved: by the start of their area and their number. Empty if none
-/// has.
+/// The number of bytes by which pieces have moved, by the start of their area and their number. Empty if no piece has
+/// moved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shifts(BTreeMap<(u64, u64), i64>);
 
 impl Shifts {
-    /// Where a block of an area may stand, most likely first: at its place, or moved as the nearest pieces are on either
-    /// side.
+    /// The possible offsets of a block of an area, most likely first: its place, then its place moved as far as the
+    /// nearest pieces on either side.
     pub(super) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
         let at = area.block(nth, block).0;
         let mut places = vec![at];
@@ -41,19 +41,19 @@ impl Shifts {
     }
 }
 
-/// Encodings of metadata that pieces name, each with the places of its pieces: by set and index.
+/// The encodings of metadata that pieces name, each with the places of its pieces.
 pub(super) type Found = HashMap<Generation, Places>;
 
-/// Where the pieces of an encoding are looked for.
+/// The offsets at which pieces of an encoding are sought.
 pub(super) enum Places {
-    /// Each where it belongs.
+    /// Each piece is in its place.
     Expected,
-    /// Where their heads were found, by set and index.
+    /// Offsets of the heads that were found, by set and index.
     Found(HashMap<(u32, u32), Vec<u64>>),
 }
 
 impl Places {
-    /// The places of a piece, which belongs at `expected`.
+    /// The offsets of a piece that belongs at `expected`.
     fn of<'a>(&'a self, key: (u32, u32), expected: &'a u64) -> &'a [u64] {
         match self {
             Places::Expected => std::slice::from_ref(expected),
@@ -61,7 +61,7 @@ impl Places {
         }
     }
 
-    /// How many pieces have a place, and where the first of these places is.
+    /// The number of pieces with an offset, and the smallest offset.
     fn extent(&self, of: &Generation) -> (u64, u64) {
         match self {
             Places::Expected => (of.pieces(), of.layout.start),
@@ -73,30 +73,30 @@ impl Places {
     }
 }
 
-/// Encodings that are told apart in one file: each takes no more memory than its piece takes of the file.
+/// The most encodings that are distinguished in a file. Each takes no more memory than its piece takes of the file.
 const MOST_ENCODINGS: usize = 1 << 16;
-/// Places that are tried for one piece.
+/// The most offsets that are tried for a piece.
 const MOST_COPIES: usize = 64;
 
 /// Reads the pieces of a file.
 pub(super) struct Reader<'a> {
     file: &'a dyn ReadAt,
     pub(super) len: u64,
-    /// The most bytes of metadata that are believed.
+    /// The longest metadata, in bytes, that is believed.
     most: u64,
     plans: PlanCache,
     settings: &'a Settings,
     /// Bytes that were hashed.
     pub(super) work: Cell<u64>,
-    /// Encodings of which any piece is usable.
+    /// Encodings with a usable piece.
     pub(super) links: RefCell<Links>,
-    /// The greatest generation of a piece that takes more than the file seems to hold.
+    /// The greatest generation of a piece whose metadata takes more than the file seems to hold.
     pub(super) beyond: Cell<Option<u64>>,
     /// The first error of a read.
     pub(super) unread: RefCell<Option<std::io::Error>>,
 }
 
-/// Keeps the gravest rule that pieces break. Another version is told only where nothing else is found.
+/// Keeps the gravest rule that pieces break. Another version is kept only if no other rule is broken.
 fn note(rule: &mut Option<FormatError>, broken: FormatError) {
     let is_version = |rule: &FormatError| matches!(rule, FormatError::Version(_));
     let is_graver = match rule {
@@ -108,7 +108,7 @@ fn note(rule: &mut Option<FormatError>, broken: FormatError) {
     }
 }
 
-/// The bytes of a file that are stored: more than that can only be holes. Some file systems do not tell.
+/// The stored bytes of a file; the rest can only be holes. Some file systems do not tell.
 pub(super) fn stored(meta: &Metadata) -> u64 {
     match meta.blocks() {
         0 => meta.len(),
@@ -116,13 +116,13 @@ pub(super) fn stored(meta: &Metadata) -> u64 {
     }
 }
 
-/// Whether the metadata of a generation takes more than so many bytes.
+/// Whether the metadata of a generation takes more than `most` bytes.
 fn shape_is_beyond(of: &Generation, most: u64) -> bool {
     of.geometry.shape().capacity() > most
 }
 
 impl<'a> Reader<'a> {
-    /// Of a file of `len` bytes, of which so many are stored.
+    /// A reader of a file of `len` bytes, with `stored` of them stored.
     pub(super) fn new(file: &'a dyn ReadAt, (len, stored): (u64, u64), settings: &'a Settings) -> Reader<'a> {
         Reader {
             len,
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Fills `out` with the bytes from `at` on, if they are there; that they cannot be read is kept in mind.
+    /// Fills `out` with the bytes from `at` on; `None` if they are missing or unreadable. The first error is kept.
     fn fill(&self, at: u64, out: &mut [u8]) -> Option<()> {
         match self.file.read_exact_at(at, out) {
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => None,
@@ -149,8 +149,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a generation of which too few pieces are left was never written whole: all of its place is in the file, and
-    /// behind the first piece that is missing, which may have been begun, are no pieces yet, and all recovery shards.
+    /// Whether a generation with too few pieces was never written whole. Its area must lie in the file. From the first
+    /// missing piece on there must be no pieces, though that piece may have been begun. All recovery shards must exist.
     pub(super) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
         let Some(area) = area_of(of) else { return false };
         let block = u64::from(of.layout.block);
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
             self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0)
         };
         let shape = of.geometry.shape();
-        // In the order in which they are written; behind the first that is missing nothing is.
+        // Pieces are written in this order, so nothing follows the first missing piece.
         let mut is_missing = false;
         for index in 0..shape.code.n() as u32 {
             for set in 0..shape.sets {
@@ -173,21 +173,21 @@ impl<'a> Reader<'a> {
                 if is_there && !is_missing {
                     continue;
                 }
-                // The first may have been begun.
+                // The first missing piece may have been begun.
                 if is_missing && (is_there || !blank(at, of.piece_len())) {
                     return false;
                 }
                 is_missing = true;
             }
         }
-        // Recovery shards are all there before the first piece: what has lost them has not been written so.
+        // All recovery shards are written before the first piece, so without them the generation was damaged later.
         is_missing && (0..area.blocks).rev().take(8).all(|nth| !blank(area.block(nth, block).0, block))
     }
 
-    /// The piece that stands at a place.
+    /// The piece at an offset, with its head.
     fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
         let mut head = vec![0; HEADER_LEN];
-        // The version tells what the rest is, also where not all of that is there.
+        // The version defines the rest of the head, so it is read even if the rest is missing.
         const AT_VERSION: usize = 32;
         let is_whole = self.fill(at, &mut head).is_some();
         if !(is_whole || self.fill(at, &mut head[..=AT_VERSION]).is_some()) || !head.starts_with(&PIECE_MAGIC)
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
             && shape.set_bytes() <= self.settings.max_memory
     }
 
-    /// The encodings whose pieces stand in their places, area behind area; and whether that is all of the file.
+    /// The encodings whose pieces are in their places, area by area, and whether these areas are the whole file.
     pub(super) fn by_place(&self, rule: &mut Option<FormatError>) -> (Found, bool) {
         let mut found = Found::new();
         let mut at = 0;
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         let (mut at, mut data) = (0, 0..0);
         while at < self.len {
             if at >= data.end {
-                // Holes, and what is known to be lost, may be of any length.
+                // Holes, and parts known to be lost, may have any length.
                 data = self.file.next_data(at).unwrap_or(self.len..self.len);
                 if data.start > at {
                     let _ = self.fill(at, &mut [0]);
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
                     Ok(0) => break,
                     Ok(n) => filled += n,
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                    // What cannot be read is lost, and what is behind it is read.
+                    // Unreadable bytes are lost, and reading goes on behind them.
                     Err(e) => {
                         self.unread.borrow_mut().get_or_insert(e);
                         let from = at + filled as u64;
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// Those that can be restored. The work is bounded: those with the most pieces come first.
+    /// The encodings that can be restored. The work is bounded, so those with the most pieces come first.
     pub(super) fn look_at_all(&self, found: &Found) -> std::io::Result<Vec<Seen>> {
         let mut order: Vec<_> = found.iter().collect();
         order.sort_by_key(|(of, places)| {
@@ -327,13 +327,13 @@ impl<'a> Reader<'a> {
         Ok(seen)
     }
 
-    /// Whether so many bytes more may be hashed: four times as many as there are, and a gigabyte (section 9.1).
+    /// Whether `bytes` more may be hashed: the limit is four times the file, plus a gigabyte (section 9.1).
     fn may_hash(&self, bytes: u64) -> bool {
         self.work.set(self.work.get().saturating_add(bytes));
         self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)
     }
 
-    /// Reads the body of a piece that is looked for at a place into `body`; returns X, if it leads there, and its proof.
+    /// Reads the body of a wanted piece at an offset into `body`. Returns the X that its proof leads to, and the proof.
     fn prove(
         &self,
         of: &Generation,
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
         Some((tree_of_shard(&of.geometry, set, index, body, &proof)?, proof))
     }
 
-    /// Notes an encoding of which a piece is usable.
+    /// Notes an encoding with a usable piece.
     fn note(&self, of: &Generation) {
         self.links.borrow_mut().insert(*of);
     }
@@ -396,7 +396,7 @@ impl<'a> Reader<'a> {
                         tree = Some(leads_to);
                         is_there = at == expected;
                         intact += 1;
-                        // Recovery shards only as long as they are needed.
+                        // Recovery shards are kept only while they are needed.
                         if (index as usize) < k || proved.len() < k {
                             proved.push((index, body.clone(), proof));
                         }
@@ -441,7 +441,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How the surroundings of pieces have moved: of those of a generation, and of those before it whose areas it still has.
+/// The shifts of the pieces of a generation, and of earlier ones whose areas it still has.
 pub(super) fn shifts(found: &Found, meant: &Generation, catalog: &Catalog) -> Shifts {
     let mut shifts = BTreeMap::new();
     for (of, places) in found {

@@ -1,7 +1,7 @@
-//! Computes what is lost: originals from what is intact of their sets, and recovery shards from the originals.
+//! Computes lost shards: originals from the intact shards of their sets, and recovery shards from the originals.
 //!
-//! What is computed of intact shards and has not its digest proves that the set is no codeword: whoever made the sidecar erred. That is told
-//! from files that change meanwhile by hashing what it was computed of.
+//! A shard that is computed from intact shards but lacks its digest proves that the set is no codeword: the maker of
+//! the sidecar erred. Hashing the sources again tells this from files that change meanwhile.
 
 use super::Sidecar;
 use super::error::SidecarError;
@@ -20,16 +20,16 @@ use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::catalog::{ShortDigest, SidecarGroup, shortened};
 use fec_core::gf256::kernel::Backend;
 
-/// Takes what was computed, each proved by its digest.
+/// Takes computed shards, each proved by its digest.
 pub(super) trait Sink {
-    /// The bytes of a position, over all groups.
+    /// Takes the bytes of a position, over all groups.
     fn position(&mut self, position: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Recovery shard `shard` of a group.
+    /// Takes recovery shard `shard` of a group.
     fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()>;
 }
 
-/// Computes all that is erased of the sets in which something is wanted.
+/// Computes all erased shards of the sets in which anything is wanted.
 pub(super) struct Rebuild<'a> {
     pub(super) sidecar: &'a Sidecar,
     pub(super) base: &'a Base,
@@ -39,24 +39,24 @@ pub(super) struct Rebuild<'a> {
     pub(super) meter: &'a dyn Meter,
 }
 
-/// What is computed.
+/// The shards to compute.
 pub(super) struct Wants<'a> {
-    /// Lost positions.
+    /// Whether a lost position is wanted.
     pub(super) position: &'a dyn Fn(u64) -> bool,
-    /// Lost recovery shards.
+    /// Whether lost recovery shards are wanted.
     pub(super) recovery: bool,
-    /// All of every set that can mend anything, only to be compared with its digests.
+    /// Whether every set that can mend anything is computed in full, only to compare it with its digests.
     pub(super) check: bool,
 }
 
-/// Rows of a set: its originals, side by side with those of others, and what is computed.
+/// Rows of sets: their originals side by side, and the computed shards.
 type Rows<'a> = (&'a mut ShardBuf, &'a mut ShardBuf);
 
-/// The group that is worked on.
+/// The group under work.
 struct Group {
     nth: usize,
     of: SidecarGroup,
-    /// Its first position, and its first recovery shard, over all groups.
+    /// The first position and the first recovery shard of the group, over all groups.
     first: u64,
     first_recovery: u64,
 }
@@ -68,13 +68,14 @@ struct Sets {
 }
 
 impl Rebuild<'_> {
-    /// Hands all that is wanted to `sink`. Of sets that are no codewords nothing that is wrong is handed over, and the first such is
-    /// returned: the sidecar contradicts itself.
+    /// Hands all wanted shards to `sink`. A set that is no codeword hands over no wrong shard. The first such set is
+    /// returned, since it means that the sidecar contradicts itself.
     ///
-    /// Memory: half of what the settings allow, at most, and no less than one set.
+    /// Memory: at most half of what the settings allow, but no less than one set.
     ///
     /// # Errors
-    /// [`ErrorKind::Changed`] when what is read is not what was found: somebody wrote to the files meanwhile. Those of the sink.
+    /// [`ErrorKind::Changed`] when the bytes read differ from those examined, because somebody wrote to the files
+    /// meanwhile. Those of the sink.
     pub(super) fn run(&self, wants: &Wants<'_>, sink: &mut dyn Sink) -> Result<Option<SidecarError>> {
         let block = u64::from(self.sidecar.catalog.block);
         let need = self.sidecar.catalog.groups.iter().map(|of| (of.code.k() + of.code.n()) as u64 * block);
@@ -128,7 +129,7 @@ impl Rebuild<'_> {
         }
         let block = u64::from(self.sidecar.catalog.block);
         let k = group.of.code.k();
-        // Rows of all originals, and what is computed of one set.
+        // The budget covers the rows of all originals, and the computed shards of one set.
         let budget = self.context.settings.max_memory / 2;
         let most = (budget / (k as u64 * block)).min((128 << 10) / block).clamp(1, sets);
         let mut rows = ShardBuf::new(k, (most * block) as usize);
@@ -156,7 +157,7 @@ impl Rebuild<'_> {
         Ok(contradiction)
     }
 
-    /// Reads the originals of sets, side by side; what cannot be read was found to be so before.
+    /// Reads the originals of sets, side by side. Unreadable bytes were already found by the examination.
     fn read(&self, group: &Group, sets: &Sets, rows: &mut ShardBuf) {
         let block = u64::from(self.sidecar.catalog.block);
         let _stage = stages::enter(Stage::Read, sets.count * block * rows.rows() as u64);
@@ -169,7 +170,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Computes one set of those that were read: number `nth` of them.
+    /// Computes set number `nth` of the sets that were read.
     #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
@@ -188,7 +189,7 @@ impl Rebuild<'_> {
         let (lost, known) = self.shards_of(&set, computed);
         let originals = known.iter().filter(|index| usize::from(**index) < code.k()).count();
         if known.len() < code.k() {
-            // The set cannot be mended, which the examination said; there is nothing to hand over.
+            // The set cannot be mended, which the examination reported, so nothing is handed over.
             return Ok(None);
         }
         if !lost.is_empty() {
@@ -230,7 +231,7 @@ impl Rebuild<'_> {
         self.recovery(&set, known, (rows, nth), computed, plans, wants, sink)
     }
 
-    /// Computes the recovery shards of a set whose originals are all there.
+    /// Computes the recovery shards of a set whose originals are all known.
     #[allow(clippy::too_many_arguments)]
     fn recovery(
         &self,
@@ -266,7 +267,7 @@ impl Rebuild<'_> {
                 sink.recovery(set.group.nth, set.shard(*index), computed.row(usize::from(*index)))?;
             }
         }
-        // What was not compared block by block: packed bytes, and files that stand elsewhere as a whole.
+        // Bytes that were not compared block by block: packed ones, and files that stand elsewhere as a whole.
         let was_unseen = |index: &&u8| {
             let position = set.position(**index);
             let block = block as u64;
@@ -281,8 +282,8 @@ impl Rebuild<'_> {
         Ok(None)
     }
 
-    /// The originals of a set that are lost, and k shards that are there, originals first: as many as there are. Recovery shards are read
-    /// into `computed`; one that cannot be read any more is passed over.
+    /// The lost originals of a set, and up to k known shards, originals first. Recovery shards are read into
+    /// `computed`; unreadable ones are passed over.
     fn shards_of(&self, set: &Set<'_>, computed: &mut ShardBuf) -> (Vec<u8>, Vec<u8>) {
         let code = set.group.of.code;
         let (lost, mut known): (Vec<u8>, Vec<u8>) = (0..code.k())
@@ -302,7 +303,7 @@ impl Rebuild<'_> {
         (lost, known)
     }
 
-    /// Whether bytes have the digest of their position. What was lost for good has none.
+    /// Whether bytes have the digest of their position. A position that was lost for good has no digest.
     fn is_right(&self, position: u64, bytes: &[u8]) -> bool {
         let expected = self.sidecar.digest_of(position);
         expected == LOST || expected == self.digest(position, bytes)
@@ -321,8 +322,8 @@ impl Rebuild<'_> {
         }
     }
 
-    /// What it means that something computed of these originals has not its digest, `needed` perhaps: the sidecar contradicts itself, unless
-    /// one of them is not any more what it was when it was found intact.
+    /// The meaning of a computed shard without its digest, perhaps at `needed`: the sidecar contradicts itself, unless
+    /// an original has changed since it was found intact.
     fn verdict<'r>(
         &self,
         set: &Set<'_>,
@@ -336,7 +337,7 @@ impl Rebuild<'_> {
             if self.is_right(position, row(*index)) {
                 continue;
             }
-            // Files that are whole with a digest of their bytes that is not: the sidecar says both.
+            // The files are whole although a digest of their bytes is wrong: the sidecar contradicts itself.
             let spans = || self.positions.within(position..position + 1);
             let first = spans().next().filter(|_| spans().all(|span| self.is_right_file(&span)));
             return first
@@ -347,7 +348,8 @@ impl Rebuild<'_> {
         Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))
     }
 
-    /// Whether the file that a piece is read from is right, as far as its entry goes: its own, or where all of that stands elsewhere.
+    /// Whether the file behind a span has the digest of its entry: the entry's own file, or the source that all of it
+    /// stands in.
     fn is_right_file(&self, span: &Span) -> bool {
         let entry = &self.sidecar.catalog.entries[span.entry as usize];
         let moved = &self.examined.moved;
@@ -387,7 +389,7 @@ impl Set<'_> {
     }
 }
 
-/// The plan that was used last: neighbouring sets have often lost the same shards.
+/// The plan that was used last, since neighbouring sets have often lost the same shards.
 struct Plans {
     backend: Backend,
     last: Option<(Vec<u8>, Vec<u8>, Plan)>,

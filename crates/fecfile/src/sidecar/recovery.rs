@@ -1,4 +1,4 @@
-//! Looks at recovery shards, wherever they stand.
+//! Examines recovery shards, wherever they stand.
 
 use super::Sidecar;
 use super::bits::Bits;
@@ -15,15 +15,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Looks at the recovery shards.
+/// The examination of recovery shards.
 pub(super) struct Recovery<'a> {
     sidecar: &'a Sidecar,
     meter: &'a dyn Meter,
     serves: Bits,
 }
 
-/// The recovery shards that serve anything: all but those of sets whose originals are gone, which nobody could compute or
-/// would miss.
+/// The recovery shards that serve a purpose. The others belong to sets whose originals are all gone: nobody could
+/// compute or miss them.
 pub(super) fn serving(sidecar: &Sidecar, positions: &Positions) -> Bits {
     let catalog = &sidecar.catalog;
     let covered = positions.covered(catalog.positions());
@@ -49,7 +49,7 @@ pub(super) fn serving(sidecar: &Sidecar, positions: &Positions) -> Bits {
     serves
 }
 
-/// Recovery shards of a group that are looked at in one go.
+/// Recovery shards of a group that are examined together.
 #[derive(Clone, Debug)]
 pub(super) struct RecoveryJob {
     group: usize,
@@ -59,23 +59,23 @@ pub(super) struct RecoveryJob {
 }
 
 impl RecoveryJob {
-    /// How many they are.
+    /// The number of recovery shards.
     pub(super) fn shards(&self) -> u64 {
         self.range.end - self.range.start
     }
 }
 
-/// What is wrong with recovery shards.
+/// Recovery shards that are missing or displaced.
 #[derive(Debug)]
 pub(super) struct RecoveryFound {
-    /// Those that are not there.
+    /// Missing or damaged recovery shards.
     pub(super) erased: Bits,
-    /// Those that stand elsewhere.
+    /// Intact recovery shards in other places.
     pub(super) displaced: Bits,
 }
 
 impl RecoveryFound {
-    /// Nothing of so many.
+    /// Findings without any fault, for `total` recovery shards.
     pub(super) fn new(total: u64) -> RecoveryFound {
         RecoveryFound { erased: Bits::new(total), displaced: Bits::new(total) }
     }
@@ -86,7 +86,7 @@ impl<'a> Recovery<'a> {
         Recovery { sidecar, meter, serves: serving(sidecar, positions) }
     }
 
-    /// All of them.
+    /// Jobs for all recovery shards.
     pub(super) fn jobs(&self) -> Vec<RecoveryJob> {
         /// Bytes that are read and hashed at a time: they stay in the cache on the way.
         const PIECE: u64 = 128 << 10;
@@ -105,8 +105,8 @@ impl<'a> Recovery<'a> {
         jobs
     }
 
-    /// Looks at some of them until the time is over, and adds what is wrong to `found`. Returns how many were looked at: the
-    /// first ones.
+    /// Examines jobs until the time is over, and adds faults to `found`. Returns how many jobs, from the first on, were
+    /// done.
     pub(super) fn look_at(
         &self,
         jobs: &[RecoveryJob],
@@ -135,7 +135,7 @@ impl<'a> Recovery<'a> {
                 let count = in_one_go.min(range.end - at);
                 let part = &mut bytes[((at - range.start) * block) as usize..][..(count * block) as usize];
                 if self.sidecar.file.read_exact_at(place, part).is_err() {
-                    // Block by block: what can be read of them counts.
+                    // Reads block by block, to keep all readable blocks.
                     for (nth, part) in part.chunks_exact_mut(block as usize).enumerate() {
                         if self.sidecar.file.read_exact_at(place + nth as u64 * block, part).is_err() {
                             part.fill(0);

@@ -1,4 +1,4 @@
-//! Mending: what is damaged or missing of files and of their sidecar is computed, proved, and written.
+//! Repairs files and their sidecar: computes, proves and writes damaged or missing bytes.
 
 use super::Sidecar;
 use super::actions::{Action, owners};
@@ -34,58 +34,59 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How to mend.
+/// Options of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct Mend<'a> {
-    /// Files that were changed by somebody become what they were.
+    /// Whether files that somebody changed are reverted too.
     pub revert: bool,
-    /// What can be mended is, even if not all can.
+    /// Whether a repair goes ahead even if not everything can be mended.
     pub partial: bool,
-    /// All files are written to this folder, as they were, and nothing is changed where they are.
+    /// The folder that all recorded files are written to. Nothing else is changed then.
     pub out: Option<&'a Path>,
-    /// What is written over is kept before in this tar archive, which must not be there yet.
+    /// A new tar archive that keeps everything that is written over.
     pub undo: Option<&'a Path>,
-    /// Nothing is written at all.
+    /// Whether nothing is written at all.
     pub dry_run: bool,
     /// Whether everything is on the disk before the repair ends.
     pub sync: bool,
 }
 
-/// What was mended.
+/// The result of a repair.
 #[must_use = "files may be left as they are, or lost"]
 #[derive(Debug)]
 pub struct Mended {
-    /// What was found before.
+    /// The findings before the repair.
     pub found: Examined,
-    /// Entries that are what they were again, or would be.
+    /// Entries that are as recorded again, or would be.
     pub mended: Vec<usize>,
-    /// Entries that somebody changed, and that were left so.
+    /// Entries that somebody changed, and that were left alone.
     pub left: Vec<usize>,
     /// Entries that could not be mended.
     pub failed: Vec<usize>,
-    /// Whether some of them are not for whoever asks to read or write.
+    /// Whether the caller lacks permission to read or write some of them.
     pub is_denied: bool,
-    /// Entries, or parts of them, that the place cannot hold.
+    /// Entries, or parts of them, that the target cannot hold.
     pub left_out: Vec<LeftOut>,
     /// Whether the sidecar was mended, or would be.
     pub sidecar: bool,
-    /// Why it was left as it is, although it is damaged.
+    /// Why a damaged sidecar was left alone.
     pub sidecar_left: Option<Error>,
-    /// Why what should be there to mend with does not mend: the sidecar contradicts itself. Without `partial` that is an error.
+    /// The contradiction of a sidecar whose recovery data does not mend. Without `partial` it is an error.
     pub contradiction: Option<Error>,
     /// Bytes of files that were written.
     pub written: u64,
 }
 
-/// Mends what a sidecar protects, and the sidecar.
+/// Repairs the files that a sidecar protects, and the sidecar.
 ///
-/// Damaged files are mended where they are: only bytes that were computed and proved are written. A repair that was ended on
-/// the way can be run again. Missing files appear when they are whole. Nothing is reached through a symbolic link below
-/// `base`, and nothing outside.
+/// Damaged files are mended in place: only computed and proved bytes are written. An interrupted repair can be run
+/// again. Missing files appear when they are whole. Nothing is reached through a symbolic link below `base`, and
+/// nothing outside.
 ///
 /// # Errors
-/// [`SidecarError::BeyondRepair`], and then nothing was changed; [`SidecarError::NotACodeword`] and [`SidecarError::Contradiction`], and then
-/// all else that can be mended is; [`SidecarError::OutputNotEmpty`]; those of the system.
+/// [`SidecarError::BeyondRepair`], after which nothing was changed; [`SidecarError::NotACodeword`] and
+/// [`SidecarError::Contradiction`], after which everything else that can be mended was;
+/// [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
     let mut journal = Journal::of(sidecar)?;
@@ -94,7 +95,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     }
     let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
     if !how.dry_run {
-        // What was ended on the way has left them.
+        // Interrupted repairs leave such rooms and files behind.
         remove_old_rooms(base);
         remove_stale(parent(sidecar.path()));
     }
@@ -107,7 +108,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if !denied.is_empty() && !how.partial {
         return Err(not_allowed(sidecar, base, &denied));
     }
-    // As good as lost, as far as others are to be computed.
+    // Unreadable bytes count as lost when others are computed.
     let not_read = std::mem::take(&mut found.denied);
     found.erased.absorb(&not_read);
     if !found.is_mendable() && !how.partial {
@@ -135,7 +136,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();
     let wanted = wanted.into_iter().filter(|n| denied.binary_search(n).is_err()).collect();
-    // Newer generations are cut off only when all is to be as it was.
+    // Newer generations are cut off only by a full revert.
     let is_damaged = how.out.is_none() && !found.sidecar_is_intact();
     let has_damage = found.recovery_damaged + found.recovery_displaced > 0
         || sidecar.pieces.intact < sidecar.pieces.all
@@ -148,7 +149,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         _ => sidecar.check_end(how.revert).err(),
     };
     let mends_sidecar = is_damaged && sidecar_left.is_none() && (how.revert || sidecar.replaced_by.is_none());
-    // A sealed one is mended as the container that it is in, and is never written to.
+    // A sealed sidecar is never written to. Its container is mended instead.
     let cover = sidecar.sealed.as_ref().map(|(bytes, _)| bytes).filter(|_| how.out.is_none());
     let mends_cover = cover.is_some() && found.container_damaged;
     let (mends_sidecar, sidecar_left) = match &sidecar.sealed {
@@ -184,7 +185,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
     }
     if !(has_work || mends_sidecar) {
-        // What a repair had begun is whole, or was changed by somebody since.
+        // The files of an interrupted repair are whole, or somebody has changed them since.
         if how.out.is_none() && journal.is_there() {
             journal.end();
         }
@@ -194,14 +195,14 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if is_journaled {
         journal.give_times_back(sidecar, base);
     }
-    // Before anything is kept or written: whoever writes to it from now on is noticed.
+    // The owners are noted before anything is kept or written, to detect concurrent writers from now on.
     let owners = match how.out {
         Some(_) => HashMap::new(),
         None => owners(base, sidecar, &actions, |entry, stat| {
             let nth = entry as usize;
             match (mended.found.state(nth), actions[nth]) {
                 (State::Rotten, _) => !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat),
-                // A repair has half mended it, and nobody has written to it since that was found out.
+                // An interrupted repair has half mended it, and nobody has written to it since that was proved.
                 (State::Edited | State::Shifted, _) if !how.revert => !journal.is_own(nth, stat),
                 (State::Intact, Action::Mend) => !journal.is_own(nth, stat),
                 _ => false,
@@ -221,7 +222,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
     }
     let journal = journal;
-    // Of files whose bytes are all there nothing is computed, wherever they are written to.
+    // Files whose bytes are all right need no computed bytes, wherever they are written to.
     let wants =
         |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
     let wants: Vec<bool> = actions.iter().enumerate().map(wants).collect();
@@ -264,11 +265,11 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     mended.mended.retain(|entry| !out.contains(entry));
     let (own, contradiction) = match own {
         OwnShards::Left => (own, contradiction),
-        // What would be written is another sidecar.
+        // Coding its metadata gives other pieces, so the repair would write another sidecar.
         _ if !sidecar.is_coded_right(&context.settings)? => {
             (OwnShards::Left, contradiction.or(Some(SidecarError::NotACodeword(None))))
         }
-        // The old one stays: it has all that the new one would have.
+        // The old sidecar stays, since it has everything that the new one would have.
         OwnShards::Anew(..) if contradiction.is_some() => (OwnShards::Left, contradiction),
         own => (own, contradiction),
     };
@@ -277,7 +278,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if let Some(copy) = copy {
         copy.end();
     }
-    // Of what contradicts itself nothing is half mended: running it again would come to the same end.
+    // The list goes even after a contradiction: nothing is half mended, and another run would end the same.
     if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
@@ -285,7 +286,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let contradiction = match (contradiction, &cause) {
         (None, _) if failed.is_empty() => None,
         (None, None) => deep.files(&failed)?,
-        // What could not be made may need what could not be mended: a link, its file.
+        // An entry may have failed because it needs one that could not be mended, as a link needs its file.
         (None, Some(_)) => deep.files(&failed).unwrap_or_default(),
         (found, _) => found,
     };
@@ -308,13 +309,13 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     Err(Error::at("repair", target.place(path).as_path(), kind))
 }
 
-/// Whoever asks may not read these entries, or not write to them.
+/// The error for entries that the caller may not read or write to.
 fn not_allowed(sidecar: &Sidecar, base: &Base, entries: &[usize]) -> Error {
     let places = entries.iter().map(|nth| base.place(&sidecar.catalog.entries[*nth].path)).collect();
     Error::at("repair", sidecar.path(), ErrorKind::NotAllowed(places))
 }
 
-/// Files that are to be mended where they are, and that whoever asks may not write to.
+/// Files to be mended in place that the caller may not write to.
 fn read_only(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> Result<Vec<usize>> {
     let mut denied = Vec::new();
     for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
@@ -331,10 +332,10 @@ fn read_only(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> Result<Vec<u
 /// A folder that everything is written to.
 struct Copy<'a> {
     out: &'a Path,
-    /// Stands in it until all is written, so that a repair that was ended on the way can go on.
+    /// A mark in the folder until all is written, so that an interrupted repair can go on.
     mark: PathBuf,
     text: String,
-    /// Whether a repair of this sidecar into it was ended on the way.
+    /// Whether an interrupted repair of this sidecar wrote into the folder.
     is_begun: bool,
 }
 
@@ -342,7 +343,7 @@ impl<'a> Copy<'a> {
     /// The name of the mark.
     const MARK: &'static str = ".fec-restoring";
 
-    /// Looks whether the folder can be written to.
+    /// Checks that the folder can be written to.
     fn new(sidecar: &Sidecar, out: &'a Path) -> Result<Copy<'a>> {
         let mark = out.join(Copy::MARK);
         let text = format!("fec repair of {}\n", hex(&sidecar.root()));
@@ -362,7 +363,7 @@ impl<'a> Copy<'a> {
         Ok(base)
     }
 
-    /// All is written. A file of that name may be one of those that are written.
+    /// Removes the mark after everything is written. A restored file may have replaced it.
     fn end(&self) {
         if holds(&self.mark, &self.text) {
             let _ = std::fs::remove_file(&self.mark);
@@ -370,7 +371,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Whether a file of one's own holds a text and nothing else.
+/// Whether a file of one's own holds this text and nothing else.
 fn holds(path: &Path, text: &str) -> bool {
     let Ok(Stands::Own(file, _)) = look(path) else { return false };
     let mut found = Vec::new();
@@ -378,7 +379,7 @@ fn holds(path: &Path, text: &str) -> bool {
     read.is_ok() && found == text.as_bytes()
 }
 
-/// What to do with each entry; and those that are left as somebody changed them.
+/// The action for each entry, and the entries that are left as somebody changed them.
 fn actions(
     sidecar: &Sidecar,
     base: &Base,
@@ -391,16 +392,16 @@ fn actions(
     let mut actions = vec![Action::Leave; entries.len()];
     let mut left = Vec::new();
     if let Some(copy) = copy {
-        // What stands in the folder is of a repair that was ended on the way, or the mark.
+        // Existing files in the folder are those of an interrupted repair, or the mark.
         let make = |path: &[u8]| Action::Make { replace: copy.is_begun || path == Copy::MARK.as_bytes() };
         return Ok((entries.iter().map(|entry| make(&entry.path)).collect(), left));
     }
-    // Folders in whose place something else stands, and is left there: nothing can be made in them.
+    // Folders that something else has replaced and that are left so: nothing can be made in them.
     let mut left_folders: Vec<&[u8]> = Vec::new();
     for report in &found.entries {
         let nth = report.entry;
-        // A further name of a file whose first name somebody gave to another: what stands at it may be all that is left.
-        // And nothing becomes a name of a file that stands elsewhere.
+        // A further name of a file whose first name somebody gave to another file may be the last copy. A file that
+        // moved gets no further names either.
         let is_of_left = match entries[nth].kind {
             EntryKind::HardLink(of) => left.binary_search(&(of as usize)).is_ok_and(|_| {
                 let at = found.entries.binary_search_by_key(&(of as usize), |report| report.entry);
@@ -414,9 +415,9 @@ fn actions(
             continue;
         }
         let state = match report.state {
-            // It stays as it is, and is told of.
+            // An entry that the caller may not read stays as it is, and is reported.
             State::Unreadable if report.is_denied() => continue,
-            // What could not be looked at at first may have been edited.
+            // A file that could not be examined at first may have been edited.
             State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
             state => state,
         };
@@ -438,7 +439,7 @@ fn actions(
                 Action::Leave
             }
             (State::Edited, EntryKind::File(_)) if !is_ours && has_other_names(base, &entries[nth].path) => {
-                // Under its other names, which may be anybody's, it stays as it is.
+                // A file stays as it is under its other names, which may be anybody's.
                 Action::Make { replace: true }
             }
             (State::Shifted, _) => Action::Make { replace: true },
@@ -446,7 +447,7 @@ fn actions(
             _ => Action::Make { replace: true },
         };
     }
-    // What stands elsewhere is copied from there, and from nothing that is being written to.
+    // Bytes that stand elsewhere are copied, and never from a file that is being written to.
     let moved = &found.moved;
     let positions = Positions::of(&sidecar.catalog);
     let block = u64::from(sidecar.catalog.block);
@@ -460,7 +461,7 @@ fn actions(
             *action = Action::Make { replace: true };
         }
     }
-    // What a repair that did not end has mended, and not yet given its time.
+    // Files that an interrupted repair has mended, but not yet given their time.
     for (nth, entry) in entries.iter().enumerate() {
         let is_intact = actions[nth] == Action::Leave && left.binary_search(&nth).is_err();
         if !is_intact {
@@ -474,7 +475,7 @@ fn actions(
             _ => {}
         }
     }
-    // Other names of a file that is made anew become names of the new one.
+    // Further names of a file that is made anew become names of the new file.
     for (nth, entry) in entries.iter().enumerate() {
         if let EntryKind::HardLink(of) = entry.kind
             && matches!(actions[of as usize], Action::Make { .. })
@@ -496,17 +497,17 @@ fn made_in_steps(sidecar: &Sidecar, actions: &[Action]) -> HashSet<usize> {
     made.map(|(nth, _)| nth).collect()
 }
 
-/// Whether a path lies in another.
+/// Whether a path lies in a folder.
 fn is_in(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// Whether a file has other names, as far as can be told: what has them is not written to.
+/// Whether a file has, or may have, other names, in which case it is not written to.
 fn has_other_names(base: &Base, path: &[u8]) -> bool {
     base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
 }
 
-/// What became of an entry that could not be read: as long as that is not known, it is not written to.
+/// The state of an entry that could not be read. A state that stays unknown is an error, so that nothing is written.
 fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
     let path = &sidecar.catalog.entries[nth].path;
     match state_by_stat(sidecar, base, nth).0 {
@@ -514,7 +515,7 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
             let cause = base.stat(path).err().unwrap_or_else(|| std::io::Error::from_raw_os_error(libc::EIO));
             Err(Error::io("read", base.place(path).as_path(), cause))
         }
-        // It looks as it did, and what was read of it was not right, or not read.
+        // A file with its recorded look had wrong or unreadable bytes.
         State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
             Ok(match rotten_or_edited(sidecar, base, nth) {
                 State::Rotten => State::Unreadable,
@@ -525,14 +526,14 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
     }
 }
 
-/// Recovery shards on their way back into the sidecar.
+/// The destination of recovery shards in the sidecar.
 enum OwnShards {
     /// The sidecar is left as it is.
     Left,
-    /// Each goes where it was.
+    /// Each shard goes to its place.
     InPlace(File, std::path::PathBuf),
-    /// The sidecar is written anew, because parts of it have moved, or it has another length. What of it could not be read
-    /// any more, by group and number there, has to be computed.
+    /// The sidecar is written anew, because parts of it have moved, or its length is wrong. Shards that became
+    /// unreadable, by group and number there, must be computed.
     Anew(FileOut, HashSet<(usize, u64)>),
 }
 
@@ -560,7 +561,7 @@ impl OwnShards {
                     match read_recovery(sidecar, nth, shard) {
                         Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
                         None if !serves.get(first + shard) => {}
-                        // It was there when all was looked at.
+                        // The examination still found this shard intact.
                         None => {
                             found.recovery_erased.set(first + shard);
                             owed.insert((nth, shard));
@@ -574,7 +575,7 @@ impl OwnShards {
         Ok(OwnShards::InPlace(sidecar.open_to_write("repair")?, sidecar.path().to_path_buf()))
     }
 
-    /// Takes a recovery shard that was computed.
+    /// Takes a computed recovery shard.
     fn put_shard(&mut self, sidecar: &Sidecar, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
         if let OwnShards::Anew(_, owed) = self {
             owed.remove(&(group, shard));
@@ -592,11 +593,11 @@ impl OwnShards {
         }
     }
 
-    /// Writes the pieces of the metadata, and puts all on the disk.
+    /// Writes the pieces of the metadata, and syncs everything to the disk.
     fn finish(mut self, sidecar: &Sidecar, context: &Context<'_>) -> Result<()> {
         match &self {
             OwnShards::Left => return Ok(()),
-            // The old one stays: it has what could not be read just now.
+            // The old sidecar stays, since it has the shards that could not be read just now.
             OwnShards::Anew(_, owed) if !owed.is_empty() => {
                 return Err(Error::io("read", sidecar.path(), std::io::Error::from_raw_os_error(libc::EIO)));
             }
@@ -613,7 +614,7 @@ impl OwnShards {
             |at, piece| self.put(at, piece),
         )?;
         if let OwnShards::Anew(..) = self {
-            // The generations before, whose areas it has: what they say of the files can be asked for by their roots.
+            // Earlier generations, whose areas it still has, can be opened by their roots.
             for (of, metadata) in sidecar.metadata_before(&context.settings)? {
                 if let Some(area) = area_of(&of) {
                     let put = |at: u64, piece: &[u8]| self.put(at, piece);

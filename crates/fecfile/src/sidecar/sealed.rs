@@ -1,10 +1,10 @@
-//! Sealed sidecars (docs/FORMAT.md, section 21): a container whose payload is a sidecar, sealed.
+//! Sealed sidecars (docs/FORMAT.md, section 21): containers whose payload is a sealed sidecar.
 //!
-//! So anybody can verify and mend the container; whoever has a key reads the sidecar through it, as if it stood there. It is never
-//! written to: it is mended as a container, and an update seals all of it anew, with another key.
+//! Anybody can verify and mend the container, and a holder of a key reads the sidecar through it. The sidecar inside is
+//! never written to: a repair mends the container, and an update seals the whole sidecar anew, with another key.
 //!
-//! The container says how long the sidecar is, and whoever has a public key can make one that says anything. So what can be had of
-//! it is worked out once, from the records that are there, and nothing is looked for elsewhere.
+//! The container names the length of the sidecar, and anybody with a public key can make one that claims anything. The
+//! obtainable bytes are therefore computed once, from the records that exist, and nothing is sought elsewhere.
 
 use super::error::SidecarError;
 use crate::age::Keys;
@@ -31,33 +31,34 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
 
-/// Chunks that are opened at a time, and pieces of so many that are kept.
+/// Chunks that are opened together as a piece, and the number of pieces that are kept.
 const PIECE_CHUNKS: u64 = 8;
 const PIECE: u64 = PIECE_CHUNKS * CHUNK as u64;
 const MOST_PIECES: usize = 8;
 
-/// Bytes of a file that are looked at first.
+/// Bytes at the front of a file that are read first to recognize a container.
 const FRONT: u64 = 256 << 10;
 
 /// Bytes of several chunks, opened.
 type Piece = Arc<Zeroizing<Vec<u8>>>;
 
-/// A sidecar in a container, opened as it is read. What cannot be had of the container cannot be read.
+/// A sidecar in a container, opened as it is read. Bytes that the container cannot give cannot be read.
 pub(super) struct SealedBytes {
     archive: Archive,
     opener: Opener,
     settings: Settings,
     len: u64,
-    /// The bytes whose chunks can be had of the container, in order.
+    /// The bytes whose chunks the container can give, in order.
     obtainable: Vec<Range<u64>>,
-    /// What was opened last, and the bytes that it has; the newest is last.
+    /// The pieces opened last, with their ranges; the newest is last.
     pieces: Mutex<Vec<(Range<u64>, Piece)>>,
-    /// What can be had, and does not open.
+    /// Ranges that the container can give, but that do not open.
     lost: Mutex<HashSet<Range<u64>>>,
 }
 
 impl SealedBytes {
-    /// Finds the container, and opens what is in it: the one with the root `wanted`, or that somebody who is trusted has signed.
+    /// Finds the container and opens its payload. The container must have the root `wanted`, or a signature by somebody
+    /// in `trust`.
     ///
     /// # Errors
     /// Those of [`Archive::open`] and [`Archive::opener`].
@@ -78,7 +79,7 @@ impl SealedBytes {
         }
         let opener =
             archive.opener_of(Some(keys), SealedKind::Sidecar)?.expect("what is not sealed is refused");
-        // Without its end nobody knows how long it was.
+        // Without the container's end its length is unknown.
         let Some(root) = archive.root() else {
             return Err(Error::at("read", path, ErrorKind::Sidecar(Box::new(SidecarError::NotFound(None)))));
         };
@@ -93,17 +94,17 @@ impl SealedBytes {
         Ok((bytes, root, signed))
     }
 
-    /// How many of its bytes can be had.
+    /// The number of obtainable bytes.
     pub(super) fn stored(&self) -> u64 {
         self.obtainable.iter().map(|bytes| bytes.end - bytes.start).sum()
     }
 
-    /// The first bytes that can be had at `offset` or behind it.
+    /// The first obtainable bytes at `offset` or behind it.
     fn next_obtainable(&self, offset: u64) -> Option<&Range<u64>> {
         self.obtainable.get(self.obtainable.partition_point(|bytes| bytes.end <= offset))
     }
 
-    /// The chunks that have these bytes, opened; `None` if they are lost.
+    /// The opened chunks of these bytes; `None` if they are lost.
     fn piece(&self, bytes: Range<u64>) -> Option<Piece> {
         let mut pieces = lock(&self.pieces);
         if let Some(at) = pieces.iter().position(|(held, _)| *held == bytes) {
@@ -117,7 +118,7 @@ impl SealedBytes {
             return None;
         }
         let Ok(piece) = self.chunks(bytes.start, bytes.end - bytes.start).map(Arc::new) else {
-            // There are no more of them than can be had.
+            // The set holds at most as many ranges as are obtainable.
             lock(&self.lost).insert(bytes);
             return None;
         };
@@ -138,7 +139,7 @@ impl SealedBytes {
             lock(&sealed)[at as usize..][..part.len()].copy_from_slice(part);
             Ok(())
         };
-        // Blocks are read by several threads already.
+        // Several threads read blocks already.
         let context = Context { settings: Settings { threads: 1, ..self.settings }, ..Context::default() };
         let outcome =
             part(&encoded, self.archive.plans(), &bytes, &put, &context).map_err(io::Error::other)?;
@@ -150,7 +151,7 @@ impl SealedBytes {
             .map_err(io::Error::other)
     }
 
-    /// Mends the container, if it is damaged, or says whether it would be. Needs no key.
+    /// Mends the container, or with `dry_run` changes nothing. Returns whether the container was damaged. Needs no key.
     ///
     /// # Errors
     /// As [`Archive::repair`].
@@ -176,13 +177,13 @@ impl ReadAt for SealedBytes {
         }
         let lost = || io::Error::other("too little is left of the container");
         let held = self.next_obtainable(offset).filter(|held| held.start <= offset).ok_or_else(lost)?;
-        // What can be had begins and ends with a chunk.
+        // Obtainable bytes begin and end with a chunk.
         let around = |len: u64| {
             let start = offset / len * len;
             start.max(held.start)..start.saturating_add(len).min(held.end)
         };
         let pieces = [around(PIECE), around(CHUNK as u64)];
-        // Where a chunk does not open, those around it may.
+        // If one chunk of a piece does not open, the wanted chunk alone may.
         let found = pieces.into_iter().find_map(|bytes| Some((bytes.start, self.piece(bytes)?)));
         let (start, piece) = found.ok_or_else(lost)?;
         let rest = &piece[(offset - start) as usize..];
@@ -200,8 +201,8 @@ impl ReadAt for SealedBytes {
     }
 }
 
-/// Whether a file is a container that a sidecar is sealed in: as its front says, or else, since that may be damaged, what can be
-/// found of it.
+/// Whether a file is a container that a sidecar is sealed in. Its front tells that; if the front is damaged, the rest
+/// of the container does.
 pub(super) fn is_one(path: &Path) -> Result<bool> {
     let fail = |e| Error::io("read", path, e);
     let Some(file) = open_regular(path).map_err(fail)? else { return Ok(false) };
@@ -220,7 +221,7 @@ pub(super) fn is_one(path: &Path) -> Result<bool> {
     let input = Input::of_paths(&[path.to_path_buf()])?;
     match Archive::open(&input, None, &Context::default()) {
         Ok(archive) => Ok(archive.sealed_kind() == Some(SealedKind::Sidecar)),
-        // Which one, the root tells.
+        // An ambiguous container may be one: the root tells which.
         Err(error) => Ok(matches!(error.kind, ErrorKind::Ambiguous(_))),
     }
 }

@@ -1,8 +1,8 @@
-//! Finds what has moved: bytes that were inserted, deleted or cut off in front of others, files that were joined, and files
-//! that have other names.
+//! Finds moved bytes: those behind inserted, deleted or cut-off bytes, those of joined files, and files with other
+//! names.
 //!
-//! Where a file grew or shrank, what is behind the change is looked for first where it must be if nothing else changed.
-//! What is not found so is looked for at every byte by the anchors of its blocks. A block counts only if it has its digest.
+//! In a file that grew or shrank, the bytes behind the last change are first sought where the change of length puts
+//! them. The anchors of blocks find the rest at any byte offset. A block counts only if it has its digest.
 
 use super::Sidecar;
 use super::hashing::digest_of_file;
@@ -18,20 +18,20 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 
-/// A file of which whole blocks are not where they should be.
+/// A file with whole blocks that are not in place.
 pub(super) struct Wanted {
     pub(super) entry: usize,
     /// Numbers of blocks, ascending.
     pub(super) blocks: Vec<Range<u64>>,
-    /// Whether nothing is at its path.
+    /// Whether the path of the file is empty.
     pub(super) is_missing: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct FoundElsewhere {
     pub(super) moved: Moved,
-    /// Files of which whole blocks stand in themselves, at other places.
+    /// Files that hold their own blocks in other places.
     pub(super) shifted: HashSet<usize>,
     /// Files that are whole under another name: the entry, and the path.
     pub(super) renamed: HashMap<usize, Box<[u8]>>,
@@ -52,7 +52,7 @@ pub(super) struct Search<'a> {
     budget: u64,
 }
 
-/// Files that nobody knows, which are looked into.
+/// The most unknown files that are searched.
 const MOST_STRANGERS: usize = 100_000;
 
 impl<'a> Search<'a> {
@@ -70,13 +70,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Missing files that are whole under another of their names.
+    /// Adds missing files that are whole under another of their names.
     pub(super) fn with_names(mut self, names: &[(usize, Box<[u8]>)]) -> Search<'a> {
         names.iter().for_each(|(entry, path)| self.stands_at(*entry, path));
         self
     }
 
-    /// Looks for all that is wanted: in the file itself, and then, for files of which nothing was found, in others.
+    /// Searches for all wanted blocks: first in the file itself and then, for files without any block found, in others.
     pub(super) fn run(mut self, files: &[Wanted]) -> FoundElsewhere {
         let has_name: HashSet<u64> = self.spans.iter().map(|span| span.at / self.block).collect();
         for file in files {
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         &self.sidecar.catalog.entries[nth]
     }
 
-    /// Looks into files that were changed, and into those that are in no catalog.
+    /// Searches changed files, and files that are not in the catalog.
     fn elsewhere(&mut self, files: &[Wanted], nowhere: &[&Wanted]) {
         let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
         for file in nowhere.iter().filter(|file| file.is_missing) {
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
             if !self.may_read(size) {
                 continue;
             }
-            // All of one size have one shape, so one pass tells for all of them.
+            // Files of the same size have the same shape, so one pass serves all of them.
             let Ok(digest) = digest_of_file(&file, of, self.block) else { continue };
             let is_it = |nth: &usize| matches!(&self.sidecar.catalog.entries[*nth].kind, EntryKind::File(of) if of.blake3 == digest);
             if let Some(at) = entries.iter().position(is_it) {
@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All of a missing file stands at another place.
+    /// Takes a missing file that stands whole at another path.
     fn stands_at(&mut self, entry: usize, path: &[u8]) {
         let EntryKind::File(of) = &self.entry(entry).kind else { return };
         let source = self.source(path);
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Whether so many bytes of another file may be read: what is beside the files may be any amount.
+    /// Whether `bytes` more of other files may be read, since other files may be of any size.
     fn may_read(&mut self, bytes: u64) -> bool {
         let left = self.budget.checked_sub(bytes);
         self.budget = left.unwrap_or(self.budget);
@@ -193,14 +193,14 @@ impl<'a> Search<'a> {
         self.sources.len() as u32 - 1
     }
 
-    /// Files in the folders of the catalog that the catalog does not know, and those in folders that it does not know.
+    /// Unknown files in the folders of the catalog, and in unknown folders below those.
     fn strangers(&self) -> Vec<Box<[u8]>> {
         let entries = &self.sidecar.catalog.entries;
         let is_known = |path: &[u8]| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok();
         let mut left: Vec<Box<[u8]>> =
             entries.iter().filter(|e| e.kind == EntryKind::Folder).map(|entry| entry.path.clone()).collect();
         let mut found = Vec::new();
-        // Beside single files: in their folder, and not below.
+        // The folder of a single file is searched too, but not the folders below it.
         let lone = entries
             .iter()
             .filter(|e| matches!(e.kind, EntryKind::File(_)))
@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Looks for all wanted blocks in one file; `own` is what is wanted of this very file.
+    /// Searches a file for all wanted blocks. `own` has the wanted blocks of this very file.
     fn in_file(&mut self, path: &[u8], own: Option<&Wanted>) {
         let Ok(file) = self.base.read(path) else { return };
         let Ok(len) = file.size() else { return };
@@ -236,7 +236,7 @@ impl<'a> Search<'a> {
             && let EntryKind::File(of) = &self.entry(own.entry).kind
             && len != of.size
         {
-            // What is behind the last change has moved by as much as the file has grown.
+            // Blocks behind the last change have moved by as much as the file has grown.
             for range in own.blocks.iter().rev() {
                 for block in [range.end - 1, range.start] {
                     let at = (block * self.block).checked_add(len).and_then(|at| at.checked_sub(of.size));
@@ -259,7 +259,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All anchors, with the files and blocks that they are of.
+    /// All anchors, with their files and blocks.
     fn anchors(&self) -> Vec<((usize, u64), u64)> {
         let mut anchors = self.sidecar.anchors();
         let mut found = Vec::new();
@@ -271,7 +271,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Goes through a file byte by byte.
+    /// Searches a file byte by byte.
     fn scan(&mut self, place: &mut Place<'_>, anchors: &HashMap<u64, Vec<(usize, u64)>>) {
         const PIECE: usize = 1 << 20;
         const BITS: u32 = 18;
@@ -281,14 +281,14 @@ impl<'a> Search<'a> {
             let bit = anchor >> (64 - BITS);
             filter[(bit / 64) as usize] |= 1 << (bit % 64);
         }
-        // Blocks that are hashed in vain: no more than the file has, twice.
+        // The most blocks that may be hashed in vain: twice as many as the file has, and a few.
         let mut vain = 2 * place.len / self.block + 64;
         let (mut hash, mut at) = (0, 0u64);
         let mut bytes = vec![0; PIECE];
         while at < place.len {
             let count = PIECE.min((place.len - at) as usize);
             if place.file.read_exact_at(at, &mut bytes[..count]).is_err() {
-                // What cannot be read is passed over.
+                // Unreadable bytes are passed over.
                 at += count as u64;
                 continue;
             }
@@ -310,16 +310,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a wanted block stands at a place; then it, and those around it that do, are taken.
+    /// Takes a wanted block, and matching blocks around it, if it stands at `at`. Returns whether it does.
     fn take(&mut self, place: &mut Place<'_>, entry: usize, block: u64, at: Option<u64>) -> bool {
         let Some(at) = at else { return false };
         if !self.take_forwards(place, entry, block, at) {
             return false;
         }
-        // Backwards, in steps that become longer, each of which is looked at from its front.
+        // The steps backwards become longer, and each is read from its front.
         let (mut first, mut step) = (block, 1);
         while first > 0 {
-            // No more than stand in front of it here.
+            // No more blocks than fit in front of this one.
             let start = first.saturating_sub(step).max(block.saturating_sub(at / self.block));
             if start == first {
                 break;
@@ -338,7 +338,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Blocks that are looked at in one go: as many as stay in a cache.
+    /// Blocks that are read together: as many as stay in a cache.
     fn most(&self) -> u64 {
         ((128 << 10) / self.block).max(1)
     }
@@ -360,7 +360,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Which of successive blocks are wanted and stand at a place, one behind the other.
+    /// For each of successive blocks, whether it is wanted and stands in its place in a row that begins at `at`.
     fn matching(&mut self, place: &Place<'_>, entry: usize, numbers: Range<u64>, at: u64) -> Vec<bool> {
         let there = place.len.saturating_sub(at) / self.block;
         let count = (numbers.end - numbers.start).min(there);
@@ -390,7 +390,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A file that is looked into.
+/// A file that is searched.
 struct Place<'a> {
     file: &'a File,
     len: u64,

@@ -1,4 +1,4 @@
-//! The files that a repair writes: damaged ones where they are, missing ones under a temporary name until they are whole.
+//! The files that a repair writes: damaged ones in place, missing ones under a temporary name until they are whole.
 
 use super::Sidecar;
 use super::actions::{Action, Look, Owner};
@@ -30,17 +30,17 @@ use std::time::SystemTime;
 /// Takes a recovery shard: its group, its number there, and its bytes.
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
-/// What was written of a new file, by which it is known to be whole without being read again.
+/// Hashes of the written parts of a new file, which prove it whole without reading it again.
 pub(super) struct Written {
     /// The chaining values of whole blocks.
     pub(super) values: Vec<Digest>,
-    /// Blocks of which the value is there.
+    /// Blocks whose value is known.
     pub(super) known: Bits,
-    /// Of the bytes behind them: their chaining value, or the digest of a file that has no others.
+    /// The bytes behind the whole blocks: their chaining value, or the file's digest if it has no whole block.
     pub(super) tail: Option<Digest>,
 }
 
-/// The most values that are kept for that, of all new files.
+/// The most values that are kept for all new files.
 const MOST_VALUES: u64 = 1 << 18;
 
 impl Written {
@@ -67,22 +67,22 @@ impl Written {
     }
 }
 
-/// Files that are kept open: few enough that others can be read meanwhile.
+/// Files that are kept open: few enough to leave descriptors for reading others.
 fn most_open() -> usize {
     const MOST: u64 = 256;
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     (limit / 4).clamp(1, MOST) as usize
 }
 
-/// How files are written.
+/// The way that files are written.
 pub(super) struct Writing {
-    /// Whether everything is on the disk before it ends.
+    /// Whether everything is on the disk before the repair ends.
     pub(super) sync: bool,
-    /// Whether nothing stands there but what a repair has left.
+    /// Whether the target folder holds only files of an earlier repair.
     pub(super) is_copy: bool,
-    /// Of which entries anything is taken that was computed: files whose own bytes are all right keep them.
+    /// For each entry, whether it takes computed bytes. Files whose own bytes are all right keep them.
     pub(super) wants: Vec<bool>,
-    /// Of what is written over.
+    /// The owners of the entries that are written over.
     pub(super) owners: HashMap<u32, Owner>,
 }
 
@@ -90,30 +90,30 @@ pub(super) struct Writing {
 pub(super) struct Targets<'a> {
     sidecar: &'a Sidecar,
     positions: &'a Positions,
-    /// Where they are written.
+    /// The folder that they are written below.
     base: &'a Base,
     pub(super) actions: Vec<Action>,
     open: HashMap<u32, File>,
     most_open: usize,
     /// Files that were written to.
     begun: Bits,
-    /// Of new files.
+    /// Hashes of new files.
     values: HashMap<u32, Written>,
-    /// How many values may still be kept.
+    /// The number of values that may still be kept.
     room_for_values: u64,
-    /// Holds new files, by the numbers of their entries.
+    /// A temporary folder for new files, which are named by the numbers of their entries.
     room: Option<(Temporary, Base)>,
     how: Writing,
     umask: u32,
-    /// What is written into the sidecar itself.
+    /// Takes recovery shards for the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
     /// Bytes of files that were written.
     pub(super) written: u64,
-    /// Why the first file that could not be read again failed.
+    /// The error of the first file that could not be made or read again.
     pub(super) cause: Option<Error>,
-    /// Entries, or parts of them, that the place cannot hold.
+    /// Entries, or parts of them, that the target cannot hold.
     pub(super) left_out: Vec<LeftOut>,
-    /// Entries of which that is all.
+    /// Entries that are left out whole.
     out: HashSet<usize>,
 }
 
@@ -147,12 +147,12 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// Leaves out long files that the place cannot hold, before anything is computed for them.
+    /// Leaves out long files that the target cannot hold, before anything is computed for them.
     ///
     /// # Errors
     /// Those of the system.
     pub(super) fn leave_out_long(&mut self) -> Result<()> {
-        /// All file systems hold files of so many bytes.
+        /// All file systems hold files of this many bytes.
         const SHORT: u64 = i32::MAX as u64;
         for (nth, of) in self.sidecar.catalog.files() {
             if !matches!(self.actions[nth], Action::Make { .. }) || of.size <= SHORT {
@@ -164,14 +164,14 @@ impl<'a> Targets<'a> {
                 self.leave_out(nth, cause);
                 self.actions[nth] = Action::Leave;
                 self.how.wants[nth] = false;
-                // The room is removed with what is left in it.
+                // The room is removed together with its files.
                 self.open.remove(&(nth as u32));
             }
         }
         Ok(())
     }
 
-    /// The entries that something is to be computed for.
+    /// For each entry, whether it takes computed bytes.
     pub(super) fn wants(&self) -> Vec<bool> {
         self.how.wants.clone()
     }
@@ -181,7 +181,7 @@ impl<'a> Targets<'a> {
         self.out.insert(entry);
     }
 
-    /// Whether an error says that the place cannot hold an entry, or that it cannot hold a folder which that lies in.
+    /// The cause, if an error says that the target cannot hold an entry, or a folder around it.
     fn cannot_hold(&self, entry: usize, error: &Error) -> Option<Cause> {
         let entries = &self.sidecar.catalog.entries;
         if !matches!(self.actions[entry], Action::Make { .. }) {
@@ -195,7 +195,7 @@ impl<'a> Targets<'a> {
         let mut around = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_none = |_: &Cause| match kind {
             EntryKind::HardLink(of) => self.out.contains(&(*of as usize)),
-            // Some file systems say so of a name that they cannot have, in a folder that is there.
+            // Some file systems report a name that they cannot have as missing, although its folder exists.
             _ => around.any(is_out) || self.base.holder(path).is_ok(),
         };
         is_of_name(error).or_else(|| Cause::of(error, libc::ENOENT).filter(is_none))
@@ -220,7 +220,7 @@ impl<'a> Targets<'a> {
         move |e| Error::io("write", place.as_path(), e)
     }
 
-    /// The folder for new files, in the base, so that they can be renamed from there.
+    /// The folder for new files. It lies in the base, so that they can be renamed from there.
     fn room(&mut self) -> Result<&Base> {
         if self.room.is_none() {
             let fail = |e| Error::io("create", self.base.path(), e);
@@ -229,7 +229,7 @@ impl<'a> Targets<'a> {
                 self.base.holder(name)?.create_folder(0o700)
             };
             let (temporary, ()) = Temporary::beside(&self.base.path().join("x"), make).map_err(fail)?;
-            // Not by its path: somebody may have put a link in its place.
+            // The room is opened below the base, since somebody may have put a link at its path.
             let name = temporary.path().file_name().unwrap_or_default().as_bytes();
             let room = self.base.folder(name).map_err(fail)?;
             self.room = Some((temporary, room));
@@ -275,10 +275,10 @@ impl<'a> Targets<'a> {
             let stat = self.sidecar.stats.entries[span.entry as usize];
             let file = self.file(span.entry)?;
             file.write_all_at(bytes, span.offset).map_err(&fail)?;
-            // So it looks as rotten as it is, and whoever writes to it changes that.
+            // With its recorded time the file counts as rotten, and a later writer changes that time.
             if_any(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
             let look = Look::of_file(file).map_err(&fail)?;
-            // Somebody else may have made it longer or shorter meanwhile.
+            // Somebody else may have made the file longer or shorter meanwhile.
             let is_ours = look.size == before.size.max(span.offset + span.len);
             if !is_ours {
                 if_any(file.set_modified(SystemTime::now())).map_err(&fail)?;
@@ -292,8 +292,8 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// How a file looks that is mended where it is, if it may be written to: nobody else has, as far as its size and time
-    /// tell, since it was examined, or since this repair wrote to it.
+    /// The look of a file that is mended in place, if nobody else has written to it since the examination or this
+    /// repair's last write, as far as size and time tell. `None` means that the file must not be written to.
     fn ours(&mut self, entry: u32) -> Result<Option<Look>> {
         let fail = self.fail(entry);
         let look = Look::of_file(self.file(entry)?).map_err(fail)?;
@@ -302,7 +302,7 @@ impl<'a> Targets<'a> {
         Ok(is_ours.then_some(look))
     }
 
-    /// The same, before something is written to it.
+    /// Like [`Targets::ours`], but sets the recorded length before the first write.
     fn begin(&mut self, entry: u32) -> Result<Option<Look>> {
         let Some(look) = self.ours(entry)? else { return Ok(None) };
         if self.begun.get(entry.into()) {
@@ -325,7 +325,7 @@ impl<'a> Targets<'a> {
         Ok(Some(look))
     }
 
-    /// Whether at the path of an entry still stands what was there when it was examined, or nothing.
+    /// Whether the path of an entry is empty, or holds the same as when it was examined.
     fn may_replace(&self, entry: u32) -> io::Result<bool> {
         if self.how.is_copy {
             return Ok(true);
@@ -338,7 +338,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// Keeps the values of what was written of a new file.
+    /// Keeps the values of the written bytes of a new file.
     fn note(&mut self, span: &Span, bytes: &[u8]) {
         let (Action::Make { .. }, Some(of)) = (self.actions[span.entry as usize], self.entry(span.entry).1)
         else {
@@ -354,7 +354,7 @@ impl<'a> Targets<'a> {
                     self.room_for_values = left;
                     place.insert(Written::new(blocks))
                 }
-                // It will be read again.
+                // Without values the file will be read again.
                 None => return,
             },
         };
@@ -372,8 +372,8 @@ impl<'a> Targets<'a> {
         (first..first + count).for_each(|nth| written.known.set(nth as u64));
     }
 
-    /// Fills a new file with what is there of it; the rest is computed. `erased` is what is not there; `None` for a file that is
-    /// whole where it is, although others may be lost that share a block with it.
+    /// Fills a new file with its known bytes; the rest is computed. `erased` marks lost positions. `None` stands for a
+    /// file that is whole where it is, although others may have lost bytes in a block that they share with it.
     pub(super) fn fill(
         &mut self,
         entry: u32,
@@ -396,7 +396,7 @@ impl<'a> Targets<'a> {
                     .take_while(|position| !is_erased(*position))
                     .count() as u64;
                 let bytes = &mut bytes[..(count * block) as usize];
-                // What cannot be read any more shows when the file is compared with its digest.
+                // Bytes that became unreadable show when the file is compared with its digest.
                 let _ = reader.fill(at, bytes, |_, _| Ok::<(), ()>(()));
                 let spans: Vec<Span> = self.positions.within(at..at + count).collect();
                 for span in spans.iter().filter(|span| span.entry == entry) {
@@ -407,7 +407,7 @@ impl<'a> Targets<'a> {
         }
         let tail = of.tail / block;
         if of.tail_len(block) > 0 && !is_erased(tail) {
-            // Of the position, which many may share, only its own.
+            // Many files may share the position, so only the file's own span is read.
             let span = self.positions.within(tail..tail + 1).find(|span| span.entry == entry);
             let span = span.expect("it lies there");
             let bytes = &mut bytes[..span.len as usize];
@@ -418,18 +418,18 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes folders and links that are missing, and gives new files their names. Returns the entries that could not be
-    /// made what they were.
+    /// Makes missing folders and links, and gives new files their names. Returns the entries that could not be
+    /// restored.
     pub(super) fn finish(&mut self) -> Result<Vec<usize>> {
         let mut failed = Vec::new();
-        // What is empty was not written to yet.
+        // Empty files were not created yet.
         for entry in 0..self.actions.len() as u32 {
             if let (Action::Make { .. }, Some(_)) = (self.actions[entry as usize], self.entry(entry).1) {
                 self.file(entry)?;
             }
         }
         self.open.clear();
-        // New files all at once where there are many: each by itself would wait for the disk.
+        // New files are synced together: many files would each wait for the disk.
         if let (true, Some((_, room))) = (self.how.sync, &self.room) {
             sync_new(room).map_err(|e| Error::io("sync", room.path(), e))?;
         }
@@ -446,7 +446,7 @@ impl<'a> Targets<'a> {
             match done {
                 Ok(true) => {}
                 Ok(false) => failed.push(entry),
-                // The others do not wait for it.
+                // The other entries do not wait for this one.
                 Err(e) if is_in_the_way(&e) => {
                     self.cause.get_or_insert(e);
                     failed.push(entry);
@@ -454,7 +454,7 @@ impl<'a> Targets<'a> {
                 Err(e) => return Err(e),
             }
         }
-        // Folders last: whatever was made in them has changed their times.
+        // Folders come last, since making entries in them changes their times.
         for entry in (0..self.actions.len()).rev() {
             let of = &self.sidecar.catalog.entries[entry];
             let is_made = failed.binary_search(&entry).is_err() && !self.out.contains(&entry);
@@ -463,12 +463,12 @@ impl<'a> Targets<'a> {
                 let holder = self.base.holder(&of.path);
                 let dressed = holder.and_then(|holder| {
                     let now = holder.stat()?;
-                    // What somebody else put there keeps what it has.
+                    // Something else that somebody put there keeps its permissions and time.
                     if file_type(&now) != FileType::Directory {
                         return Ok(Dressed::default());
                     }
                     let wanted = self.sidecar.permissions(entry, self.umask) as u16;
-                    // Its type is another one on other systems.
+                    // The integer type differs between systems.
                     #[allow(clippy::unnecessary_cast)]
                     let has_mode = now.st_mode as u32 & 0o7777 == u32::from(wanted);
                     let mode = if has_mode { Ok(()) } else { holder.set_mode(wanted) };
@@ -482,7 +482,8 @@ impl<'a> Targets<'a> {
         Ok(failed)
     }
 
-    /// Whether a file that was mended is whole; then it has its time of old.
+    /// Gives a mended file its permissions and its recorded time, unless somebody else has written to it. Returns
+    /// whether the file is whole.
     fn mended(&mut self, entry: usize) -> Result<bool> {
         let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
@@ -492,7 +493,7 @@ impl<'a> Targets<'a> {
         let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
         let is_whole = match is_whole(&file, of, self.sidecar.catalog.block.into()) {
             Ok(is_whole) => is_whole,
-            // The others do not wait for it.
+            // The other entries do not wait for this one.
             Err(e) => {
                 let place = self.base.place(path);
                 self.cause.get_or_insert_with(|| Error::io("read", place.as_path(), e));
@@ -502,7 +503,8 @@ impl<'a> Targets<'a> {
         if self.ours(entry as u32)?.is_none() {
             return Ok(false);
         }
-        // What was written is what was there: one that is not whole yet is as rotten as before, and looks so.
+        // The repair wrote only bytes that the file had before. A file that is not whole yet still counts as rotten,
+        // and gets its recorded time too.
         let dressed = self.dress(&file, entry, false).map_err(&fail)?;
         self.note_undressed(entry, dressed);
         if self.how.sync {
@@ -527,7 +529,7 @@ impl<'a> Targets<'a> {
         Ok(Dressed { permissions, time: unset(base::set_modified(file, stat.seconds, stat.nanos))? })
     }
 
-    /// Gives an entry that was made its place; false if it is not what it was.
+    /// Puts a made entry in its place. Returns false if it is not as recorded.
     fn made(&mut self, entry: usize, replace: bool) -> Result<bool> {
         let fail = self.fail(entry as u32);
         let of = &self.sidecar.catalog.entries[entry];
@@ -539,7 +541,7 @@ impl<'a> Targets<'a> {
         }
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         if of.kind != EntryKind::Folder && is_folder() {
-            // A folder is removed only if nothing is in it.
+            // A folder is removed only if it is empty.
             if !replace || holder.remove_folder().is_err() {
                 return Ok(false);
             }
@@ -606,7 +608,7 @@ impl<'a> Targets<'a> {
         Ok(true)
     }
 
-    /// Whether a link was made; if the place holds none, it is left out.
+    /// Whether a link was made. A link that the target cannot hold is left out.
     fn is_held(&mut self, entry: usize, made: Result<()>) -> Result<bool> {
         let Err(error) = made else { return Ok(true) };
         match is_of_kind(&self.sidecar.catalog.entries[entry].kind, &error) {
@@ -618,7 +620,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// Makes a link under a name, or in the room for new files, from where it then takes the name.
+    /// Makes a link under a name, or makes it in the room for new files and renames it from there.
     fn make_link(
         &mut self,
         holder: &base::Holder<'_>,
@@ -633,7 +635,7 @@ impl<'a> Targets<'a> {
         let name = OsString::from(entry.to_string());
         let new = self.room()?.holder(name.as_bytes()).map_err(&fail)?;
         let renamed = match make(&new).and_then(|()| new.rename(holder, true)) {
-            // On another file system.
+            // The name lies on another file system.
             Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
                 let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
                 let beside = holder.sibling(&name).map_err(&fail)?;
@@ -643,12 +645,12 @@ impl<'a> Targets<'a> {
             }
             done => done,
         };
-        // Where both were one file already a rename does nothing.
+        // A rename does nothing if both names are already the same file.
         let _ = new.remove();
         renamed.map_err(fail)
     }
 
-    /// A new file into a folder of another file system.
+    /// Copies a new file into a folder on another file system.
     fn copy_across(
         &self,
         new: &File,
@@ -674,7 +676,7 @@ impl<'a> Targets<'a> {
         copied
     }
 
-    /// Makes the folders that a path lies in, as far as they are not there and have no entry of their own.
+    /// Makes the missing folders around a path that have no entries of their own.
     fn make_folders(&self, path: &[u8]) -> io::Result<()> {
         for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
             match self.base.stat(&path[..at]) {
@@ -687,7 +689,7 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Puts everything on the disk, and removes the room for new files.
+    /// Removes the room for new files, and syncs the base.
     pub(super) fn end(self) -> Result<()> {
         if let Some((temporary, room)) = self.room {
             drop(room);
@@ -721,7 +723,7 @@ impl Sink for Targets<'_> {
     }
 }
 
-/// Puts the files in the room for new ones on the disk.
+/// Syncs all files in the room for new ones.
 fn sync_new(room: &Base) -> io::Result<()> {
     match rustix::fs::syncfs(open_folder(room.path())?) {
         Err(e) if is_lacking(e) => {
@@ -732,7 +734,7 @@ fn sync_new(room: &Base) -> io::Result<()> {
     }
 }
 
-/// Whether an error is of one entry: something stands in its way, or what it needs is not there.
+/// Whether an error concerns a single entry: something is in its way, or something that it needs is missing.
 fn is_in_the_way(error: &Error) -> bool {
     const OF_ONE: [i32; 8] = [
         libc::ENOENT,
@@ -747,8 +749,8 @@ fn is_in_the_way(error: &Error) -> bool {
     matches!(&error.kind, ErrorKind::Io(e) if e.raw_os_error().is_some_and(|code| OF_ONE.contains(&code)))
 }
 
-/// Removes the rooms of repairs that were killed: folders with such a name, of processes that are gone, in which nothing lies
-/// but files and links with numbers for names.
+/// Removes the rooms of killed repairs: folders with such a name, of processes that are gone, with nothing in them but
+/// files and links that have numbers for names.
 pub(super) fn remove_old_rooms(base: &Base) {
     let Ok((_, folders, _)) = base.list(b"") else { return };
     for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
@@ -757,7 +759,7 @@ pub(super) fn remove_old_rooms(base: &Base) {
         let is_number = |path: &[u8]| path[folder.len() + 1..].iter().all(u8::is_ascii_digit);
         if folders.is_empty() && files.iter().all(|file| is_number(file)) {
             let removed = files.iter().try_for_each(|file| base.holder(file)?.remove());
-            // What cannot be removed stays, and hurts nobody.
+            // A room that cannot be removed stays, and harms nobody.
             let _ = removed.and_then(|()| base.holder(folder)?.remove_folder());
         }
     }

@@ -1,4 +1,4 @@
-//! What is there to protect: files, folders and links below a base, in the order of their paths.
+//! Finds everything to protect: files, folders and links below a base, in the order of their paths.
 
 use super::error::SidecarError;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,31 +15,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What to protect.
+/// The choice of what to protect.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection<'a> {
     /// Files and folders.
     pub(super) paths: &'a [PathBuf],
-    /// Patterns of paths from the base, or of names, that are left out.
+    /// Patterns of excluded paths, relative to the base, or of names.
     pub(super) exclude: &'a [String],
-    /// Other file systems that are mounted below are left out.
+    /// Whether file systems that are mounted below are left out.
     pub(super) one_file_system: bool,
 }
 
-/// What was found, by path.
+/// The files, folders and links that were found, by path.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// Files have no digests and no places yet.
+    /// Entries; files have no digests and no places yet.
     pub(super) entries: Vec<Entry>,
-    /// One for each entry.
+    /// The stat of each entry.
     pub(super) stats: Vec<Stat>,
-    /// What an entry looked like, to see whether it is still the same.
+    /// The fingerprint of each entry, to detect later changes.
     pub(super) seen: Vec<u64>,
     /// Devices, sockets and FIFOs, which hold nothing to protect.
     pub(super) skipped: Vec<PathBuf>,
 }
 
-/// What tells whether a file is the one that was seen, and as it was then.
+/// A fingerprint that tells whether a file is still the same and unchanged.
 pub(super) fn fingerprint(of: (u64, u64, u64), modified: (i64, i64), changed: (i64, i64)) -> u64 {
     let mut hasher = DefaultHasher::new();
     (of, modified, changed).hash(&mut hasher);
@@ -57,17 +57,17 @@ pub(super) fn stat_of(meta: &Metadata) -> Stat {
     Stat { seconds: meta.mtime(), nanos: meta.mtime_nsec() as u32, mode: (meta.mode() & 0o7777) as u16 }
 }
 
-/// Where a path stands, without links on the way to its last part.
+/// A path without links on the way to its last part.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf> {
     let fail = |e| Error::io("read", path, e);
     match path.file_name() {
         Some(name) => Ok(fs::canonicalize(parent(path)).map_err(fail)?.join(name)),
-        // It ends in `.` or `..`, or is the root.
+        // The path ends in `.` or `..`, or is the root.
         None => fs::canonicalize(path).map_err(fail),
     }
 }
 
-/// The base of paths: the folder of the sidecar if all of them lie in it, else the one that holds all of them.
+/// The base of paths: the folder of the sidecar if it holds all of them, else the deepest folder that does.
 pub(super) fn base_of(paths: &[PathBuf], output: &Path) -> Result<PathBuf> {
     let home = resolved(output)?.parent().map(Path::to_path_buf).unwrap_or_default();
     let paths: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect::<Result<_>>()?;
@@ -94,8 +94,8 @@ pub(super) fn denied_files<'a>(base: &Path, entries: impl IntoIterator<Item = &'
 }
 
 impl Tree {
-    /// Finds all that is selected below `base`, which has no links in it. `is_own` says what belongs to the sidecar
-    /// itself.
+    /// Finds everything selected below `base`, which has no links in it. `is_own` tells which paths belong to the
+    /// sidecar itself.
     pub(super) fn find(
         base: &Path,
         selection: &Selection<'_>,
@@ -136,7 +136,7 @@ impl Tree {
             }
         }
         let mut tree = Tree { skipped, ..Tree::default() };
-        // From the end, so that what was taken over is given back on the way.
+        // Taking from the end frees memory on the way.
         while let Some(Found { entry, stat, seen, .. }) = found.pop() {
             tree.entries.push(entry);
             tree.stats.push(stat);
@@ -148,7 +148,7 @@ impl Tree {
         tree.entries.reverse();
         tree.stats.reverse();
         tree.seen.reverse();
-        // They grew by doubling.
+        // The vectors grew by doubling.
         tree.entries.shrink_to_fit();
         tree.stats.shrink_to_fit();
         tree.seen.shrink_to_fit();
@@ -156,7 +156,7 @@ impl Tree {
     }
 }
 
-/// Something that was found.
+/// A file, folder or link that was found.
 struct Found {
     entry: Entry,
     stat: Stat,
@@ -198,12 +198,12 @@ struct Walk<'a> {
     is_own: &'a dyn Fn(&Path) -> bool,
     found: Vec<Found>,
     skipped: Vec<PathBuf>,
-    /// Folders that may not be listed, and what may not be looked at.
+    /// Folders that may not be listed, and paths that may not be examined.
     denied: Vec<PathBuf>,
 }
 
 impl Walk<'_> {
-    /// Takes a place, and what lies in it.
+    /// Adds a path, and everything below it.
     fn all(&mut self, place: PathBuf, meta: Metadata) -> Result<()> {
         let device = meta.dev();
         let mut left = vec![(place, meta)];
@@ -231,7 +231,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The answer of the system; `None` if it is not for whoever asks, which is noted.
+    /// The answer of the system; `None` after noting the place, if permission is denied.
     fn allowed<T>(&mut self, given: std::io::Result<T>, place: &Path) -> Result<Option<T>> {
         match given {
             Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -1,4 +1,4 @@
-//! Keeps what a repair is about to write over: a tar archive of these files as they are, which any tar puts back.
+//! Keeps the files that a repair is about to write over: a tar archive of them as they are, which any tar restores.
 
 use super::Sidecar;
 use super::actions::Action;
@@ -16,8 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
-/// Writes the archive `path`, unless nothing is written over, of all that these actions write over, below `base`. What cannot be read of a file is zeros in
-/// it.
+/// Writes the archive `path` of everything below `base` that these actions write over, if there is anything. Unreadable
+/// bytes of a file are zeros in it.
 ///
 /// # Errors
 /// Those of the archive; and when a file cannot be opened.
@@ -49,7 +49,7 @@ pub(super) fn keep(
     for (path, stat) in &kept {
         let place = base.place(path);
         let fail = |e: io::Error| match e.kind() {
-            // It is the archive that has no room.
+            // The archive, not the file, is out of room.
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 out.failure(e)
             }
@@ -62,7 +62,7 @@ pub(super) fn keep(
             FileType::Symlink => {
                 base.link_target(path).and_then(|target| add_link(&mut archive, path, stat, &target))
             }
-            // A folder that is in the way is removed only if nothing is in it; other things hold nothing.
+            // A folder that is in the way is removed only if it is empty; other kinds hold nothing.
             _ => Ok(()),
         };
         added.map_err(fail)?;
@@ -73,23 +73,24 @@ pub(super) fn keep(
     out.commit(len)
 }
 
-/// Whoever cannot read all that is kept, because of its permissions or those of a folder that it lies in, cannot read the archive.
+/// Makes the archive unreadable to anybody who cannot read all of its files, because of their permissions or those of a
+/// folder around them.
 fn readable_as(kept: &[(&[u8], Stat)], base: &Base, policy: Policy) -> Policy {
     let mut folders = HashSet::from([&b""[..]]);
     for (path, _) in kept {
         folders.extend(path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]));
     }
-    // Its type is another one on other systems.
+    // The integer type differs between systems.
     #[allow(clippy::unnecessary_cast)]
     let mode = |stat: &Stat| stat.st_mode as u32;
-    // Who may search a folder reaches what is in it.
+    // Somebody who may search a folder reaches the files in it.
     let searched = folders.into_iter().filter_map(|folder| base.stat(folder).ok());
     let searched = searched.map(|stat| (mode(&stat) & 0o111) << 2);
     let files = kept.iter().filter(|(_, stat)| file_type(stat) == FileType::RegularFile);
     files.map(|(_, stat)| mode(stat)).chain(searched).fold(policy, Policy::made_of)
 }
 
-// Times and sizes have other types on other systems.
+// The integer types differ between systems.
 #[allow(clippy::unnecessary_cast)]
 fn header(stat: &Stat) -> (Header, String) {
     let mut header = Header::new_gnu();
@@ -128,7 +129,7 @@ fn add_link(
     archive.append_link(&mut header, OsStr::from_bytes(path), OsStr::from_bytes(target))
 }
 
-/// Exactly `len` bytes of a file; zeros for what cannot be read, or is not there any more.
+/// Exactly `len` bytes of a file, with zeros for bytes that are unreadable or gone.
 struct Lenient<'a> {
     file: &'a File,
     at: u64,

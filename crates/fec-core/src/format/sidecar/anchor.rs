@@ -1,12 +1,11 @@
-//! Anchors: a hash of the first bytes of some blocks, which can be looked for at every byte position
-//! (section 17.2).
+//! Anchors: a hash of the first bytes of some blocks, which can be sought at every byte offset (section 17.2).
 
 use crate::random::SplitMix64;
 
-/// Bytes that an anchor is of.
+/// Bytes that an anchor is a hash of.
 pub const WINDOW: usize = 64;
 
-/// The hash of the last 64 bytes, byte by byte: each step shifts what is older out.
+/// The hash of the last 64 bytes, byte by byte: each step shifts older bytes out.
 #[derive(Debug)]
 pub struct Gear([u64; 256]);
 
@@ -17,7 +16,7 @@ impl Default for Gear {
 }
 
 impl Gear {
-    /// The hash with one byte more.
+    /// The hash after another byte.
     #[inline(always)]
     pub fn step(&self, hash: u64, byte: u8) -> u64 {
         (hash << 1).wrapping_add(self.0[usize::from(byte)])
@@ -26,7 +25,7 @@ impl Gear {
     /// The anchor of a block; 0 if its first bytes are all equal.
     ///
     /// # Panics
-    /// If it has fewer than [`WINDOW`] bytes.
+    /// If the block has fewer than [`WINDOW`] bytes.
     pub fn anchor(&self, block: &[u8]) -> u64 {
         let bytes = &block[..WINDOW];
         if bytes.iter().all(|byte| *byte == bytes[0]) {

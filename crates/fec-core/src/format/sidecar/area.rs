@@ -1,9 +1,9 @@
-//! Where pieces and recovery shards stand (section 17.5).
+//! The places of pieces and recovery shards (section 17.5).
 
 /// A stretch of a sidecar: blocks of recovery shards, and pieces evenly between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Area {
-    /// Where it starts in the sidecar.
+    /// Offset of the area in the sidecar.
     pub start: u64,
     /// Blocks of recovery shards.
     pub blocks: u64,
@@ -14,23 +14,23 @@ pub struct Area {
 }
 
 impl Area {
-    /// Blocks that stand before piece `nth`.
+    /// The number of blocks before piece `nth`.
     fn blocks_before(&self, nth: u64) -> u64 {
         (u128::from(nth) * u128::from(self.blocks) / u128::from(self.pieces - 1)) as u64
     }
 
-    /// Pieces that stand before block `nth`.
+    /// The number of pieces before block `nth`.
     fn pieces_before(&self, nth: u64) -> u64 {
         let gaps = u128::from(self.pieces - 1);
         ((u128::from(nth) + 1) * gaps).div_ceil(u128::from(self.blocks)) as u64
     }
 
-    /// Where piece `nth` starts.
+    /// The offset of piece `nth`.
     pub fn piece(&self, nth: u64, block: u64) -> u64 {
         self.start + self.blocks_before(nth) * block + nth * u64::from(self.piece_len)
     }
 
-    /// Where block `nth` starts, and how many blocks from it on stand in one go.
+    /// The offset of block `nth`, and the number of blocks from it up to the next piece.
     pub fn block(&self, nth: u64, block: u64) -> (u64, u64) {
         let pieces = self.pieces_before(nth);
         let at = self.start + nth * block + pieces * u64::from(self.piece_len);
@@ -43,7 +43,7 @@ impl Area {
         [behind - 1, behind]
     }
 
-    /// Its bytes; `None` if they are beyond all limits.
+    /// The bytes of the area; `None` beyond all limits.
     pub fn len(&self, block: u64) -> Option<u64> {
         let pieces = u64::from(self.pieces) * u64::from(self.piece_len);
         self.blocks.checked_mul(block)?.checked_add(pieces).filter(|len| *len < 1 << 62)
@@ -54,7 +54,7 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// Piece by piece and block by block, as the specification says where they stand.
+    /// Compares each piece and block with the specification's formula.
     #[test]
     fn pieces_and_blocks_fill_the_area() {
         for (blocks, pieces) in [(0, 2), (1, 2), (1, 9), (5, 2), (7, 3), (100, 128), (1000, 128), (36, 4)] {

@@ -1,4 +1,4 @@
-//! The catalog: what the files were, which of their bytes are which shard, and the digests of all shards
+//! The catalog: the record of the files, the assignment of their bytes to shards, and the digests of all shards
 //! (section 17.2).
 
 use super::area::Area;
@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::error::FormatError;
 use crate::format::{is_zero, u32_at, u64_at};
 
-/// Bytes before the areas, and of each area and group.
+/// Bytes before the areas, and bytes of each area and group.
 const HEAD_LEN: usize = 64;
 const RECORD_LEN: usize = 32;
 /// Bytes of a digest of a position or a recovery shard.
@@ -17,10 +17,10 @@ pub const DIGEST_LEN: usize = 16;
 /// The key of the hash that is the root of a sidecar.
 const ROOT_KEY: &[u8; 32] = b"fec/1 sidecar: catalog          ";
 
-/// The first bytes of a digest: what the catalog keeps of each shard.
+/// The first bytes of a digest, which the catalog keeps for each shard.
 pub type ShortDigest = [u8; DIGEST_LEN];
 
-/// What the catalog keeps of a digest.
+/// The bytes of a digest that the catalog keeps.
 pub fn shortened(digest: &Digest) -> ShortDigest {
     *digest.first_chunk().expect("a digest has 32 bytes")
 }
@@ -32,19 +32,19 @@ pub struct SidecarGroup {
     pub code: Code,
     /// G.
     pub sets: u32,
-    /// The area of its recovery shards.
+    /// The area of the group's recovery shards.
     pub area: u32,
     /// The block of the area at which they begin.
     pub first: u64,
 }
 
 impl SidecarGroup {
-    /// Its positions: k·G.
+    /// The number of positions: k·G.
     pub fn positions(&self) -> u64 {
         self.code.k() as u64 * u64::from(self.sets)
     }
 
-    /// Its recovery shards: m·G.
+    /// The number of recovery shards: m·G.
     pub fn recovery(&self) -> u64 {
         self.code.m() as u64 * u64::from(self.sets)
     }
@@ -72,17 +72,17 @@ impl Catalog {
         *blake3::keyed_hash(ROOT_KEY, bytes).as_bytes()
     }
 
-    /// Positions of all groups.
+    /// The number of positions of all groups.
     pub fn positions(&self) -> u64 {
         self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions()))
     }
 
-    /// Digests: of all positions and recovery shards.
+    /// The number of digests: of all positions and recovery shards.
     pub fn digests(&self) -> u64 {
         self.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.positions() + group.recovery()))
     }
 
-    /// Anchors of all files.
+    /// The number of anchors of all files.
     pub fn anchors(&self) -> u64 {
         self.files().fold(0, |sum: u64, (_, file)| sum.saturating_add(file.anchors(self.block.into())))
     }
@@ -131,8 +131,8 @@ impl Catalog {
         out
     }
 
-    /// Parses a catalog; returns it with its digests, for each group those of its positions and then those of its recovery
-    /// shards, and its anchors.
+    /// Parses a catalog. Returns it with its digests and its anchors. The digests of each group are those of its
+    /// positions, then those of its recovery shards.
     ///
     /// # Errors
     /// The rule of section 17.2 that is broken.
@@ -175,7 +175,7 @@ impl Catalog {
             return Err(FormatError::Catalog("two groups share recovery shards"));
         }
         let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
-        // Each position and recovery shard has a digest that is really there, so their number cannot be a lie.
+        // Each position and recovery shard has a digest in the catalog, so their number cannot be a lie.
         let catalog = Catalog { block, areas, groups, entries: Vec::new() };
         let digests_len = catalog.digests().saturating_mul(DIGEST_LEN as u64);
         let (digests, rest) =
@@ -195,7 +195,7 @@ impl Catalog {
         Ok((catalog, digests, anchors))
     }
 
-    /// Nothing lies in anything but a folder.
+    /// Checks that only folders have entries below them.
     fn check_folders(&self) -> Result<(), FormatError> {
         let mut inside = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.kind != EntryKind::Folder) {
@@ -210,7 +210,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// All bytes of files lie in positions that are there, and no two in the same.
+    /// Checks that all bytes of files lie in existing positions, and that no two share a place.
     fn check_places(&self) -> Result<(), FormatError> {
         let (block, positions) = (u64::from(self.block), self.positions());
         let mut whole: Vec<(u64, u64)> = Vec::new();
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!((found.positions(), found.files_len()), (10, 3000 + 5 * 1024 + 1000));
     }
 
-    /// What is cut is refused, and nothing that is changed makes the parser panic.
+    /// A cut catalog is refused, and no changed byte makes the parser panic.
     #[test]
     fn any_bytes_are_read_without_harm() {
         let (_, bytes) = sample();
@@ -343,25 +343,26 @@ mod tests {
         }
     }
 
-    /// A kind of a later version is refused whatever the path of its entry is, and the rules behind all entries say nothing of it.
+    /// A kind of a later version is refused whatever the path of its entry is, and before the rules that follow all
+    /// entries.
     #[test]
     fn a_later_kind_is_refused_before_anything_behind_it_is_looked_at() {
         let (_, bytes) = sample();
         let entries_at = 64 + 32 + 32;
-        // The first entry is `a`: none shared, one byte, and its kind.
+        // The first entry is `a`: no shared bytes, one new byte, and its kind.
         assert_eq!(&bytes[entries_at..entries_at + 3], &[0, 1, b'a']);
         for path in [b'a', b'.', b'/', 0] {
             for kind in [4, 15, 64, 17, 0x80] {
                 let mut bytes = bytes.clone();
                 bytes[entries_at + 2..entries_at + 4].copy_from_slice(&[path, kind]);
-                // Neither the sum of the sizes nor the bytes behind the digests are right any more.
+                // The sum of the sizes and the bytes behind the digests become wrong too.
                 bytes[32] ^= 1;
                 bytes.push(0);
                 let refused = Catalog::parse(&bytes).unwrap_err();
                 assert_eq!(refused.class(), crate::error::Class::Refused, "{path} {kind}: {refused}");
             }
         }
-        // What stands before it is looked at first.
+        // A known kind with such a path is invalid instead.
         let mut bytes = bytes;
         bytes[entries_at + 2] = b'.';
         assert!(matches!(Catalog::parse(&bytes), Err(FormatError::Catalog(_))));

@@ -1,4 +1,4 @@
-//! Entries of a catalog: files, folders and links, and where the bytes of files are among the positions.
+//! Entries of a catalog: files, folders and links, and the positions of the files' bytes.
 
 use super::varint::{Bytes, put, put_step};
 use crate::digest::{Digest, HashKind};
@@ -11,8 +11,8 @@ const MAX_PART: usize = 255;
 /// The most bytes of the target of a link.
 const MAX_TARGET: u64 = 4095;
 
-/// Bytes of paths, for each byte that they take in a catalog: more than trees of files have, and too few to fill the memory
-/// of whoever reads a small catalog.
+/// The most bytes of paths for each byte of entries in a catalog: more than trees of files have, and too few for a
+/// small catalog to fill a reader's memory.
 const PATHS_FACTOR: usize = 32;
 /// Bytes of paths that are always allowed.
 const PATHS_LEAST: usize = 1 << 16;
@@ -21,16 +21,16 @@ const KIND_MASK: u8 = 0x0f;
 const FLAG_EXECUTABLE: u8 = 0x10;
 const FLAG_SHA256: u8 = 0x20;
 
-/// Something that is protected.
+/// A protected file, folder or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// From the base, with `/` between its parts; any bytes but NUL.
+    /// The path relative to the base, with `/` between its parts; any bytes but NUL.
     pub path: Box<[u8]>,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -39,33 +39,33 @@ pub enum EntryKind {
     Folder,
     /// A symbolic link and its target.
     Symlink(Box<[u8]>),
-    /// Another name of the file that is this entry.
+    /// Another name of the file with this entry number.
     HardLink(u32),
 }
 
 /// A regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Its bytes.
+    /// Bytes of the file.
     pub size: u64,
-    /// What `b3sum` prints.
+    /// The digest that `b3sum` prints.
     pub blake3: Digest,
-    /// What `sha256sum` prints, if it was asked for.
+    /// The digest that `sha256sum` prints, if it was asked for.
     pub sha256: Option<Box<Digest>>,
-    /// Whether its owner may execute it.
+    /// Whether the owner may execute the file.
     pub is_executable: bool,
-    /// The positions of its whole blocks, in order.
+    /// The positions of the whole blocks, in order.
     pub runs: Vec<Run>,
-    /// Where what is behind the whole blocks starts in the packed space; 0 if nothing is.
+    /// The address, in the packed space, of the tail behind the whole blocks; 0 without a tail.
     pub tail: u64,
 }
 
 /// Successive positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
-    /// The first.
+    /// The first position.
     pub start: u64,
-    /// How many, at least 1.
+    /// The number of positions, at least 1.
     pub count: u64,
 }
 
@@ -78,13 +78,13 @@ pub fn has_anchor(offset: u64) -> bool {
 }
 
 impl FileEntry {
-    /// How many of its whole blocks have an anchor.
+    /// The number of whole blocks with an anchor.
     pub fn anchors(&self, block: u64) -> u64 {
         let whole = FileEntry::whole_blocks(self.size, block) * block;
         whole.div_ceil(ANCHOR_EVERY.max(block))
     }
 
-    /// How many whole blocks a file of so many bytes has.
+    /// The number of whole blocks of a file of `size` bytes.
     pub fn whole_blocks(size: u64, block: u64) -> u64 {
         if size > block { size / block } else { 0 }
     }
@@ -95,7 +95,7 @@ impl FileEntry {
     }
 }
 
-/// Where entries continue those before: the ends of the last run, of the last tail, and of the last path.
+/// The state that the next entry continues: the last path, and the ends of the last run and of the last tail.
 #[derive(Debug, Default)]
 pub(super) struct Cursor<'a> {
     path: &'a [u8],
@@ -103,7 +103,7 @@ pub(super) struct Cursor<'a> {
     packed: u64,
 }
 
-/// Where the next run or tail starts that is not read yet.
+/// The expected starts of the next run and of the next tail.
 struct Cursors<'a>(&'a mut u64, &'a mut u64);
 
 impl<'a> Cursor<'a> {
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Reads all entries, and checks what each says alone.
+/// Reads all entries, and checks each by itself.
 pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, FormatError> {
     let (mut whole, mut packed) = (0, 0);
     let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
@@ -163,7 +163,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
             value: (bytes.len() as u64).saturating_mul(PATHS_FACTOR as u64),
         })?;
         let [kind] = rest.array()?;
-        // Before the rules of paths: a kind of a later version is no damage.
+        // The kind is checked before the path: a kind of a later version is no damage.
         if !is_known(kind) {
             return Err(FormatError::CriticalCatalog { what: "an entry of kind", value: kind.into() });
         }
@@ -193,7 +193,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     if !rest.0.is_empty() {
         return Err(FormatError::Catalog("bytes are left behind the last entry"));
     }
-    // They grew by doubling.
+    // The vector grew by doubling.
     entries.shrink_to_fit();
     Ok(entries)
 }
@@ -206,14 +206,14 @@ fn is_known(kind: u8) -> bool {
     }
 }
 
-/// The path of the entry behind the one with the path `before`, as it stands.
+/// The path of the entry that follows the path `before`, unchecked.
 fn path(rest: &mut Bytes<'_>, before: &[u8]) -> Result<Box<[u8]>, FormatError> {
     let shared = rest.count(before.len() as u64)?;
     let len = rest.count(MAX_PATH - shared as u64)?;
     Ok([&before[..shared], rest.take(len)?].concat().into())
 }
 
-/// A path is one of names within the base, and comes after `before`.
+/// Checks that a path consists of names within the base, and comes after `before`.
 fn check_path(path: &[u8], before: &[u8]) -> Result<(), FormatError> {
     let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && part.len() <= MAX_PART;
     if path.contains(&0) || !path.split(|b| *b == b'/').all(is_part) {

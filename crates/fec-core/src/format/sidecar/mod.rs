@@ -1,9 +1,9 @@
 //! Sidecars: recovery shards for files that stay where they are (format specification, section 17).
 //!
-//! - [`anchor`]: by what blocks are found that have moved.
-//! - [`area`]: where pieces and recovery shards stand in a sidecar.
+//! - [`anchor`]: hashes that find moved blocks.
+//! - [`area`]: the places of pieces and recovery shards in a sidecar.
 //! - [`piece`]: the pieces that the metadata is coded into.
-//! - [`catalog`]: what the files were, which of their bytes are which shard, and the digests of all shards.
+//! - [`catalog`]: the record of the files, the assignment of their bytes to shards, and the digests of all shards.
 //! - [`stat`]: times and permissions, which the root does not bind.
 
 pub mod anchor;

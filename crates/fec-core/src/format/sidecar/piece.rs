@@ -11,17 +11,17 @@ pub const PIECE_MAGIC: [u8; 8] = *b"\x89fecP\r\n\x1a";
 pub const HEADER_LEN: usize = 128;
 /// Bytes of the layout.
 pub const LAYOUT_LEN: usize = 96;
-/// Where the proof begins.
+/// The offset of the proof.
 const PROOF_AT: usize = HEADER_LEN + LAYOUT_LEN;
 
-/// What all pieces of a generation say of it.
+/// The fields of a generation that all of its pieces repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// E of the generation before, or zeros.
     pub before: Digest,
-    /// From 1.
+    /// The number of the generation, from 1.
     pub generation: u64,
-    /// Where the area of the pieces starts.
+    /// The offset of the area of the pieces.
     pub start: u64,
     /// Blocks of recovery shards in the area.
     pub blocks: u64,
@@ -32,7 +32,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The bytes.
+    /// The bytes of the layout.
     pub fn to_bytes(&self) -> [u8; LAYOUT_LEN] {
         let mut out = [0; LAYOUT_LEN];
         out[..32].copy_from_slice(&self.before);
@@ -66,7 +66,7 @@ impl Layout {
     }
 }
 
-/// Fails when blocks may not have so many bytes.
+/// Fails when a block may not have this many bytes.
 pub(super) fn check_block(block: u32) -> Result<(), FormatError> {
     let is_possible = block.is_power_of_two() && (1 << 10..=1 << 20).contains(&block);
     is_possible
@@ -81,11 +81,11 @@ pub struct Piece {
     pub set: u32,
     /// The shard of the set.
     pub index: u32,
-    /// What it says of its encoding.
+    /// The encoding that the piece belongs to.
     pub of: Generation,
 }
 
-/// What tells the encodings of metadata apart.
+/// An encoding of metadata: the fields that distinguish it from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Generation {
     /// Pg of the metadata.
@@ -101,14 +101,14 @@ fn head_len(k: u64, m: u64, sets: u64) -> usize {
     (PROOF_AT + params::proof_len(k, m, sets)).next_multiple_of(64)
 }
 
-/// How many bytes of a piece stand before its body, told from the first 128 of them whatever the numbers in them are.
+/// The bytes of a piece before its body, computed from its first 128 bytes, whatever numbers they hold.
 pub fn piece_head_len(header: &[u8; HEADER_LEN]) -> usize {
     let (k, m) = (u16::from_le_bytes(array_at(header, 36)), u16::from_le_bytes(array_at(header, 38)));
     head_len(k.into(), m.into(), u32_at(header, 44).into())
 }
 
 impl Generation {
-    /// An encoding whose tree of sets is known.
+    /// An encoding with a known tree of sets.
     pub fn new(geometry: GroupGeometry, layout: Layout, tree: &Digest) -> Generation {
         let root = geometry.root(tree, &HashKind::Blake3.digest(&layout.to_bytes()));
         Generation { geometry, root, layout }
@@ -124,13 +124,13 @@ impl Generation {
         Generation::head_len_for(&self.geometry)
     }
 
-    /// Bytes of a piece up to its body, of metadata with this geometry.
+    /// Bytes of a piece up to its body, for metadata with this geometry.
     pub fn head_len_for(geometry: &GroupGeometry) -> usize {
         let shape = geometry.shape();
         head_len(shape.code.k() as u64, shape.code.m() as u64, shape.sets.into())
     }
 
-    /// Pieces: one for each shard of each set.
+    /// The number of pieces: one for each shard of each set.
     pub fn pieces(&self) -> u64 {
         self.geometry.shape().code.n() as u64 * u64::from(self.geometry.shape().sets)
     }
@@ -147,7 +147,7 @@ impl Generation {
 }
 
 impl Piece {
-    /// Parses the head: exactly as many bytes as [`piece_head_len`] says.
+    /// Parses the head, which has exactly [`piece_head_len`] bytes.
     ///
     /// # Errors
     /// The first check of section 17.4 that fails, before those of the body.
@@ -185,12 +185,12 @@ impl Piece {
         Ok(Piece { set, index, of: Generation { geometry, root: array_at(head, 64), layout } })
     }
 
-    /// The proof in the bytes that were parsed.
+    /// The proof in the parsed bytes.
     pub fn proof<'a>(&self, head: &'a [u8]) -> &'a [u8] {
         &head[PROOF_AT..][..self.of.geometry.shape().proof_len()]
     }
 
-    /// The proof's place in a head that is being written.
+    /// The place of the proof in a head that is being written.
     ///
     /// # Panics
     /// If `head` is not [`Generation::head_len`] bytes.

@@ -1,4 +1,4 @@
-//! What the root does not bind: times, permissions, and where the base was (section 17.3).
+//! The metadata that the root does not bind: times, permissions, and the path to the base (section 17.3).
 
 use crate::error::FormatError;
 use crate::format::array_at;
@@ -17,22 +17,22 @@ pub struct Stat {
     pub mode: u16,
 }
 
-/// Of all entries, in order; and the path from the sidecar's folder to the base.
+/// Times and permissions of all entries, and the path from the sidecar's folder to the base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// One for each entry.
+    /// The stat of each entry, in order.
     pub entries: Vec<Stat>,
-    /// Empty if the base is the folder of the sidecar.
+    /// The path to the base; empty if the base is the folder of the sidecar.
     pub base: Vec<u8>,
 }
 
 impl Stats {
-    /// Bytes that [`to_bytes`](Stats::to_bytes) gives for so many entries.
+    /// Bytes that [`to_bytes`](Stats::to_bytes) gives for `entries` entries.
     pub fn len_for(entries: usize, base: &[u8]) -> usize {
         entries * STAT_LEN + 2 + base.len()
     }
 
-    /// The bytes.
+    /// The bytes of the stats.
     ///
     /// # Panics
     /// If the path has more than 65,535 bytes.
@@ -50,7 +50,7 @@ impl Stats {
         out
     }
 
-    /// Parses what stands behind a catalog of so many entries.
+    /// Parses the bytes behind a catalog of `entries` entries.
     ///
     /// # Errors
     /// [`FormatError::Catalog`].

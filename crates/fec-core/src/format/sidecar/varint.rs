@@ -13,7 +13,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends the way from one number below 2^62 to another.
+/// Appends the step from one number below 2^62 to another.
 pub(super) fn put_step(out: &mut Vec<u8>, from: u64, to: u64) {
     put(out, if to >= from { (to - from) * 2 } else { (from - to) * 2 - 1 });
 }

@@ -1,4 +1,4 @@
-//! Lists that others plant, and those of repairs that were ended on the way.
+//! Lists that others plant, and those of interrupted repairs.
 
 use super::super::Sidecar;
 use super::super::examine::base_of;
@@ -65,7 +65,7 @@ impl Arena {
         repair(&sidecar, &base, &how, &Context::default())
     }
 
-    /// Writes a list that says that these blocks of the file were so.
+    /// Writes a list that records these blocks of the file as in `was`.
     fn plant(&self, was: &[u8], blocks: &[usize]) {
         let word = |block: &usize| {
             let piece = &was[block * BLOCK..was.len().min((block + 1) * BLOCK)];
@@ -77,7 +77,7 @@ impl Arena {
     }
 }
 
-/// Later changes have a later time.
+/// Waits until later changes have a later time.
 fn tick() {
     std::thread::sleep(Duration::from_millis(20));
 }
@@ -115,7 +115,8 @@ fn a_planted_list_reverts_nothing() {
     let mut edited = arena.right.clone();
     edited[3000..3100].fill(7);
     let now = || fs::write(arena.at("d/a"), &edited).unwrap();
-    // Later than the edit, with the right digests, and as old as it by its time of modification; and before it, with others.
+    // The first list is later than the edit, has the right digests and the edit's time of modification. The others are
+    // older than the edit: one has other digests, the other has none.
     let plants: [&dyn Fn(); 3] = [
         &|| {
             now();

@@ -1,4 +1,4 @@
-//! Looking at a part of what a sidecar protects, again and again, until all was looked at: a scrub.
+//! Scrubs the protected files: examines a part of them at a time, again and again, until all were examined.
 
 mod state;
 
@@ -19,54 +19,55 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What to look at.
+/// The choice of what to examine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scrub<'a> {
-    /// Remembers when each file was looked at last; those come first that were not for the longest time.
+    /// The file that remembers when each file was last examined. Files with the oldest examination come first.
     pub state: Option<&'a Path>,
-    /// What was looked at within this time is left out.
+    /// Files examined within this time are left out.
     pub older_than: Option<Duration>,
     /// Nothing more is begun after this time.
     pub budget: Option<Duration>,
-    /// So many parts of 10,000 of all bytes, chosen at random.
+    /// The share of all bytes, in parts of 10,000, that is chosen at random.
     pub sample: Option<u32>,
 }
 
-/// What was looked at, and what is left to look at.
+/// The work done, and the work left.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubbed {
-    /// Bytes of files and of the sidecar that were looked at.
+    /// Bytes of files and of the sidecar that were examined.
     pub looked_len: u64,
-    /// Files of which all was looked at.
+    /// Files that were examined to their end.
     pub looked_files: u64,
-    /// Files that are due and were not looked at, or not at all of them.
+    /// Files that are due and were not, or not wholly, examined.
     pub due_files: u64,
-    /// How long ago that was looked at that was not for the longest time; `None` if anything never was.
+    /// The age of the oldest examination; `None` if a file or the sidecar was never examined.
     pub oldest: Option<Duration>,
-    /// Files that were damaged when they were looked at last, before this time.
+    /// Files found damaged when they were last examined, before this run.
     pub damaged_before: u64,
-    /// Whether the sidecar was damaged when it was looked at last, before this time.
+    /// Whether the sidecar was found damaged when it was last examined, before this run.
     pub sidecar_was_damaged: bool,
 }
 
-/// Something to look at.
+/// A file or the sidecar.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Sidecar,
     File(u32),
 }
 
-/// How often the state is written.
+/// The interval at which the state is written.
 const SAVE_EVERY: Duration = Duration::from_secs(30);
-/// Chunks that are looked at between two looks at the clock for that.
+/// Chunks that are examined between two looks at the clock for that.
 const BATCH: usize = 1024;
 
-/// Looks at a part of the files and of the sidecar, and at the metadata of all.
+/// Examines a part of the files and of the sidecar, and the stats of all.
 ///
 /// Memory: as [`examine`](super::examine::examine), and 24 bytes for each entry.
 ///
 /// # Errors
-/// [`SidecarError::NotAState`](super::SidecarError::NotAState); those of the base and of the state. A file that cannot be read is part of the result.
+/// [`SidecarError::NotAState`](super::SidecarError::NotAState); those of the base and of the state. A file that cannot
+/// be read is part of the result.
 pub fn scrub(
     sidecar: &Sidecar,
     base: &Base,
@@ -81,7 +82,7 @@ pub fn scrub(
         None => State::new(sidecar),
     };
     if let Some(path) = how.state {
-        // Now, rather than after hours, it shows that it cannot be written.
+        // A state that cannot be written fails now, rather than after hours.
         state.save(path, sidecar, context.settings.sync)?;
     }
     let positions = Positions::of(&sidecar.catalog);
@@ -130,7 +131,7 @@ pub fn scrub(
         state.files[report.entry].finding = Finding::Damaged;
     }
     ended.into_iter().for_each(|nth| state.files[nth].end(now));
-    // Of what is missing or was edited by now this run tells that.
+    // This run reports missing and edited files itself.
     let is_told = |nth: &usize| examined.entries.binary_search_by_key(nth, |report| report.entry).is_ok();
     let before = state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !is_told(nth));
     done.damaged_before = before.count() as u64;
@@ -157,14 +158,14 @@ pub fn scrub(
     Ok((examined, done))
 }
 
-/// Whether something has to be looked at.
+/// Whether a file or the sidecar has to be examined.
 fn is_due(known: &Known, how: &Scrub<'_>, now: u64) -> bool {
     let age = Duration::from_secs(now.saturating_sub(known.time));
     let is_old = how.older_than.is_none_or(|older| age >= older);
     known.next > 0 || known.time == 0 || is_old || known.is_damaged()
 }
 
-/// A scrub on its way.
+/// A scrub in progress.
 struct Run<'a> {
     sidecar: &'a Sidecar,
     files: Files<'a>,
@@ -172,9 +173,9 @@ struct Run<'a> {
     survey: Survey,
     found: RecoveryFound,
     done: Scrubbed,
-    /// Files of which the last chunk was looked at, and that something may be wrong with: what, shows at the end.
+    /// Files whose last chunk was examined, and that may be damaged. The end of the run decides.
     ended: Vec<usize>,
-    /// Whether the last of the recovery shards was looked at.
+    /// Whether the last recovery shard was examined.
     has_ended_sidecar: bool,
     now: u64,
     until: Option<Instant>,
@@ -183,7 +184,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Looks at what was not looked at for the longest time, until the time is over.
+    /// Examines the files with the oldest examination first, until the time is over.
     fn oldest_first(&mut self, state: &mut State, how: &Scrub<'_>) -> Result<()> {
         let mut items: Vec<(u64, Item)> = vec![(state.sidecar.time, Item::Sidecar)];
         items.extend(self.survey.files.iter().map(|nth| (state.files[*nth as usize].time, Item::File(*nth))));
@@ -194,7 +195,7 @@ impl Run<'_> {
             };
             is_due(known, how, self.now)
         });
-        // In order of their paths where times are equal, and the sidecar, which all of them need, first.
+        // Equal times go by path. The sidecar comes first, since all files need it.
         items.sort_by_key(|(time, _)| *time);
         let mut jobs: Vec<Job> = Vec::new();
         for (_, item) in items {
@@ -233,7 +234,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Looks at chunks of files, each from somewhere to its end; false if the time is over.
+    /// Examines chunks of files, each from some chunk to its end. Returns false if the time is over.
     fn look_at_files(&mut self, jobs: &mut Vec<Job>, state: &mut State) -> bool {
         let looked = self.files.look_at(jobs, self.until, self.context);
         let done = looked.done;
@@ -242,7 +243,7 @@ impl Run<'_> {
         for (nth, is_damaged) in looked.suspects().filter(damage) {
             suspects.insert(nth);
             if is_damaged {
-                // Now, so that it stays known if this run does not come to its end.
+                // The damage is noted now, so that it stays known if this run is interrupted.
                 state.files[nth].finding = Finding::Damaged;
             }
         }
@@ -265,7 +266,7 @@ impl Run<'_> {
         is_all
     }
 
-    /// Takes over what was found.
+    /// Takes over the findings.
     fn add(&mut self, looked: Looked, jobs: &[Job]) {
         for job in jobs {
             if let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind {
@@ -275,7 +276,7 @@ impl Run<'_> {
         self.survey.add(looked);
     }
 
-    /// Looks at recovery shards from where the last look ended; false if the time is over.
+    /// Examines recovery shards from where the last run stopped. Returns false if the time is over.
     fn look_at_recovery(&mut self, state: &mut State) -> bool {
         let jobs = self.recovery.jobs();
         let start = usize::try_from(state.sidecar.next).ok().filter(|start| *start < jobs.len()).unwrap_or(0);
@@ -296,9 +297,9 @@ impl Run<'_> {
         self.done.looked_len += shards * u64::from(self.sidecar.catalog.block);
     }
 
-    /// Looks at a part of everything, in random order.
+    /// Examines a random part of everything, in random order.
     fn sample(&mut self, parts: u32) {
-        // Seeded by the system, once for each process.
+        // The system seeds this once for each process.
         let seed = RandomState::new().hash_one(self.now);
         let mut random = SplitMix64::new(seed);
         let mut is_drawn = || random.next() % 10_000 < u64::from(parts);

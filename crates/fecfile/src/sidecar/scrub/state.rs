@@ -1,15 +1,16 @@
-//! When each file was looked at last: a text file beside or away from the sidecar, which belongs to whoever schedules.
+//! The times when each file was last examined: a text file beside or away from the sidecar, which belongs to the
+//! scheduler.
 //!
 //! ```text
 //! fec scrub state 1
 //! 1764000000 0 ok 0011223344556677 photos/2019/a.jpg
 //! ```
 //!
-//! Seconds since 1970 (0: never), the chunk to go on from, what was found, the first half of a digest (of a file its BLAKE3, of the
-//! sidecar, whose line has no path, its root), and the path, in which a backslash, a line feed and a carriage return are
-//! escaped by a backslash. What was found is `ok`; or `damaged`, in the pass that ended last or is on its way; or `recheck`, in
-//! the one before, and nothing so far in the one on its way. What is not as the sidecar has it now, or lies in the future,
-//! was never looked at.
+//! A line has the seconds since 1970 (0: never), the chunk to go on from, the finding, the first half of a digest, and
+//! the path. A backslash, a line feed and a carriage return in the path are escaped by a backslash. The digest of a
+//! file is its BLAKE3. The line of the sidecar has no path, and its root as the digest. The finding is `ok`, `damaged`
+//! or `recheck`: `damaged` if the last whole pass or the current one found damage, `recheck` if only the last whole
+//! pass did. Lines that do not fit the sidecar, or lie in the future, count as never examined.
 
 use super::super::Sidecar;
 use super::super::error::SidecarError;
@@ -23,33 +24,33 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const HEAD: &[u8] = b"fec scrub state 1";
-/// The longest line that is read: a path with each byte escaped, and what stands before it.
+/// The longest line that is read: a path with each byte escaped, and the fields before it.
 const LINE: u64 = 2 * 4096 + 128;
 
-/// What was found of a file, or of the sidecar.
+/// The finding on a file, or on the sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Nothing was wrong.
+    /// No damage.
     #[default]
     Ok,
-    /// Damage, in the pass that ended last, or in the one that is on its way.
+    /// Damage in the last whole pass, or in the current one.
     Damaged,
-    /// Damage in the pass that ended last, and none so far in the one that is on its way.
+    /// Damage in the last whole pass, and none so far in the current one.
     Recheck,
 }
 
-/// What is known of a file, or of the sidecar.
+/// The record of a file, or of the sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// When all of it was looked at last, in seconds since 1970; 0: never.
+    /// When all of it was last examined, in seconds since 1970; 0: never.
     pub(super) time: u64,
-    /// Where the next look goes on.
+    /// The chunk or job that the next run goes on from.
     pub(super) next: u64,
     pub(super) finding: Finding,
 }
 
 impl Known {
-    /// A pass begins at the first chunk.
+    /// Begins a pass at the first chunk.
     pub(super) fn begin(&mut self) {
         self.next = 0;
         if self.finding == Finding::Damaged {
@@ -57,7 +58,7 @@ impl Known {
         }
     }
 
-    /// A pass ends at the last chunk.
+    /// Ends a pass at the last chunk.
     pub(super) fn end(&mut self, now: u64) {
         (self.time, self.next) = (now, 0);
         if self.finding == Finding::Recheck {
@@ -65,36 +66,35 @@ impl Known {
         }
     }
 
-    /// Whether damage was found that was not seen mended.
+    /// Whether damage was found that no later pass has seen mended.
     pub(super) fn is_damaged(&self) -> bool {
         self.finding != Finding::Ok
     }
 }
 
-/// Of all files, and of the sidecar.
+/// The records of all files, and of the sidecar.
 #[derive(Debug)]
 pub(super) struct State {
-    /// By entry; those that are no files have nothing.
+    /// Records by entry; entries other than files have empty ones.
     pub(super) files: Vec<Known>,
     pub(super) sidecar: Known,
 }
 
 impl State {
-    /// Nothing was ever looked at.
+    /// A state in which nothing was ever examined.
     pub(super) fn new(sidecar: &Sidecar) -> State {
         State { files: vec![Known::default(); sidecar.catalog.entries.len()], sidecar: Known::default() }
     }
 
-    /// Reads a state; one that is not there is empty.
+    /// Reads a state; a missing file is an empty state.
     ///
     /// # Errors
-    /// [`SidecarError::NotAState`] when something else stands there, [`ErrorKind::NotOwn`](crate::ErrorKind::NotOwn) when it is
-    /// not one's own, [`SidecarError::OtherState`] when it knows files and none of
-    /// these; those of the file.
+    /// [`SidecarError::NotAState`] when the file is something else, [`ErrorKind::NotOwn`](crate::ErrorKind::NotOwn)
+    /// when it is not one's own, [`SidecarError::OtherState`] when it names files and none of these; those of the file.
     pub(super) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
         let mut state = State::new(sidecar);
         let fail = |e| Error::io("read", path, e);
-        // Somebody else's would tell that all was looked at.
+        // The state of somebody else could claim that everything was examined.
         let file = match check_own(path, "use the state")? {
             None => return Ok(state),
             Some((file, _)) => file,
@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// Takes over a line, if it says anything of what is there now; returns whether its path is one of the sidecar's.
+    /// Takes over a line if it fits the sidecar. Returns whether its path is one of the sidecar's.
     fn add(&mut self, known: Known, digest: &[u8], path: &[u8], sidecar: &Sidecar, now: u64) -> bool {
         let is_past = known.time <= now;
         if path.is_empty() {
@@ -143,12 +143,12 @@ impl State {
         true
     }
 
-    /// Writes the state; what was there is replaced when all is written.
+    /// Writes the state, and replaces the old one after everything is written.
     pub(super) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
         let policy = Policy { force: true, sync, permissions: ANYBODY }.made_of_paths([sidecar.path()]);
         check_own(path, "use the state")?;
         let out = FileOut::create(path, policy)?;
-        // The old file may have been readable to more.
+        // The old file may have been readable to more people.
         let now = out.file().metadata().map_err(|e| out.failure(e))?.permissions().mode();
         set_mode_if_any(out.file(), now & policy.permissions & 0o777).map_err(|e| out.failure(e))?;
         let mut writer = io::BufWriter::new(out.file());
@@ -196,7 +196,7 @@ fn line(known: &Known, digest: &Digest, path: &[u8]) -> Vec<u8> {
     line
 }
 
-/// What a line says: of what digest and path.
+/// The record of a line, with its digest and path.
 fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
     let line = line.strip_suffix(b"\n")?;
     let mut words = line.splitn(5, |byte| *byte == b' ');

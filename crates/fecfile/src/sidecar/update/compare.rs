@@ -1,4 +1,4 @@
-//! What became of each file since it was protected.
+//! Compares each file with the record of it in the old sidecar.
 
 use super::super::coding::{admit, failure};
 use super::super::hashing::{Hashed, hash_file};
@@ -21,33 +21,33 @@ use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// What became of an entry.
+/// The relation of an entry to the old files.
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// It is no file.
+    /// The entry is no file.
     NoFile,
-    /// It is this old file, byte for byte as far as times and digests tell.
+    /// The entry is this old file, byte for byte as far as times and digests tell.
     Same(u32),
-    /// It stands where this old file stood, and has other bytes.
+    /// The entry has the path of this old file, and other bytes.
     Changed(u32, Box<Read>),
-    /// It is none of the old files.
+    /// The entry is none of the old files.
     New,
 }
 
-/// What was read of a file that is compared with an old one.
+/// Hashes of a file that was compared with an old one.
 #[derive(Debug)]
 pub(super) struct Read {
-    /// Its BLAKE3.
+    /// The BLAKE3 of the file.
     pub(super) digest: Digest,
-    /// Its whole blocks that are those of the old file, by number.
+    /// Whole blocks that are those of the old file, by number.
     pub(super) kept: Vec<Range<u64>>,
-    /// A hash over the digests of the others.
+    /// A hash over the digests of the other whole blocks.
     pub(super) check: Digest,
-    /// What [`Hashed`] says of the bytes behind them.
+    /// The tail, as in [`Hashed`].
     pub(super) tail: Option<Digest>,
 }
 
-/// Compares what is there with what was.
+/// Compares the present files with the old sidecar.
 pub(super) struct Compare<'a> {
     pub(super) old: &'a Sidecar,
     pub(super) base: &'a Base,
@@ -55,15 +55,15 @@ pub(super) struct Compare<'a> {
     pub(super) context: &'a Context<'a>,
 }
 
-/// Blocks of a file that are looked at to know it again.
+/// Blocks of a file that are compared to recognize it.
 const SAMPLES: u64 = 16;
 
 /// The size of a file, and its time.
 type Looks = (u64, i64, u32);
 
 impl Compare<'_> {
-    /// The fates of all entries, and for each old entry whether one of them is it. Where a root or a signature was asked
-    /// for, no file that stands elsewhere is known by its time.
+    /// The fates of all entries, and for each old entry whether a present entry is the same. With a root or a
+    /// signature, no file in another place is recognized by its time.
     ///
     /// # Errors
     /// Those of files that have to be read.
@@ -71,7 +71,7 @@ impl Compare<'_> {
         let old = &self.old.catalog.entries;
         let mut taken = vec![false; old.len()];
         let mut fates: Vec<Fate> = Vec::with_capacity(self.tree.entries.len());
-        // Where it stood, and looks as it did.
+        // Files with their old path, size and time.
         for (nth, entry) in self.tree.entries.iter().enumerate() {
             let EntryKind::File(file) = &entry.kind else {
                 fates.push(Fate::NoFile);
@@ -97,7 +97,7 @@ impl Compare<'_> {
         Ok((fates, taken))
     }
 
-    /// Files that stand where they stood and look as they did, and have other bytes: all of them are read.
+    /// Files with their old path, size and time, but other bytes. All of them are read.
     ///
     /// # Errors
     /// Those of the files.
@@ -116,7 +116,7 @@ impl Compare<'_> {
         file(&self.old.catalog, of)
     }
 
-    /// The old file at a path, or that a hard link there led to.
+    /// The old file at a path, or the one that a hard link there led to.
     pub(super) fn old_at(&self, path: &[u8]) -> Option<u32> {
         let entries = &self.old.catalog.entries;
         let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
@@ -143,7 +143,7 @@ impl Compare<'_> {
         (self.old_file(of as u32).size, stat.seconds, stat.nanos)
     }
 
-    /// Old files with bytes that have not been found.
+    /// Old files with bytes that were not found yet.
     fn not_found<'b>(&'b self, taken: &'b [bool]) -> impl Iterator<Item = (usize, &'b FileEntry)> {
         self.old.catalog.files().filter(|(of, file)| !taken[*of] && file.size > 0)
     }
@@ -155,7 +155,7 @@ impl Compare<'_> {
         }
     }
 
-    /// Empty files that stand where none stood are those that are gone, as far as there are any: they are all alike.
+    /// Takes new empty files for old empty ones that are gone, as far as there are any: all are alike.
     fn find_empty(&self, fates: &mut [Fate], taken: &mut [bool]) {
         let is_gone = |of: &usize| {
             let path = &self.old.catalog.entries[*of].path;
@@ -173,15 +173,15 @@ impl Compare<'_> {
         }
     }
 
-    /// Large files with the size of an old one and its time to the nanosecond, and nothing else with both: they were moved, if
-    /// blocks from all of them have their digests.
+    /// Takes a large new file for the only old one with its size and its time to the nanosecond, if it is the only such
+    /// new file. The file was moved if blocks from all of it have their digests.
     fn find_by_time(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
-        /// Smaller ones are read whole.
+        /// Smaller files are read whole.
         const LARGE: u64 = 1 << 20;
-        /// Old files and new ones with one size and one time.
+        /// Old files and new ones with the same size and time.
         type Alike = (Vec<u32>, Vec<usize>);
         let mut alike: HashMap<Looks, Alike> = HashMap::new();
-        // All of them: one that stands where it stood may be the one that was copied.
+        // All old files count, since an unmoved one may be the source of a copy.
         for (of, _) in self.old.catalog.files().filter(|(_, file)| file.size > LARGE) {
             alike.entry(self.old_looks(of)).or_default().0.push(of as u32);
         }
@@ -190,7 +190,7 @@ impl Compare<'_> {
                 by.push(nth);
             }
         }
-        // Times of whole seconds may be those of many files.
+        // Many files may share a time of whole seconds.
         alike.retain(|(_, _, nanos), _| *nanos != 0);
         let only = |(of, by): &Alike| match (&of[..], &by[..]) {
             ([of], [nth]) if !taken[*of as usize] && matches!(fates[*nth], Fate::New) => Some((*of, *nth)),
@@ -210,7 +210,7 @@ impl Compare<'_> {
         Ok(())
     }
 
-    /// Reads what stands where an old file stood, or has the size of one that was not found.
+    /// Reads files that have the path of an old file, or the size of one that was not found.
     fn find_by_content(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
         let sizes: HashSet<u64> = self.not_found(taken).map(|(_, file)| file.size).collect();
         let mut jobs: Vec<(usize, Option<u32>)> = Vec::new();
@@ -231,7 +231,7 @@ impl Compare<'_> {
         for ((nth, at), found) in jobs.into_iter().zip(found) {
             read.push((nth, at, found.map_err(|e| self.failure(nth, e))?));
         }
-        // By their digests: first what stands where it stood.
+        // Digests decide, first for files with their old paths.
         let mut left = Vec::new();
         for (nth, at, read) in read {
             match at.filter(|of| self.old_file(*of).blake3 == read.digest && !taken[*of as usize]) {
@@ -242,7 +242,7 @@ impl Compare<'_> {
                 None => left.push((nth, at, read)),
             }
         }
-        // Those with equal bytes in order of their paths.
+        // Files with equal bytes are matched in the order of their paths.
         let mut by_digest: HashMap<Digest, VecDeque<u32>> = HashMap::new();
         for (of, file) in self.not_found(taken) {
             by_digest.entry(file.blake3).or_default().push_back(of as u32);
@@ -271,10 +271,10 @@ impl Compare<'_> {
         Ok(self.blocks_of(file, of)? == SAMPLES)
     }
 
-    /// A file with other bytes than an old one, and with its size and time, that stands elsewhere; and where that stood. It may
-    /// have been moved, and then have rotted, and would pass for what somebody wrote.
+    /// A file in another place with an old file's size and time, but other bytes, and that old file. It may have been
+    /// moved and then have rotted, and would pass for an edit.
     pub(super) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
-        /// Old files that a file with a time of whole seconds is compared with.
+        /// The most old files that a file with a time of whole seconds is compared with.
         const MOST: usize = 256;
         let mut is_same = vec![false; self.old.catalog.entries.len()];
         for fate in fates {
@@ -293,7 +293,7 @@ impl Compare<'_> {
         fates.iter().enumerate().filter(others).find_map(|(nth, _)| {
             let looks = self.looks(nth);
             let alike = alike.get(&looks)?;
-            // Times of whole seconds may be those of many files.
+            // Many files may share a time of whole seconds.
             let of = if looks.2 != 0 {
                 alike.first()
             } else {
@@ -305,14 +305,14 @@ impl Compare<'_> {
         })
     }
 
-    /// Whether any of some blocks from all of an entry is that of an old file; false if it cannot be read.
+    /// Whether any sampled block of an entry is that of an old file; false if the entry cannot be read.
     fn shares_blocks(&self, nth: usize, of: u32) -> bool {
         let of = self.old_file(of);
         let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;
         is_large && self.open(nth).and_then(|file| self.blocks_of(&file, of)).is_ok_and(|same| same > 0)
     }
 
-    /// How many of some blocks from all of a file are those of an old one, which has as many bytes.
+    /// The number of sampled blocks of a file that are those of an old one, which has as many bytes.
     fn blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<u64> {
         let mut same = 0;
         let block = u64::from(self.old.catalog.block);
@@ -357,7 +357,7 @@ impl Compare<'_> {
         Ok(Read { digest, kept, check: others.finish(), tail })
     }
 
-    /// Hashes files that should be what they were; returns their tails, and which are not.
+    /// Hashes files that should be unchanged. Returns the tail of each unchanged file, and `None` for the others.
     pub(super) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
         let block = u64::from(self.old.catalog.block);
         let found = self.on_all(entries, |(nth, of)| {
@@ -379,7 +379,7 @@ impl Compare<'_> {
         failure(self.base, &self.tree.entries[nth].path, cause)
     }
 
-    /// Does a job for each, on all threads.
+    /// Does a job for each item, on all threads.
     fn on_all<J: Sync, T: Send>(
         &self,
         jobs: &[J],
@@ -401,10 +401,10 @@ fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// The file that an entry of a catalog is.
+/// The file of an entry.
 ///
 /// # Panics
-/// If it is none.
+/// If the entry is no file.
 pub(super) fn file(catalog: &Catalog, nth: u32) -> &FileEntry {
     match &catalog.entries[nth as usize].kind {
         EntryKind::File(file) => file,

@@ -1,13 +1,13 @@
-//! Bringing a sidecar up to date after files were changed: only what changed is coded.
+//! Updates a sidecar after files were changed: codes only the changes.
 //!
 //! ```text
-//! compare: what became of each file ─▶ place: what is as it was keeps its position ─▶ code what is new ─▶ append
+//! compare: the fate of each file ─▶ place: unchanged bytes keep their positions ─▶ code new bytes ─▶ append
 //! ```
 //!
-//! Nothing of the old sidecar is written over: the new recovery shards and metadata go behind it, so that the old ones are
-//! valid until the new ones are on the disk, and what rotted cannot pass for what somebody wrote. What is gone is marked
-//! as lost in the sets that it stood in. When these have lost too much so, or too much of the sidecar serves nothing any
-//! more, it is made anew, and every file is compared with what it was.
+//! Nothing of the old sidecar is written over: the new recovery shards and metadata go behind it. The old ones stay
+//! valid until the new ones are on the disk, and rot cannot pass for an edit. Positions whose bytes are gone are marked
+//! as lost in their sets. If a set has lost too much this way, or too much of the sidecar is unused, the sidecar is
+//! made anew, and every file is compared with its record.
 
 mod compare;
 mod place;
@@ -42,26 +42,26 @@ use place::{Expected, Lives, Placed, Tails};
 use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
 
-/// What an update did.
+/// The result of an update.
 #[derive(Clone, Debug)]
 pub struct Updated {
-    /// The sidecar as it is now.
+    /// The sidecar after the update.
     pub sidecar: Protected,
-    /// Its generation.
+    /// The generation of the sidecar.
     pub generation: u64,
-    /// Whether it was written to; else nothing had changed.
+    /// Whether the sidecar was written to; otherwise nothing had changed.
     pub written: bool,
-    /// Why it was made anew, if it was.
+    /// Why the sidecar was made anew, if it was.
     pub anew: Option<Anew>,
-    /// Files that are what they were.
+    /// Unchanged files.
     pub unchanged: u64,
     /// Files with other bytes than before.
     pub changed: u64,
     /// Files that were not protected before.
     pub added: u64,
-    /// Files that stand elsewhere.
+    /// Files that have other paths.
     pub moved: u64,
-    /// Paths, from the base, of files that are not there any more.
+    /// Paths, relative to the base, of files that are gone.
     pub gone: Vec<Box<[u8]>>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
@@ -70,27 +70,27 @@ pub struct Updated {
 /// Why a sidecar is made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anew {
-    /// So many sets would have lost more than a quarter of their recovery shards to what is gone.
+    /// This many sets would have more than a quarter of their recovery shards used up by bytes that are gone.
     Weak(u64),
-    /// It would be more than twice as long as a new one.
+    /// The updated sidecar would be more than twice as long as a new one.
     Long,
-    /// Its blocks are too small for so many bytes.
+    /// The blocks are too small for the bytes of all files.
     SmallBlocks,
-    /// SHA-256 is to be recorded, and was not.
+    /// SHA-256 is to be recorded, and was not before.
     Sha256,
 }
 
-/// Brings the sidecar `job.output` up to date with what is there now: the one with the root `wanted`, or that somebody whom `trust` names
-/// has signed, if any is given.
+/// Updates the sidecar `job.output` to the present files. The sidecar must have the root `wanted`, or a signature by
+/// somebody in `trust`, if either is given.
 ///
-/// What has the size and the time that the sidecar has of it is not read. Where a root or a signature is asked for, everything is read: the
-/// times are not what the root proves, and what comes of it may be signed. With `job.policy.force`, many files may be gone.
+/// A file with its recorded size and time is not read. With a root or a signature everything is read: the root does not
+/// prove the times, and the new root may be signed. With `job.policy.force`, many files may be gone.
 ///
 /// Memory: as that of [`protect`](super::protect::protect), for the old and the new files.
 ///
 /// # Errors
-/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a file
-/// changes meanwhile; those of the system. The sidecar is then as it was.
+/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a
+/// file changes meanwhile; those of the system. An error leaves the sidecar as it was.
 pub fn update(
     job: &Protect<'_>,
     asked: (Option<Digest>, Option<&Trust>),
@@ -121,7 +121,7 @@ fn update_readable(
             Some(trust) => Sidecar::open_signed(job.output, wanted, trust, &context.settings)?.0,
         },
     };
-    // Before any work.
+    // Refused before any work.
     match (old.was_sealed(), job.sealing) {
         (true, None) => return Err(Error::at("update", job.output, SealError::NobodyNamed)),
         (false, Some(_)) => return Err(Error::at("update", job.output, SealError::StaysPlain)),
@@ -136,7 +136,7 @@ fn update_readable(
         Some(end) if end <= old.len && old.shifts.is_empty() => end,
         _ => return Err(displaced),
     };
-    // What a repair has half mended has another time, and is no edit.
+    // A half-mended file has another time, and is no edit.
     journal::check_none(job.output, "update")?;
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
@@ -159,7 +159,7 @@ fn update_readable(
     Update { job, old: &old, end, found, fates, counts, context }.run()
 }
 
-/// What became of the files, in numbers.
+/// The fates of files, in numbers.
 #[derive(Debug, Default)]
 struct Counts {
     unchanged: u64,
@@ -167,7 +167,7 @@ struct Counts {
     added: u64,
     moved: u64,
     gone: Vec<Box<[u8]>>,
-    /// Bytes that the files had that are gone.
+    /// Bytes of the files that are gone.
     gone_len: u64,
     emptied: Option<Vec<u8>>,
 }
@@ -183,7 +183,7 @@ impl Counts {
                 Fate::Same(_) => counts.moved += 1,
                 Fate::Changed(..) => counts.changed += 1,
                 Fate::New => {
-                    // One that is empty is compared with nothing.
+                    // An empty file is compared with nothing.
                     let was = compare.old_at(&entry.path).filter(|of| !taken[*of as usize]);
                     match was {
                         Some(of) => {
@@ -222,7 +222,7 @@ impl Counts {
         Updated { sidecar, generation, written, anew, unchanged, changed, added, moved, gone, coded_len }
     }
 
-    /// Fails when that looks like an accident.
+    /// Fails when the changes look like an accident.
     fn check(&self, old: &Sidecar, job: &Protect<'_>) -> Result<()> {
         let of = old.catalog.files().count() as u64;
         let (gone, gone_len, of_len) = (self.gone.len() as u64, self.gone_len, old.catalog.files_len());
@@ -237,11 +237,11 @@ impl Counts {
     }
 }
 
-/// An update on its way.
+/// An update in progress.
 struct Update<'a> {
     job: &'a Protect<'a>,
     old: &'a Sidecar,
-    /// Where the old sidecar ends.
+    /// The end of the old sidecar.
     end: u64,
     found: Found,
     fates: Vec<Fate>,
@@ -274,7 +274,8 @@ impl Update<'_> {
                 break placed;
             }
             self.found.tree.entries = placed.entries;
-            // What is left in a few weak groups goes to the new one; of many it is as well to make everything anew.
+            // The living bytes of a few weak groups go to the new group. If there are many, the sidecar is made anew
+            // instead.
             if !weak.is_empty() || lives.in_weak * 8 > lives.all {
                 return self.anew(Anew::Weak(lives.weak_sets), has_sha256);
             }
@@ -356,14 +357,14 @@ impl Update<'_> {
             generation.ok_or_else(|| Error::at("update", self.job.output, SidecarError::Displaced))?;
         let before = (old.of.root, generation);
         let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
-        // What nobody could read is never written.
+        // A catalog that no reader accepts is never written.
         Catalog::parse(&metadata[..layout.catalog_len as usize]).map_err(refused)?;
         let sync = || match self.context.settings.sync {
             true => out.sync().map_err(fail),
             false => Ok(()),
         };
         sync()?;
-        // Whatever of the pieces is there when it is ended on the way, they are where they belong.
+        // With its full length set, the pieces of an interrupted update are in their places.
         out.set_len(new_len).map_err(fail)?;
         let of = metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
         sync()?;
@@ -373,14 +374,13 @@ impl Update<'_> {
         Ok(self.counts.report(report, generation, true, None, coded_len))
     }
 
-    /// Recovery data as it was asked for, or as the sidecar has it.
+    /// The redundancy that was asked for, or that of the old sidecar.
     fn redundancy(&self) -> Redundancy {
         let group = self.old.catalog.groups[0];
         self.job.redundancy.unwrap_or_else(|| Redundancy::of(group.code))
     }
 
-    /// Compares the files that are to be coded again, although nothing of them changed, with what they were; returns their
-    /// tails.
+    /// Compares unchanged files that are to be coded again with their records. Returns their tails.
     fn check_displaced(&self, tails: &Tails) -> Result<HashMap<usize, Option<Digest>>> {
         let Update { old, found, context, .. } = self;
         let compare = Compare { old, base: &found.base, tree: &found.tree, context };
@@ -399,7 +399,7 @@ impl Update<'_> {
         Ok(displaced)
     }
 
-    /// Fails when what was coded is not what was read before.
+    /// Fails when coding read other bytes than comparing did.
     fn check_again(
         &self,
         catalog: &Catalog,
@@ -417,7 +417,7 @@ impl Update<'_> {
                 for at in (0..run.count).filter(|at| run.start + at >= first) {
                     let digest = coded.digests[(run.start + at - first) as usize];
                     match expected.displaced.get(&(before + at)) {
-                        // It is what it was, unless it rotted.
+                        // The block is unchanged, unless it rotted.
                         Some(was) => is_rotten |= *was != digest,
                         None => check.update(&digest),
                     }
@@ -439,8 +439,8 @@ impl Update<'_> {
         }
     }
 
-    /// Whether all entries are what they were, and those that are no folders have the times that they had: folders too where only the root
-    /// is proved, since what is signed next binds them.
+    /// Whether all entries and their permissions are unchanged, and the times of all but folders. If only the root is
+    /// proved, the times of folders count too, since the next signature binds them.
     fn is_same(&self, entries: &[Entry], way: &[u8]) -> bool {
         let old = self.old;
         let is_old = |nth: usize| {
@@ -451,7 +451,7 @@ impl Update<'_> {
         *entries == *old.catalog.entries && old.stats.base == way && (0..entries.len()).all(is_old)
     }
 
-    /// Nothing has changed.
+    /// Ends an update that finds no change.
     fn nothing(self) -> Result<Updated> {
         let old = self.old;
         let fail = |e| Error::io("write", self.job.output, e);
@@ -459,11 +459,11 @@ impl Update<'_> {
         if !old.was_sealed() && (old.len > self.end || is_damaged) {
             let file = old.open_to_write("update")?;
             if old.len > self.end {
-                // What an update left that was ended on the way.
+                // The rest is of an interrupted update.
                 file.set_len(self.end).map_err(fail)?;
             }
             if is_damaged {
-                // It was ended between its pieces, or some have been damaged since.
+                // The update was interrupted between its pieces, or some were damaged later.
                 let area = old.catalog.areas[old.catalog.areas.len() - 1];
                 let put = |at: u64, piece: &[u8]| file.write_all_at(piece, at).map_err(fail);
                 let (of, settings) = (&old.of, &self.context.settings);
@@ -478,11 +478,11 @@ impl Update<'_> {
         Ok(self.counts.report(report, old.generation(), false, None, 0))
     }
 
-    /// Makes the sidecar anew. Files that look as they did, and are not what they were, are refused.
+    /// Makes the sidecar anew. Refuses files with their recorded size and time but other bytes.
     fn anew(self, why: Anew, sha256: bool) -> Result<Updated> {
         let redundancy = self.redundancy();
         let Update { job, old, mut found, fates, counts, context, .. } = self;
-        // Without what was found of them so far.
+        // The findings on entries so far do not count for the new sidecar.
         for entry in &mut found.tree.entries {
             if let EntryKind::File(file) = &mut entry.kind {
                 (file.blake3, file.sha256, file.runs, file.tail) = ([0; 32], None, Vec::new(), 0);
@@ -507,7 +507,7 @@ impl Update<'_> {
     }
 }
 
-/// Empty files have a digest too.
+/// Empty files get a digest too.
 fn give_empty_files_their_digest(catalog: &mut Catalog) {
     for entry in &mut catalog.entries {
         if let EntryKind::File(file) = &mut entry.kind
@@ -518,7 +518,7 @@ fn give_empty_files_their_digest(catalog: &mut Catalog) {
     }
 }
 
-/// So many bytes could be lost in one piece of files with these digests.
+/// The bytes that could be lost in one piece of files with these digests.
 fn one_piece(catalog: &Catalog, digests: &[ShortDigest]) -> u64 {
     let mut lost = Bits::new(catalog.positions());
     let (mut first, mut first_digest) = (0, 0);

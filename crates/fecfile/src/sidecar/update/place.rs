@@ -1,5 +1,5 @@
-//! Which byte is which shard after an update: what is as it was keeps its position, and the rest gets new ones behind all
-//! others.
+//! The assignment of bytes to shards after an update: unchanged bytes keep their positions, and the others get new ones
+//! behind all old ones.
 
 use super::super::bits::Bits;
 use super::super::hashing::plain_digests;
@@ -14,17 +14,18 @@ use fec_core::format::sidecar::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The tails that have to be coded anew.
+/// The tails that have to be coded anew, and those that need not be.
 #[derive(Debug, Default)]
 pub(super) struct Tails {
-    /// Of files that changed: those that are as they were, by entry.
+    /// Entries of changed files whose tails are unchanged.
     pub(super) kept: HashSet<usize>,
-    /// Of files that are what they were, in positions with something that is gone: entries, and the old files.
+    /// Unchanged files whose tails share a position with lost bytes, or lie in one that is given up: the entries, and
+    /// the old files.
     pub(super) displaced: Vec<(usize, u32)>,
 }
 
 impl Tails {
-    /// Looks which positions with packed bytes have lost some of them, or are given up.
+    /// Finds the packed positions that have lost bytes, or are given up.
     pub(super) fn of(
         old: &Sidecar,
         base: &Base,
@@ -37,7 +38,7 @@ impl Tails {
         let positions = Positions::of(catalog);
         let mut reader = PositionReader::new(base, catalog, &positions, &Any);
         let mut bytes = vec![0; block as usize];
-        // Many tails may stand in one position.
+        // Many tails may share a position.
         let mut looked: HashMap<u64, bool> = HashMap::new();
         let mut is_intact = |position: u64| {
             *looked.entry(position).or_insert_with(|| {
@@ -54,7 +55,7 @@ impl Tails {
                 }
                 Fate::Changed(of, _) => {
                     let old = file(catalog, *of);
-                    // It is read where the old file stood, which another name of it may not be.
+                    // The tail is read at the old path, where another name of the file may not be.
                     let stands_there = entries[nth].path == catalog.entries[*of as usize].path;
                     let has_size =
                         matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
@@ -88,39 +89,39 @@ impl Tails {
     }
 }
 
-/// What coding has to find again where it was read before.
+/// Hashes that coding must find again, to prove that it reads the same bytes as the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    /// The hash over the digests of the new blocks, if some of the file's blocks are old.
+    /// The hash over the digests of the new blocks, if some blocks of the file are old.
     pub(super) check: Option<Digest>,
     /// Old blocks that get new positions, by number, with their digests.
     pub(super) displaced: HashMap<u64, ShortDigest>,
-    /// The tail.
+    /// The hash of the tail.
     pub(super) tail: Option<Digest>,
 }
 
-/// Entries with all their places.
+/// Entries with all their positions.
 pub(super) struct Placed {
     pub(super) entries: Vec<Entry>,
-    /// New positions.
+    /// The number of new positions.
     pub(super) positions: u64,
-    /// By entry.
+    /// The expected hashes, by entry.
     pub(super) expected: HashMap<usize, Expected>,
 }
 
-/// Whether a position lies in one of some ranges, which ascend.
+/// Whether a position lies in one of these ranges, which ascend.
 fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
     touches(ranges, &Run { start: position, count: 1 })
 }
 
-/// Whether any position of a run lies in one of some ranges, which ascend.
+/// Whether any position of a run lies in one of these ranges, which ascend.
 fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
     let at = ranges.partition_point(|range| range.end <= run.start);
     ranges.get(at).is_some_and(|range| range.start < run.start + run.count)
 }
 
-/// Gives all bytes of files their places. `displaced` are the tails of files that are what they were, by entry; nothing is
-/// left in the positions `weak`.
+/// Assigns positions to all bytes of files. `displaced` has the tails of unchanged files that need new positions, by
+/// entry. No byte stays in the positions `weak`.
 pub(super) fn place(
     sidecar: &Sidecar,
     mut entries: Vec<Entry>,
@@ -191,8 +192,8 @@ pub(super) fn place(
     Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
 }
 
-/// The runs of a file of so many whole blocks, of which those that are `kept` stay where they were, but for those in `weak`
-/// positions, of which `displace` gets their numbers and positions.
+/// The runs of a file of `whole` whole blocks. Blocks in `kept` stay in their positions, except in `weak` ones:
+/// `displace` gets the numbers and positions of those.
 fn runs(
     was: &FileEntry,
     kept: impl Iterator<Item = Range<u64>>,
@@ -233,16 +234,16 @@ fn runs(
     runs
 }
 
-/// What is left in the old groups.
+/// The living bytes in the old groups.
 pub(super) struct Lives {
     covered: Bits,
-    /// Positions with anything in them, the new ones too.
+    /// Positions that hold any bytes, the new ones too.
     pub(super) all: u64,
-    /// Those of them in weak groups.
+    /// Living positions in weak groups.
     pub(super) in_weak: u64,
-    /// Sets that would have lost more than a quarter of their recovery shards to what is gone, and have something left.
+    /// Sets with living bytes that would have more than a quarter of their recovery shards used up by lost ones.
     pub(super) weak_sets: u64,
-    /// The positions of the groups that they are in.
+    /// The positions of the groups of these sets.
     pub(super) weak: Vec<Range<u64>>,
 }
 
@@ -273,7 +274,7 @@ impl Lives {
         lives
     }
 
-    /// Marks what is gone of the old positions as lost, in the digests of all old shards.
+    /// Marks the dead old positions as lost, in the digests of all old shards.
     pub(super) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
         let (mut first, mut first_digest) = (0, 0);
         for group in &old.catalog.groups {
@@ -289,7 +290,8 @@ impl Lives {
     }
 }
 
-/// The anchors of all files: those of old blocks from the old sidecar, and those of new ones from `coded`, by position.
+/// The anchors of all files. Those of old blocks come from the old sidecar, those of new blocks from `coded`, by
+/// position.
 pub(super) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
     let block = u64::from(catalog.block);
     let old_anchors: Vec<u64> = old.anchors().collect();
