@@ -72,7 +72,7 @@ impl Sealer {
 /// Why a packet is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotOpened {
-    /// It is no packet, or one that this build does not know.
+    /// It is no packet, or a packet that this build does not know.
     NoPacket(PacketError),
     /// It is not sealed.
     Unsealed,
