@@ -72,7 +72,8 @@ fn zeros_of_a_record_are_checked_before_its_geometry() {
     }
 }
 
-/// A header that is cut before all is there that its checksum covers says nothing of the version that it was written as.
+/// A header that is cut before all is there that its checksum covers says nothing of the version that it was written
+/// as.
 #[test]
 fn a_header_that_is_cut_has_no_checksum() {
     let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();

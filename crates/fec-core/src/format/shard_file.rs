@@ -147,7 +147,8 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The version that the beginning of a header names, if that is another one than this build knows; `None` where it is not there.
+/// The version that the beginning of a header names, if that is another one than this build knows; `None` where it is
+/// not there.
 pub fn other_version(bytes: &[u8]) -> Option<FormatError> {
     (has_magic(bytes) && bytes.len() > VERSION_AT).then(|| check_start(bytes, &MAGIC).err()).flatten()
 }

@@ -40,7 +40,7 @@ impl Cut {
     }
 }
 
-/// So many rows find room in one set of the first cache, whatever their distance: it has 8 to 16 ways.
+/// The most rows that fit one set of the first cache, whatever their distance: the cache has 8 to 16 ways.
 pub(super) const FEW: usize = 12;
 
 /// How rows are moved.
