@@ -57,7 +57,7 @@ fn io_exception(cause: io::Error, place: &Place, message: String) -> PyErr {
     }
 }
 
-/// The exception for k and m without a code.
+/// The exception for numbers k and m that no code has.
 pub(crate) fn no_code(error: CodeError) -> PyErr {
     UsageError::new_err(error.to_string())
 }

@@ -108,9 +108,9 @@ fn options(
     Ok(Options { hash, set_size, sealing, ..Options::new(code) })
 }
 
-/// Encodes a file, and returns the root. `form` is "container", a file that repairs itself, or "shards", a folder of k
-/// + m shard files of which any k restore the file. With `recipients` or `passphrase` the file is sealed first.
-/// + m shard files of which any k restore the file. With `recipients` or `passphrase` it is sealed first.
+/// Encodes a file, and returns the root. `form` is "container", a file that repairs itself, or "shards", a folder with
+/// k original and m recovery shard files, of which any k restore the file. With `recipients` or `passphrase` the file is
+/// sealed first.
 #[pyfunction]
 #[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = None, passphrase = None,
     overwrite = false, threads = None))]

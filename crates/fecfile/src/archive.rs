@@ -33,7 +33,7 @@ pub struct Archive {
     signed: Option<Signed>,
     plans: PlanCache,
     is_one_shard: bool,
-    /// Where the encoding was found.
+    /// The place where the encoding was found.
     pub(crate) place: Place,
 }
 

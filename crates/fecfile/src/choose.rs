@@ -1,5 +1,5 @@
-//! Which of several encodings is meant: the one asked for, or the only one that can be restored. Never
-//! the one with the most shards.
+//! Chooses among several encodings: the one asked for, or the only one that can be restored; never the one with the
+//! most shards.
 
 use crate::error::{Class, Error, ErrorKind, NothingFound, Result};
 use crate::forms::encoded::Encoded;

@@ -48,12 +48,12 @@ impl Default for Settings {
     }
 }
 
-/// Settings, and where progress is reported.
+/// Settings, and the receiver of progress.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Threads, kernel and limits.
     pub settings: Settings,
-    /// Where progress is reported.
+    /// The receiver of progress.
     pub progress: &'a dyn Progress,
 }
 

@@ -1,4 +1,4 @@
-//! From a payload to an encoding: shard files in a store, or a container.
+//! Encodes a payload to shard files in a store, or to a container.
 
 use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};

@@ -36,7 +36,7 @@ pub struct Error {
     pub kind: ErrorKind,
 }
 
-/// Where something went wrong.
+/// A place where something went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A file or folder, `-` for standard input, or the name of an object in a store.
@@ -69,7 +69,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why an operation stopped.
+/// The reason why an operation stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -82,7 +82,8 @@ pub enum ErrorKind {
     /// An output that is a symbolic link.
     #[error("it is a symbolic link")]
     IsSymlink,
-    /// Something else stands under a name that is reserved for fec's own file; the words say what is wrong with it.
+    /// A name that others can predict leads to something else than a regular file of this user; the words say what is
+    /// wrong with it.
     #[error("{0}")]
     NotOwn(&'static str),
     /// Files and folders that this user may not read or write.

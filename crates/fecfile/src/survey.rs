@@ -159,8 +159,7 @@ fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
     found
 }
 
-/// The apparent kind of a file, by its two ends and its name. A file that cannot be read is judged by its name
-/// alone.
+/// The apparent kind of a file, by its two ends and its name. The name alone tells for an unreadable file.
 fn kind(path: &Path) -> Kind {
     let is_named = |ending: &str| path.extension().is_some_and(|e| e == ending);
     let Ok(Some(bytes)) = open_file(path) else {
