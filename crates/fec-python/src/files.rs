@@ -109,8 +109,8 @@ fn options(
 }
 
 /// Encodes a file, and returns the root. `form` is "container", a file that repairs itself, or "shards", a folder with
-/// k original and m recovery shard files, of which any k restore the file. With `recipients` or `passphrase` the file is
-/// sealed first.
+/// k original and m recovery shard files, of which any k restore the file. With `recipients` or `passphrase` the file
+/// is sealed first.
 #[pyfunction]
 #[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = None, passphrase = None,
     overwrite = false, threads = None))]
