@@ -69,7 +69,7 @@ impl Sealer {
     }
 }
 
-/// Why a packet is not opened.
+/// The reason why a packet is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotOpened {
     /// It is no packet, or a packet that this build does not know.
