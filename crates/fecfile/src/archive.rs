@@ -224,7 +224,7 @@ impl Archive {
         self.opener_of(keys, SealedKind::Payload)
     }
 
-    /// The kind of content that the seal names; `None` if nothing is sealed, or the seal is not fec's own.
+    /// The kind of content that the seal names; `None` if nothing is sealed, or no seal of fec's own is there.
     pub fn sealed_kind(&self) -> Option<SealedKind> {
         let encoded = self.encoded();
         let seal = encoded.meta.filter(|_| encoded.shape().is_sealed())?.seal.as_deref()?;

@@ -1,6 +1,6 @@
 //! Restores a part of the payload, and reads only the shards that the part needs.
 //!
-//! Every original is payload that its own path proves, so intact originals cost only their own bytes and proofs. If an
+//! An original whose own path proves it is payload, so intact originals cost only their own bytes and proofs. If an
 //! original that the part touches is lost, k shards of its set are read, and the set is decoded.
 
 use crate::archive::Archive;

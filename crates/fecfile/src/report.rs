@@ -236,8 +236,8 @@ impl Verified {
         }
     }
 
-    /// The number of shards that may still be lost, with everything that stands around them: the least over all sets. A
-    /// sealed payload also has to keep one place with its seal.
+    /// The number of shards, wherever they are, that may still be lost with everything that stands around them: the
+    /// least over all sets. A sealed payload also has to keep one place with its seal.
     pub fn may_still_lose(&self) -> Option<u32> {
         let spare = self.found.weakest.checked_sub(self.shape.code.k() as u32)?;
         let seal = self.found.seal_places.map_or(spare, |places| places.saturating_sub(1));

@@ -147,13 +147,13 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The version that the beginning of a header names, if that is another one than this build knows; `None` where it is
-/// not there.
+/// The error for a header whose version this build does not know, from its beginning; `None` for a known version, and
+/// for bytes that hold no version.
 pub fn other_version(bytes: &[u8]) -> Option<FormatError> {
     (has_magic(bytes) && bytes.len() > VERSION_AT).then(|| check_start(bytes, &MAGIC).err()).flatten()
 }
 
-/// Whether magic and checksum of a header are right, whatever it says: then the file that it stands in is a shard file
+/// Whether magic and checksum of a header are right, whatever its fields say: the file is a shard file then
 /// (specification, section 9.3).
 pub fn header_checks(bytes: &[u8; HEADER_LEN]) -> bool {
     has_magic(bytes) && u32_at(bytes, 8) == checksum(bytes)

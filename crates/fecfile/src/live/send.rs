@@ -88,8 +88,8 @@ pub struct SendOptions {
     /// The number of repair packets.
     pub ratio: Ratio,
     /// The age after which packets are not protected any more: lost ones are repaired by then or never. `None` protects
-    /// them as long as they are in the window, however slow the stream is. A packet leaves the window only
-    /// with its block, so a slow stream protects packets beyond this age.
+    /// packets as long as they are in the window, however slow the stream is. A packet leaves the window only with its
+    /// block, so a slow stream protects packets beyond this age.
     pub latency: Option<Duration>,
     /// The longest time for which bytes wait for a full packet, and a packet for its repair packet, as long as repair
     /// packets stay within the ratio. Each repair packet beyond the ratio waits four times as long as the one before.
