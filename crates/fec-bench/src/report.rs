@@ -1,4 +1,4 @@
-//! Everything that a run tells: the one struct that formats print, and that is saved and compared.
+//! The report of a run: the one struct that formats print, and that is saved and compared.
 
 use crate::error::{Error, Result};
 use crate::interference::Interference;
@@ -15,60 +15,60 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// The most bytes of a report in a file.
 const LONGEST: usize = 64 << 20;
 
-/// Everything that a run tells.
+/// The report of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BenchReport {
-    /// The version of these fields; it changes when one changes its meaning.
+    /// The version of these fields; it changes when a field changes its meaning.
     pub schema_version: u32,
     /// `bench`.
     pub command: String,
     /// The name of the preset.
     pub preset: String,
-    /// What came of it, in one sentence; reports of older versions have none.
+    /// The result in one sentence; empty in reports of older versions.
     #[serde(default)]
     pub headline: String,
     /// Whether other work disturbed the run, so that the machine may do better.
     #[serde(default)]
     pub disturbed: bool,
-    /// The arguments, to run it again.
+    /// The command's arguments, for another run.
     pub arguments: Vec<String>,
     /// The kernel that ran.
     pub backend: String,
-    /// The processor that the kernel is set for, and changed settings.
+    /// The processor that the kernel is tuned for, and changed settings.
     pub tuning: String,
-    /// Whether these were kept by an earlier run, and are not the usual ones.
+    /// Whether an earlier run kept these settings, in place of the usual ones.
     #[serde(default)]
     pub tuning_is_kept: bool,
-    /// Settings that are faster, as the library reads them, if they were looked for and found.
+    /// Faster settings, in the form that the library reads, if they were looked for and found.
     #[serde(default)]
     pub better: Option<String>,
     /// The threads that were allowed.
     pub threads: usize,
-    /// Where figures of caches and cycles come from.
+    /// The source of figures of caches and cycles.
     pub counters: String,
-    /// Each counter that was asked for, with `ok` or the reason that it is not there.
+    /// Each counter that was asked for, with `ok` or the reason why it is missing.
     pub counter_status: BTreeMap<String, String>,
     /// The caches that were modelled.
     pub model: String,
-    /// Where and by what it was measured.
+    /// The machine and the tools of the measurement.
     pub machine: Machine,
-    /// How long the run took.
+    /// Seconds that the run took.
     pub seconds: f64,
-    /// It ended before all was measured, by a signal.
+    /// Whether a signal ended the run before all was measured.
     pub interrupted: bool,
-    /// It ended before all was measured, because the time was up.
+    /// Whether the run ended before all was measured, because its time was up.
     pub out_of_time: bool,
-    /// What disturbed it.
+    /// Other work that disturbed the run.
     pub interference: Interference,
-    /// What was measured.
+    /// The measured figures.
     pub tables: Vec<FigureTable>,
-    /// What else there is to say.
+    /// Further remarks.
     pub notes: Vec<String>,
     /// The comparison with a saved report, if there was one.
     pub comparison: Option<Comparison>,
 }
 
-/// What became of a result that was saved.
+/// The comparison with a saved result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// The file, and the revision and date of its run.
@@ -83,31 +83,31 @@ pub struct Comparison {
     pub same: u64,
     /// Figures that only one of the two runs has.
     pub unmatched: u64,
-    /// The median of all ratios; none without a figure in common.
+    /// The median of all ratios; `None` without a common figure.
     pub median_ratio: Option<f64>,
-    /// The most that any figure became slower, beyond the noise; 0.05 is five per cent.
+    /// The largest slowdown of any figure beyond the noise; 0.05 is five per cent.
     pub worst: f64,
-    /// What differs between the machines or the kernels of the two runs.
+    /// Differences between the machines or the kernels of the two runs.
     pub differences: Vec<String>,
     /// The share by which a figure may have become slower.
     pub gate: Option<f64>,
-    /// What came of the gate, if there is one.
+    /// The verdict of the gate, if there is one.
     #[serde(default)]
     pub verdict: Option<GateVerdict>,
-    /// Why the gate is neither open nor shut.
+    /// The reasons why the verdict is inconclusive.
     #[serde(default)]
     pub reasons: Vec<String>,
 }
 
-/// What a comparison says of a gate.
+/// The verdict of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
-    /// Nothing became slower by more than it lets through.
+    /// No figure became slower by more than the gate allows.
     Passed,
-    /// Something did.
+    /// A figure became slower by more than the gate allows.
     Failed,
-    /// The machine was too busy, or the figures spread too far, to tell.
+    /// The machine was too busy, or the figures were too spread, to tell.
     Inconclusive,
 }
 
@@ -121,7 +121,7 @@ impl BenchReport {
         serde_json::from_str(&text).map_err(|cause| Error::NotAReport { path: path.into(), cause })
     }
 
-    /// Writes it to a file, as JSON.
+    /// Writes the report to a file, as JSON.
     ///
     /// # Errors
     /// Those of the file.
@@ -133,12 +133,12 @@ impl BenchReport {
 }
 
 impl Comparison {
-    /// Whether the gate is shut: something became slower by more than it lets through, and nothing else explains that.
+    /// Whether the gate is shut: a figure became slower by more than the gate allows, and nothing else explains that.
     pub fn fails(&self) -> bool {
         self.verdict == Some(GateVerdict::Failed)
     }
 
-    /// What it says, in lines.
+    /// The comparison in lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let ratio =
             self.median_ratio.map_or("no figure in common".to_owned(), |r| format!("median ratio {r:.3}"));

@@ -1,4 +1,4 @@
-//! How the codec uses threads without having any: the caller lends them.
+//! Executors lend threads to the codec, which has none of its own.
 //!
 //! ```
 //! use fec_core::executor::Executor;

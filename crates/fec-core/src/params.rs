@@ -442,7 +442,7 @@ impl GroupGeometry {
     }
 }
 
-/// How a writer cuts a payload of unknown length into groups of a bounded size (section 4.3).
+/// The groups of a bounded size into which a writer cuts a payload of unknown length (section 4.3).
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerLayout {
     shape: Shape,

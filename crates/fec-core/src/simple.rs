@@ -26,7 +26,7 @@
 use crate::block::{Code, CodeError, Plan};
 use crate::gf256::kernel::Backend;
 
-/// Why shards cannot be encoded or decoded. An error changes nothing.
+/// The reason why shards cannot be encoded or decoded. An error changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodingError {

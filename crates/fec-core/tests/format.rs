@@ -72,7 +72,7 @@ fn zeros_of_a_record_are_checked_before_its_geometry() {
     }
 }
 
-/// A header that is cut before all is there that its checksum covers says nothing of the version that it was written as.
+/// A header that ends before the bytes that its checksum covers does not prove its version.
 #[test]
 fn a_header_that_is_cut_has_no_checksum() {
     let layout = ContainerLayout::new(HashKind::Blake3, Code::new(2, 1).unwrap(), 1 << 20, None).unwrap();
@@ -88,7 +88,7 @@ fn a_header_that_is_cut_has_no_checksum() {
             assert!(!error.is_behind_checksum(), "{what}: {error}");
         }
     }
-    // With all of its head, a record was written as one.
+    // A record with its whole head proves that it was written as one.
     let ScanStep::Rejected { error, .. } = Scanner::new(None).step(&record, true, 0) else { panic!() };
     assert!(error.is_behind_checksum());
     // The beginning of a shard file's header names a version, or none.

@@ -3,9 +3,10 @@
 
     python3 bench/against_zfec.py [--gate 4]
 
-Bytes of payload a second. Both make the same kind of shards of the same data: k blocks in, m recovery blocks out; and whole data in,
-k + m shards out, as zfec.easyfec does. The medians of rounds in turn are compared, so that what else the machine does hits both. With
---gate the exit code is 1 if encoding from blocks is not so many times as fast as zfec in each line.
+Bytes of payload a second. Both make the same kind of shards of the same data: k blocks in, m recovery blocks out; and
+whole data in, k + m shards out, as zfec.easyfec does. The medians of rounds in turn are compared, so that what else
+the machine does hits both. With --gate the exit code is 1 if encoding from blocks is not so many times as fast as
+zfec in each line.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 //! Bytes between Python and Rust.
 //!
-//! `bytes` never change, so they are read where they are, also while other threads run Python. What else has a buffer (bytearray,
-//! memoryview, mmap, arrays) may be written to in the meantime, and is copied first.
+//! `bytes` never change, so they are read in place, also while other threads run Python. Other buffers (bytearray,
+//! memoryview, mmap, arrays) may be written to in the meantime, and are copied first.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyMemoryView};
 /// The bytes of an object that has a buffer.
 ///
 /// # Errors
-/// TypeError for one that has none.
+/// TypeError for an object without a buffer.
 pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(bytes.clone().into());
@@ -35,7 +35,8 @@ pub(crate) fn new_rows<'py>(
     Ok(made)
 }
 
-/// Makes one object and those behind it: each can be written to only in the call that makes it.
+/// Makes one object and, inside the call that makes it, the objects behind it: only during that call can it be written
+/// to.
 fn level<'py>(
     py: Python<'py>,
     (left, len): (usize, usize),

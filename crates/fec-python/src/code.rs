@@ -12,12 +12,13 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMapping};
 use std::sync::Mutex;
 
-/// A Reed-Solomon code: k original shards, which are the data, and m recovery shards. Any k of them restore all others.
+/// A Reed-Solomon code: k original shards, which are the data, and m recovery shards. Any k shards restore all others.
 ///
-/// Nothing here tells a damaged shard from an intact one: leave out shards that may be damaged. Shard files and containers, which
-/// prove themselves, are made by `encode_file` and `encode_stream`.
+/// A Code cannot tell a damaged shard from an intact one: leave out shards that may be damaged. `encode_file` and
+/// `encode_stream` make shard files and containers, which prove themselves.
 ///
-/// Calls release the GIL, and a Code may be used by several threads at once. `threads` is how many threads a call itself uses.
+/// Calls release the GIL, and several threads may use a Code at once. `threads` is the number of threads that a call
+/// itself uses.
 #[pyclass(frozen, module = "fecshards")]
 pub(crate) struct Code {
     code: block::Code,
@@ -26,7 +27,7 @@ pub(crate) struct Code {
     threads: usize,
 }
 
-/// Shards that are there, with their numbers.
+/// Available shards, with their numbers.
 struct Present {
     indices: Vec<u8>,
     shards: Vec<PyBackedBytes>,
@@ -46,31 +47,31 @@ impl Code {
         Ok(Code { code, encode: Plan::encode(code, backend), backend, threads })
     }
 
-    /// Original shards.
+    /// The number of original shards.
     #[getter]
     fn k(&self) -> usize {
         self.code.k()
     }
 
-    /// Recovery shards.
+    /// The number of recovery shards.
     #[getter]
     fn m(&self) -> usize {
         self.code.m()
     }
 
-    /// All shards: k + m.
+    /// The number of all shards: k + m.
     #[getter]
     fn n(&self) -> usize {
         self.code.n()
     }
 
-    /// Bytes of each shard that `encode` makes of so many bytes: a k-th of them, rounded up, and at least 1.
+    /// Bytes of each shard that `encode` makes of `length` bytes: a k-th of them, rounded up, and at least 1.
     fn shard_len(&self, length: usize) -> usize {
         length.div_ceil(self.code.k()).max(1)
     }
 
-    /// The n shards of data: first the k originals, which are the data cut into pieces, the last ones filled up with zeros; then
-    /// the m recovery shards. Whoever decodes needs the length of the data.
+    /// The n shards of data. The k originals come first: the data cut into pieces, with zeros to fill the last ones.
+    /// The m recovery shards follow. Decoding needs the length of the data.
     fn encode<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let data = bytes_of(data)?;
         let len = self.shard_len(data.len());
@@ -89,7 +90,7 @@ impl Code {
         })
     }
 
-    /// The m recovery shards of k original shards, which have one length.
+    /// The m recovery shards of k original shards, which all have the same length.
     fn recovery<'py>(
         &self,
         py: Python<'py>,
@@ -109,8 +110,8 @@ impl Code {
         })
     }
 
-    /// The data that `encode` made shards of, from any k of them: a dict from number to bytes. Without `length` the zeros that it was
-    /// filled up with are kept.
+    /// The data from which `encode` made shards, restored from any k of them: a dict from number to bytes. Without
+    /// `length` the zeros that filled the last originals are kept.
     #[pyo3(signature = (shards, length = None))]
     fn decode<'py>(
         &self,
@@ -132,7 +133,7 @@ impl Code {
         })
     }
 
-    /// Makes shards anew, originals or recovery shards, from any k shards: those with the numbers `wanted`, in that order.
+    /// Makes the shards with the numbers `wanted` anew, originals or recovery shards, in that order, from any k shards.
     fn rebuild<'py>(
         &self,
         py: Python<'py>,
@@ -165,7 +166,7 @@ impl Code {
         Ok(index as u8)
     }
 
-    /// k of the shards that are given: originals first, which take no work.
+    /// The first k of the given shards: originals come first, since they take no work.
     fn present(&self, shards: &Bound<'_, PyMapping>) -> PyResult<Present> {
         let mut given = Vec::new();
         for item in shards.items()?.iter() {
@@ -188,7 +189,7 @@ impl Code {
             .expect("k distinct shards of the code are known")
     }
 
-    /// Copies the originals that are there, and computes the others.
+    /// Copies the available originals, and computes the others.
     fn decode_to(&self, present: &Present, out: &mut [u8]) {
         let len = present.len;
         let (mut wanted, mut rows, mut cut) = (Vec::new(), Vec::new(), None);
@@ -237,7 +238,7 @@ impl Code {
     }
 }
 
-/// The length that all shards have.
+/// The common length of all shards.
 fn common_len(indices: &[u8], shards: &[PyBackedBytes]) -> PyResult<usize> {
     let len = shards.first().map_or(0, |shard| shard.len());
     if len == 0 {

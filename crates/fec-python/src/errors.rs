@@ -1,4 +1,5 @@
-//! From errors of the library to exceptions. The classes stand in python/fecshards/errors.py, one for each exit code of the command.
+//! Turns errors of the library into exceptions. The classes stand in python/fecshards/errors.py, one for each exit code
+//! of the command.
 
 use fec_core::block::CodeError;
 use fecfile::error::{Class, Error, ErrorKind, Place};
@@ -18,7 +19,7 @@ pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
         ErrorKind::Io(cause) => io_exception(cause, &error.place, message),
         ErrorKind::Lost(restored) => {
             let raised = of_class(class, message);
-            // What is lost, and what is left, as far as it is known.
+            // The report tells the lost and the remaining bytes, as far as they are known.
             let report = Py::new(py, crate::reports::Restored::new(&restored));
             match report.and_then(|report| raised.value(py).setattr("restored", report)) {
                 Ok(()) => raised,
@@ -39,8 +40,8 @@ fn of_class(class: Class, message: String) -> PyErr {
     }
 }
 
-/// What the system reports becomes the subclass of OSError that it has in Python, with errno and the file's name; what a file object
-/// raised goes on as it is.
+/// An error of the system becomes its subclass of OSError in Python, with errno and the file's name. An exception of a
+/// file object passes unchanged.
 fn io_exception(cause: io::Error, place: &Place, message: String) -> PyErr {
     let Some(code) = cause.raw_os_error() else {
         return match cause.downcast::<PyErr>() {
@@ -56,7 +57,7 @@ fn io_exception(cause: io::Error, place: &Place, message: String) -> PyErr {
     }
 }
 
-/// There is no such code.
+/// The exception for numbers k and m that no code has.
 pub(crate) fn no_code(error: CodeError) -> PyErr {
     UsageError::new_err(error.to_string())
 }

@@ -26,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What streams are called in messages.
+/// The name of streams in messages.
 const STREAM: &str = "the stream";
 
 /// A root: 32 bytes, or 64 hexadecimal digits.
@@ -38,12 +38,12 @@ pub(crate) enum GivenRoot {
     Text(String),
 }
 
-/// One path, or several.
+/// A path, or several.
 #[derive(FromPyObject)]
 pub(crate) enum Paths {
-    /// One.
+    /// A single path.
     One(PathBuf),
-    /// Several.
+    /// Several paths.
     Many(Vec<PathBuf>),
 }
 
@@ -108,8 +108,9 @@ fn options(
     Ok(Options { hash, set_size, sealing, ..Options::new(code) })
 }
 
-/// Encodes a file, and returns the root. `form` is "container", one file that mends itself, or "shards", a folder of k + m shard
-/// files of which any k restore the file. With `recipients` or `passphrase` it is sealed first.
+/// Encodes a file, and returns the root. `form` is "container", a file that repairs itself, or "shards", a folder with
+/// k original and m recovery shard files, of which any k restore the file. With `recipients` or `passphrase` the file
+/// is sealed first.
 #[pyfunction]
 #[pyo3(signature = (path, output, *, k = 33, m = 67, form = "container", hash = "blake3", set_size = None, recipients = None, passphrase = None,
     overwrite = false, threads = None))]
@@ -164,7 +165,7 @@ fn open(path: &Path) -> fecfile::Result<SourceFile> {
     SourceFile::open(path, false)
 }
 
-/// Refuses what has no length that is known before: FIFOs and devices, and files of the system, which say that they are empty.
+/// Refuses inputs whose length is not known beforehand: FIFOs, devices, and files of the system that claim to be empty.
 fn check_length(path: &Path) -> PyResult<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
     let has_bytes = || File::open(path).and_then(|mut file| file.read(&mut [0; 1])).is_ok_and(|n| n > 0);
@@ -177,7 +178,7 @@ fn check_length(path: &Path) -> PyResult<()> {
     )))
 }
 
-/// Refuses an output that would take the place of an input.
+/// Refuses an output that would replace an input.
 fn check_output(output: &Path, inputs: &[PathBuf]) -> PyResult<()> {
     match inputs.iter().any(|input| is_same(output, input)) {
         false => Ok(()),
@@ -185,8 +186,8 @@ fn check_output(output: &Path, inputs: &[PathBuf]) -> PyResult<()> {
     }
 }
 
-/// Encodes what is read from `source` to a container that is written to `sink`, in constant memory, and returns the root. `source` is
-/// a binary file object or an iterable of bytes, `sink` a binary file object.
+/// Encodes the bytes of `source` to a container on `sink`, in constant memory, and returns the root. `source` is a
+/// binary file object or an iterable of bytes, `sink` a binary file object.
 #[pyfunction]
 #[pyo3(signature = (source, sink, *, k = 33, m = 67, hash = "blake3", set_size = None, recipients = None, passphrase = None, threads = None))]
 #[allow(clippy::too_many_arguments)]
@@ -212,9 +213,9 @@ pub(crate) fn encode_stream(
     written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
 }
 
-/// Restores what a container, a folder of shard files or some shard files hold to the file `output`. With a root, nothing else than
-/// what leads to it counts. When not all can be restored, nothing is written and Damaged is raised, unless `partial` is true: then
-/// what is lost becomes zeros, and the result tells where.
+/// Restores the payload of a container, a folder of shard files or some shard files to the file `output`. With a root,
+/// only the encoding of that root counts. If not all can be restored, nothing is written and Damaged is raised. With
+/// `partial`, lost bytes become zeros instead, and the result lists them.
 #[pyfunction]
 #[pyo3(signature = (source, output, *, root = None, identities = None, passphrase = None, partial = false, overwrite = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
@@ -243,9 +244,9 @@ pub(crate) fn decode_file(
     restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
 }
 
-/// Restores a container that is read from `source` to `sink`. With a root nothing is written before it is known that all is that
-/// root's: the container is copied to a temporary file first, unless `early` is true. Without a root, or early, each group of sets is
-/// written once it is proved by itself.
+/// Restores a container from `source` to `sink`. With a root nothing is written before all of the container is proved
+/// to have that root: it is copied to a temporary file first, unless `early` is true. Without a root, or with `early`,
+/// each group of sets is written once it is proved by itself.
 #[pyfunction]
 #[pyo3(signature = (source, sink, *, root = None, identities = None, passphrase = None, early = false, threads = None))]
 #[allow(clippy::too_many_arguments)]
@@ -284,8 +285,9 @@ fn decode_from(
     archive.restore_to_writer(sink, &out, wish, context)
 }
 
-/// Checks every byte of a container, a folder of shard files or some shard files; one shard file needs its root. With `deep` every set
-/// is decoded too. What is damaged or missing is in the report; exceptions are for what cannot be looked at, or is not the root's.
+/// Checks every byte of a container, a folder of shard files or some shard files; a single shard file needs its root.
+/// With `deep` every set is decoded too. The report lists damaged and missing shards. Exceptions are for inputs that
+/// cannot be read, or that do not have the root.
 #[pyfunction]
 #[pyo3(signature = (source, *, root = None, deep = false, threads = None))]
 pub(crate) fn verify_file(
@@ -301,7 +303,7 @@ pub(crate) fn verify_file(
     Report::new(py, &verified.map_err(|e| exception(py, e))?)
 }
 
-/// Checks every byte of a container that is read from `source`, as verify_file does.
+/// Checks every byte of a container from `source`, as verify_file does.
 #[pyfunction]
 #[pyo3(signature = (source, *, root = None, threads = None))]
 pub(crate) fn verify_stream(
@@ -317,7 +319,7 @@ pub(crate) fn verify_stream(
     Report::new(py, &verified.map_err(|e| exception(py, e))?)
 }
 
-/// Makes anew, bit for bit, what is damaged or missing of a container or of shard files: in place, or at `output`.
+/// Makes damaged and missing parts of a container or of shard files anew, bit for bit: in place, or at `output`.
 #[pyfunction]
 #[pyo3(signature = (source, *, root = None, output = None, dry_run = false, overwrite = false, threads = None))]
 pub(crate) fn repair_file(

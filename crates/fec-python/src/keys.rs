@@ -1,4 +1,4 @@
-//! For whom payloads are sealed, and what opens them.
+//! Recipients and keys of sealed payloads.
 
 use crate::errors::exception;
 use fecfile::age::{AgeError, Identity, KeyKind, Keys, Passphrase, Recipient, identities_of};
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::UsageError;
 
-/// Whom to seal for, if anybody is named.
+/// The recipients to seal for, if any are given.
 pub(crate) fn sealing(
     py: Python<'_>,
     recipients: Option<Vec<String>>,
@@ -33,7 +33,7 @@ pub(crate) fn sealing(
     Ok(Some(Sealing { to, cipher: Cipher::best() }))
 }
 
-/// What opens a sealed payload, if anything is given.
+/// The keys that open a sealed payload, if any are given.
 pub(crate) fn keys(
     py: Python<'_>,
     identities: Option<Vec<String>>,
@@ -54,8 +54,8 @@ pub(crate) fn keys(
     }
 }
 
-/// A new key for sealing, as text: the identity, which is secret, and its recipient, which payloads are sealed for. `kind` is
-/// `"hybrid"`, which holds against quantum computers too, or `"x25519"`, which is short.
+/// A new key pair for sealing, as text: the secret identity, and its recipient, for whom payloads are sealed. `kind` is
+/// `"hybrid"`, which also resists quantum computers, or `"x25519"`, which is short.
 #[pyfunction]
 #[pyo3(signature = (kind = "hybrid"))]
 pub(crate) fn generate_identity(py: Python<'_>, kind: &str) -> PyResult<(String, String)> {

@@ -1,7 +1,7 @@
 //! `fec` for Python: the extension module `fecshards._native`.
 //!
-//! Everything is done by `fec-core` and `fecfile`; here are objects of Python around it. Calls let go of the GIL while they work.
-//! `python/fecshards` gives the names that users see, their types and the exceptions.
+//! `fec-core` and `fecfile` do the work; this crate wraps it in Python objects. Calls release the GIL while they work.
+//! `python/fecshards` has the names that users see, their types and the exceptions.
 
 mod buffers;
 mod code;

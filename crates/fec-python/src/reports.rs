@@ -1,11 +1,11 @@
-//! What operations found, as objects of Python.
+//! Results of operations, as Python objects.
 
 use fec_core::params::Form;
 use fecfile::report::{self, Deep, ShardState, Verified};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// What was restored.
+/// The result of decoding.
 #[pyclass(frozen, get_all, module = "fecshards")]
 pub(crate) struct Restored {
     root: Option<Root>,
@@ -44,7 +44,7 @@ impl Restored {
     }
 }
 
-/// What is known of one shard.
+/// The findings about one shard.
 #[pyclass(frozen, get_all, module = "fecshards")]
 pub(crate) struct Shard {
     index: u32,
@@ -60,7 +60,7 @@ impl Shard {
     }
 }
 
-/// What was found of an encoding.
+/// The findings about an encoding.
 #[pyclass(frozen, get_all, module = "fecshards")]
 pub(crate) struct Report {
     form: &'static str,
@@ -97,7 +97,8 @@ impl Report {
         Ok(Report {
             form: match verified.form {
                 Form::Shards => "shards",
-                // A sidecar is no archive: what is read of one is its recovery data, in the container's way.
+                // A sidecar is no archive: an archive opened from one is its recovery data, which has the form of a
+                // container.
                 Form::Container | Form::Sidecar => "container",
             },
             root: verified.root.map(Root),
@@ -131,7 +132,7 @@ impl Report {
     }
 }
 
-/// What was made anew.
+/// The result of a repair.
 #[pyclass(frozen, get_all, module = "fecshards")]
 pub(crate) struct Repaired {
     pub(crate) root: Root,

@@ -1,4 +1,5 @@
-//! Python's file objects and iterators as readers and writers. The GIL is taken for each piece, and not held in between.
+//! Python's file objects and iterators as readers and writers. The GIL is taken for each piece, and released in
+//! between.
 
 use crate::buffers::bytes_of;
 use pyo3::exceptions::PyTypeError;
@@ -8,10 +9,10 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyIterator};
 use std::io::{self, Read, Write};
 
-/// What bytes are read from.
+/// A source of bytes.
 pub(crate) struct Source {
     from: From,
-    /// What came and was not taken yet.
+    /// The piece that came last, of which `taken` bytes were read.
     piece: Option<PyBackedBytes>,
     taken: usize,
 }
@@ -22,12 +23,12 @@ enum From {
 }
 
 impl Source {
-    /// An object with `read`, or an iterable of bytes.
+    /// A source that reads an object with `read`, or an iterable of bytes.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let from = if object.hasattr(intern!(object.py(), "read"))? {
             From::File(object.clone().unbind())
         } else if bytes_of(object).is_ok() {
-            // Bytes are an iterable too, but one of numbers.
+            // `bytes` are iterable too, but yield numbers.
             return Err(PyTypeError::new_err(
                 "a file object or an iterable of bytes is read, not bytes: io.BytesIO makes one of them",
             ));
@@ -46,7 +47,7 @@ impl Source {
                 Ok((!piece.is_empty()).then_some(piece))
             }
             From::Iterator(iterator) => {
-                // Empty pieces are no end.
+                // An empty piece is not the end.
                 for piece in iterator.bind(py).clone() {
                     let piece = bytes_of(&piece?)?;
                     if !piece.is_empty() {
@@ -74,11 +75,11 @@ impl Read for Source {
     }
 }
 
-/// A file object that bytes are written to.
+/// A file object to which bytes are written.
 pub(crate) struct Sink(Py<PyAny>);
 
 impl Sink {
-    /// An object with `write`.
+    /// A sink that writes to an object with `write`.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Sink> {
         match object.hasattr(intern!(object.py(), "write"))? {
             true => Ok(Sink(object.clone().unbind())),
@@ -91,7 +92,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = Python::attach(|py| {
             py.check_signals()?;
-            // Raw files tell how much they took, others take all, and some tell nothing.
+            // Raw files return how much they took; other files take everything, and some return nothing.
             let told = self.0.bind(py).call_method1(intern!(py, "write"), (PyBytes::new(py, bytes),))?;
             if told.is_none() { Ok(bytes.len()) } else { told.extract::<usize>() }
         });

@@ -1,4 +1,4 @@
-"""What the tests share. FEC names the command `fec` that they hold the module against."""
+"""Helpers of the tests. FEC names the command `fec` that the module is compared with."""
 
 import os
 import pathlib

@@ -39,7 +39,8 @@ def test_codes_of_every_shape(k, m):
 def test_the_recovery_shards_are_those_of_the_field():
     # With one original every shard is a copy of it: the polynomial is constant.
     assert Code(1, 3).encode(b"constant") == [b"constant"] * 4
-    # With k = 2 and m = 1 shard 2 is the line through the originals at 2: 3·a + 2·b in GF(2^8) modulo x^8+x^4+x^3+x^2+1.
+    # With k = 2 and m = 1 shard 2 is the line through the originals at 2: 3·a + 2·b in GF(2^8) modulo
+    # x^8+x^4+x^3+x^2+1.
     assert Code(2, 1).recovery([b"\x01", b"\x00"]) == [b"\x03"]
     assert Code(2, 1).recovery([b"\x00", b"\x01"]) == [b"\x02"]
     assert Code(2, 1).recovery([b"\x00", b"\x80"]) == [b"\x1d"]
@@ -114,7 +115,7 @@ def test_numbers_of_shards_are_whole_and_not_negative():
 
 
 def test_other_threads_run_while_a_call_works():
-    # A thread that counts gets on while another codes: it could not if the call kept the GIL.
+    # A thread can count while another codes only if the call releases the GIL.
     code, data = Code(128, 128), bytes(32 << 20)
     started, ended, counted = threading.Event(), threading.Event(), []
 

@@ -131,7 +131,7 @@ def test_wrong_use(tmp_path, file):
         # The output would take the place of the input.
         lambda: encode_file(file, file, overwrite=True),
         lambda: decode_file(output, output, overwrite=True),
-        # It says that it is empty, and is not.
+        # The file claims to be empty, but is not.
         lambda: encode_file("/proc/self/status", tmp_path / "y.fec"),
         lambda: encode_file("/dev/zero", tmp_path / "y.fec"),
     ]

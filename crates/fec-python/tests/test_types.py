@@ -1,4 +1,4 @@
-"""The type hints tell of what is there, and of nothing else."""
+"""The type hints name everything in the module, and nothing else."""
 
 import ast
 import inspect

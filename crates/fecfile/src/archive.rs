@@ -1,4 +1,4 @@
-//! The way to restoring and verifying: one encoding, found and chosen among all that an input holds.
+//! Opening an input for restoring and verifying: finds its encodings and chooses one.
 
 use crate::age::Keys;
 use crate::choose::{Choice, choose};
@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One encoding of those that an input holds, ready to be restored or verified.
+/// An encoding that was found in an input and chosen, ready to be restored or verified.
 pub struct Archive {
     found: Vec<Box<dyn Found>>,
     choice: Choice,
@@ -33,20 +33,20 @@ pub struct Archive {
     signed: Option<Signed>,
     plans: PlanCache,
     is_one_shard: bool,
-    /// Where it was found.
+    /// The place where the encoding was found.
     pub(crate) place: Place,
 }
 
-/// Which encoding is asked for.
+/// The encoding that the caller asks for.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     root: Option<Digest>,
-    /// Only what is signed counts.
+    /// Only encodings with a signed root count.
     trust: Option<&'a Trust>,
 }
 
 impl Asked<'_> {
-    /// Which of the roots that were found, and are asked for, are signed; none if nobody asks for that.
+    /// The signed roots among those found and asked for; none without `trust`.
     fn signed(&self, found: &[Box<dyn Found>], signatures: &Signatures) -> Result<Vec<Signed>> {
         let Some(trust) = self.trust else { return Ok(Vec::new()) };
         let mut known = HashSet::new();
@@ -58,7 +58,7 @@ impl Asked<'_> {
         if roots.is_empty()
             && (self.root.is_some() || found.iter().all(|found| found.candidates().is_empty()))
         {
-            // Nothing is there that could be signed: the choice tells what is.
+            // Nothing here could be signed; the choice reports what is here.
             return Ok(Vec::new());
         }
         trust.check(&roots, signatures).map_err(|cause| Error::new("read", cause))
@@ -66,21 +66,20 @@ impl Asked<'_> {
 }
 
 impl Archive {
-    /// Finds the encodings in an input, and chooses the one under the root `wanted`; without one, the only one that can be
-    /// restored (docs/FORMAT.md, sections 9.2 and 9.3).
+    /// Finds the encodings in an input, and chooses the one under the root `wanted`; without one, the only one that can
+    /// be restored (docs/FORMAT.md, sections 9.2 and 9.3).
     ///
     /// # Errors
-    /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole),
-    /// and those of the input.
+    /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous),
+    /// [`NoneWhole`](ErrorKind::NoneWhole), and those of the input.
     pub fn open(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
         Archive::looked_up(input, Asked { root: wanted, trust: None }, context)
     }
 
-    /// The same, where only encodings count whose root is signed by one of the keys that are trusted (docs/FORMAT.md,
-    /// section 19).
+    /// As [`Archive::open`], but only encodings count whose root a trusted key signed (docs/FORMAT.md, section 19).
     ///
     /// # Errors
-    /// As [`Archive::open`]; [`Unsigned`](crate::sign::SignError::Unsigned) when none of what was found is signed.
+    /// As [`Archive::open`]; [`Unsigned`](crate::sign::SignError::Unsigned) when no root that was found is signed.
     pub fn open_signed(
         input: &Input,
         wanted: Option<Digest>,
@@ -89,7 +88,7 @@ impl Archive {
     ) -> Result<Archive> {
         let archive = Archive::looked_up(input, Asked { root: wanted, trust: Some(trust) }, context)?;
         match archive.root() {
-            // A single file is looked at as one that is known by its root.
+            // A single shard file is read anew under its root, as if the caller had given that root.
             Some(root)
                 if wanted.is_none() && archive.form() == Form::Shards && matches!(input, Input::One(_)) =>
             {
@@ -109,7 +108,7 @@ impl Archive {
         let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
         opened.map(|archive| Archive { place: input.place(), ..archive }).map_err(|mut error| {
             if let ErrorKind::NothingFound(found) = &mut error.kind {
-                // Its header names the root that is wanted, and nothing else of it does.
+                // Only the file's header names the wanted root; no shard in it is whole.
                 found.is_shard_file =
                     is_one && seen.form == Some(Form::Shards) && found.leftovers.found_wanted;
             }
@@ -117,9 +116,9 @@ impl Archive {
         })
     }
 
-    /// The same for a part of the payload: where a root is given, and the index at the end of a container is that of the
-    /// root, nothing else of the container is looked at. When something that the part needs turns out not to be there,
-    /// [`Archive::open`] may still find it elsewhere.
+    /// As [`Archive::open`], for reading a part of the payload. If a root is given and the index at the end of the
+    /// container has that root, the rest of the container is not searched. When something that the part needs is
+    /// missing there, [`Archive::open`] may still find it elsewhere.
     ///
     /// # Errors
     /// As [`Archive::open`].
@@ -134,7 +133,7 @@ impl Archive {
         }
     }
 
-    /// Finds the encodings in a pipe. Its bytes are not kept, so what is found can be verified, and not restored.
+    /// Finds the encodings in a pipe. Its bytes are not kept, so the encoding can be verified but not restored.
     ///
     /// # Errors
     /// As [`Archive::open`].
@@ -149,7 +148,7 @@ impl Archive {
         Archive::chosen(vec![found], &Seen::default(), Asked { root: wanted, trust: None }, false, context)
     }
 
-    /// The same, where only what is signed counts, as [`Archive::open_signed`] says.
+    /// As [`Archive::in_pipe`], but only signed roots count, as in [`Archive::open_signed`].
     ///
     /// # Errors
     /// As [`Archive::open_signed`].
@@ -206,7 +205,7 @@ impl Archive {
         self.found[self.choice.0].kind()
     }
 
-    /// Its root; `None` for a container that was cut and lost its index.
+    /// The root; `None` for a container that was cut and lost its index.
     pub fn root(&self) -> Option<Digest> {
         self.candidate().root
     }
@@ -216,16 +215,16 @@ impl Archive {
         self.encoded().name().map(<[u8]>::to_vec)
     }
 
-    /// What opens the payload, if it is sealed.
+    /// The opener of a sealed payload; `None` if the payload is not sealed.
     ///
     /// # Errors
-    /// Those of [`SealError`](crate::seal::SealError): it is sealed, and these keys do not open it; or keys are given, and it is
-    /// not.
+    /// Those of [`SealError`](crate::seal::SealError): the payload is sealed and these keys do not open it, or keys are
+    /// given and the payload is not sealed.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
         self.opener_of(keys, SealedKind::Payload)
     }
 
-    /// What is sealed, if anything is, and something of fec's own says so.
+    /// The kind of content that the seal names; `None` if nothing is sealed, or no seal of fec's own is there.
     pub fn sealed_kind(&self) -> Option<SealedKind> {
         let encoded = self.encoded();
         let seal = encoded.meta.filter(|_| encoded.shape().is_sealed())?.seal.as_deref()?;
@@ -239,7 +238,7 @@ impl Archive {
         Ok(opener.map(|opener| opener.of(self.place.clone())))
     }
 
-    /// Fails when nobody could open what would come out.
+    /// Fails when the seal is lost, so that nobody could open the restored bytes.
     ///
     /// # Errors
     /// [`SealError::Lost`].
@@ -250,27 +249,27 @@ impl Archive {
         }
     }
 
-    /// Whether it can be restored, if that is known without decoding.
+    /// Whether the payload can be restored; `None` if only decoding tells.
     pub fn is_restorable(&self) -> Option<bool> {
         self.candidate().is_restorable
     }
 
-    /// Whether a single shard file was given, with its root: it can be verified alone.
+    /// Whether the input is a single shard file of the chosen encoding: such a file can be verified alone.
     pub fn is_one_shard(&self) -> bool {
         self.is_one_shard && self.form() == Form::Shards
     }
 
-    /// Of how many shards there is a file, where shards are files.
+    /// The number of shards that have a file; `None` for forms without shard files.
     pub fn given(&self) -> Option<usize> {
         self.found[self.choice.0].given(self.choice.1)
     }
 
-    /// Roots of other encodings that were found.
+    /// Roots of the other encodings that were found.
     pub fn others(&self) -> &[Digest] {
         &self.others
     }
 
-    /// The files that claim to be shards of the encoding with this root, in order, where shards are files.
+    /// The files that claim to be shards of the encoding with this root, in order; none for forms without shard files.
     pub fn files_of(&self, root: &Digest) -> Vec<PathBuf> {
         let numbered = |found: &dyn Found| {
             found.candidates().iter().position(|candidate| candidate.root.as_ref() == Some(root))
@@ -279,22 +278,22 @@ impl Archive {
         files.flatten().collect()
     }
 
-    /// The signatures that were found, of whatever they are; none of them is checked.
+    /// All signatures that were found, over any root and unchecked.
     pub fn signatures(&self) -> &Signatures {
         &self.signatures
     }
 
-    /// Who signed its root, if that was asked for.
+    /// The trusted signer of the root, if [`Archive::open_signed`] asked for one.
     pub fn signed(&self) -> Option<&Signed> {
         self.signed.as_ref()
     }
 
-    /// What was found and belongs to no encoding.
+    /// Leftovers of the search: whatever belongs to no encoding.
     pub fn leftovers(&self) -> &Leftovers {
         self.found[self.choice.0].leftovers()
     }
 
-    /// Its groups and shards.
+    /// The encoding's groups and shards.
     pub fn encoded(&self) -> Encoded<'_> {
         self.found[self.choice.0].encoded(self.choice.1)
     }
@@ -318,7 +317,7 @@ impl Archive {
         mut outcome: Outcome,
         written: bool,
     ) -> Result<Restored> {
-        // Groups before the first of which anything is known.
+        // The payload before the first known group is lost.
         outcome.lost.add(0, encoded.groups.start());
         if let Some(set) = outcome.untrue {
             return Err(untrue(set));
@@ -339,7 +338,7 @@ impl Archive {
     }
 }
 
-/// Whether an input starts like a live stream.
+/// Whether an input starts like a live stream, sealed or not.
 ///
 /// # Errors
 /// Those of the input.

@@ -1,5 +1,5 @@
-//! Which of several encodings is meant: the one asked for, or the only one that can be restored. Never
-//! the one with the most shards.
+//! Chooses among several encodings: the one asked for, or the only one that can be restored; never the one with the
+//! most shards.
 
 use crate::error::{Class, Error, ErrorKind, NothingFound, Result};
 use crate::forms::encoded::Encoded;
@@ -16,15 +16,15 @@ pub(crate) fn nothing_found(wanted: Option<Digest>, others: Vec<Digest>, leftove
     Error::new("read", ErrorKind::NothingFound(Box::new(found)))
 }
 
-/// One of the encodings that were found: the place of its form among `found`, and its number there.
+/// An encoding's position: the index of its form in `found`, and its number within that form.
 pub(crate) type Choice = (usize, usize);
 
-/// Chooses among all encodings of all forms that count, which without a root that is wanted are those of `only`, if that is
-/// given; `check` decodes one to nowhere.
+/// Chooses among all encodings of all forms. Without a wanted root only the roots in `only` count, if that is given.
+/// `check` decodes an encoding to nowhere.
 ///
 /// # Errors
-/// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole); and
-/// those of `check`.
+/// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole);
+/// and those of `check`.
 pub(crate) fn choose(
     found: &[Box<dyn Found>],
     seen: &Seen,
@@ -39,12 +39,13 @@ pub(crate) fn choose(
         })
         .collect();
     let check = |(form, nth): Choice| check(&found[form].encoded(nth));
-    // What an input is that holds nothing to restore (docs/FORMAT.md, section 9.3).
+    // The form of an input that holds nothing to restore (docs/FORMAT.md, section 9.3).
     let form = seen.form.unwrap_or(Form::Container);
     let leftovers = || {
         let (own, others): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.kind() == form);
         let mut left = own.first().map_or_else(Leftovers::default, |found| found.leftovers().clone());
-        // Without a header that checks, or with a root that may stand anywhere, nothing says what it is: then all counts.
+        // Without a valid header the form is unknown, and a wanted root may stand in any form: the leftovers of all
+        // forms count.
         if seen.form.is_none() || wanted.is_some() {
             others.iter().for_each(|found| left.absorb(found.leftovers()));
         }
@@ -60,7 +61,7 @@ pub(crate) fn choose(
             others.extend(left_aside.filter(|root| !others.contains(root)).copied().collect::<Vec<_>>());
             let leftovers = leftovers();
             if leftovers.found_wanted {
-                // It is no other root that is there.
+                // The wanted root itself is there, so other roots explain nothing.
                 others.clear();
             }
             Err(nothing_found(wanted, others, leftovers))
@@ -75,8 +76,7 @@ pub(crate) fn choose(
     }
 }
 
-/// The only encoding that can be restored. If none can, the only one that has any records, if it has the form of the
-/// input.
+/// The only encoding that can be restored. If none can, the only one that has records and the form of the input.
 fn only_one(
     all: &[(Choice, Candidate)],
     has_form: impl Fn(Choice) -> bool,
@@ -86,7 +86,7 @@ fn only_one(
     if let [(choice, candidate)] = all
         && candidate.is_restorable.is_none()
     {
-        // Restoring tells whether it can be restored.
+        // Restoring tells whether it can be restored; a check first would decode it twice.
         return Ok(*choice);
     }
     let mut whole = Vec::new();
@@ -128,7 +128,7 @@ fn only_one(
 mod tests {
     use super::*;
 
-    /// Which of encodings is chosen of which each can be restored or not, and has records or none.
+    /// The choice among encodings, each given as (can be restored, has records).
     fn chosen(encodings: &[(bool, bool)]) -> Result<usize> {
         let candidate = |nth: usize, (is_restorable, has_records)| Candidate {
             root: Some([nth as u8; 32]),
@@ -150,7 +150,7 @@ mod tests {
         assert!(matches!(several.kind, ErrorKind::Ambiguous(of) if of == roots));
     }
 
-    /// An index lists groups of which nothing may be left: it is no rival of what is there.
+    /// An index may list groups that have no records left. Such an encoding does not compete with one that has records.
     #[test]
     fn an_encoding_without_records_is_never_chosen() {
         assert_eq!(chosen(&[(false, false), (false, true), (false, false)]).unwrap(), 1);
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(none_whole.kind, ErrorKind::NoneWhole { roots, .. } if roots == of));
     }
 
-    /// What is known only by decoding: of each what that tells, and whether it has the form of the input.
+    /// The choice among encodings that only decoding judges, each given as (result of decoding, has the input's form).
     fn decoded(encodings: Vec<(Result<Outcome>, bool)>) -> Result<usize> {
         let candidate =
             Candidate { root: Some([1; 32]), is_restorable: None, has_records: true, is_in_annexes: false };
@@ -184,14 +184,14 @@ mod tests {
         let whole = || Ok(Outcome::default());
         let partly = |intact_records| Ok(Outcome { lost_sets: 1, intact_records, ..Outcome::default() });
         let is_refused = |error: Error| matches!(error.kind, ErrorKind::SetMemory { .. });
-        // The only one is not decoded twice.
+        // A lone encoding is not decoded twice.
         assert_eq!(decoded(vec![(unreadable(), true)]).unwrap(), 0);
         assert_eq!(decoded(vec![(partly(1), true), (whole(), false)]).unwrap(), 1);
         assert_eq!(decoded(vec![(refused(), true), (whole(), true)]).unwrap(), 1);
         assert!(is_refused(decoded(vec![(refused(), true), (partly(1), true)]).unwrap_err()));
         let error = decoded(vec![(unreadable(), true), (whole(), true)]).unwrap_err();
         assert!(matches!(error.kind, ErrorKind::Io(_)), "{error}");
-        // One of which nothing is left, or of another form than the input, is no rival.
+        // An encoding without intact records, or of another form than the input, does not compete.
         for intact in [1, 2] {
             assert_eq!(decoded(vec![(partly(0), true), (partly(intact), true)]).unwrap(), 1);
         }
@@ -200,7 +200,7 @@ mod tests {
         assert!(matches!(nothing.kind, ErrorKind::NothingFound(_)));
     }
 
-    /// What was found of one form: roots, whether they can be restored, and what stands beside them.
+    /// The findings of one form: roots, whether they can be restored, and the leftovers beside them.
     struct Told {
         kind: Form,
         roots: Vec<Digest>,
@@ -283,7 +283,7 @@ mod tests {
         };
         assert_eq!(nothing.wanted, Some([9; 32]));
         assert_eq!(nothing.others, [[1; 32], [2; 32], [3; 32], [2; 32]]);
-        // Those that were left aside are told once.
+        // Roots that were left aside are listed once.
         let mut leftovers = Leftovers::default();
         leftovers.others.extend([[1; 32], [5; 32]]);
         let aside = Told { kind: Form::Container, roots: vec![[1; 32]], is_restorable: true, leftovers };
@@ -309,13 +309,13 @@ mod tests {
         };
         assert_eq!(beside(Some(Form::Shards), None), ["a"]);
         assert_eq!(beside(Some(Form::Container), None), ["b"]);
-        // Nothing says what it is: it is told as a container, and all counts.
+        // Nothing names a form: the input is reported as a container, and the leftovers of all forms count.
         assert_eq!(beside(None, None), ["b", "a"]);
         assert_eq!(beside(Some(Form::Shards), Some(9)), ["a", "b"]);
         assert_eq!(beside(None, Some(9)), ["b", "a"]);
     }
 
-    /// Of encodings of which none is whole, the one of the input's form is it.
+    /// If no encoding is whole, the one with the input's form is chosen.
     #[test]
     fn only_the_form_of_the_input_is_restored_in_part() {
         let partly = |kind, root: u8| -> Box<dyn Found> {

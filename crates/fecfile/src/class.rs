@@ -1,18 +1,18 @@
-//! What an error means for the caller.
+//! The classes of errors, by their meaning for the caller.
 
 use fec_core::error::Class as FormatClass;
 
-/// What an error means for the caller. When an operation fails for several causes, the last of them in this order
+/// The meaning of an error for the caller. When an operation fails for several causes, the last of them in this order
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Damage was found that can be mended, as far as was seen.
+    /// The damage that was found can be repaired, as far as was looked.
     Mendable,
     /// The payload cannot be restored whole.
     Lost,
-    /// What is there is not what the root promises.
+    /// The bytes are not those that the root promises.
     Untrue,
-    /// A limit, or something that this build does not know.
+    /// The object exceeds a limit, or needs something that this build does not know.
     Refused,
     /// An input or output error, or the input changed while it was read.
     Io,
@@ -20,7 +20,7 @@ pub enum Class {
     Usage,
 }
 
-/// The class of a rule of the formats that an object breaks.
+/// The class of an error of the formats; without one, the object is lost.
 pub(crate) fn class_of(class: Option<FormatClass>) -> Class {
     match class {
         Some(FormatClass::Refused) => Class::Refused,

@@ -1,4 +1,4 @@
-//! What every operation works with: threads, kernel, limits, and where progress is reported.
+//! The environment of every operation: threads, kernel, limits and the receiver of progress.
 
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::WINDOW_LIMIT;
@@ -8,20 +8,20 @@ use fec_core::window::WINDOW_LIMIT;
 pub struct Settings {
     /// Threads that work at the same time.
     pub threads: usize,
-    /// The kernel.
+    /// The kernel that computes in GF(2⁸).
     pub backend: Backend,
-    /// Inputs of `encode` are mapped, if the fence of [`io::sigbus`](crate::io::sigbus) is installed.
+    /// Map inputs of `encode`, if the fence of [`io::sigbus`](crate::io::sigbus) is installed.
     pub map: bool,
-    /// An operation ends only when its outputs are on the disk, not only in the system's cache.
+    /// End an operation only when its outputs are on the disk, not only in the system's cache.
     pub sync: bool,
-    /// Most bytes for the buffers of sets.
+    /// The most bytes that the buffers of sets may take.
     pub max_memory: u64,
-    /// Most bytes that the window of a live stream may have.
+    /// The most bytes that the window of a live stream may take.
     pub max_window: u64,
 }
 
 impl Settings {
-    /// The fastest kernel, set for this processor; a thread for each core; 96 MiB for the buffers of sets.
+    /// The fastest kernel, tuned for this processor; a thread for each core; 96 MiB for the buffers of sets.
     pub fn new() -> Settings {
         let backend = Backend::best();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -36,8 +36,7 @@ impl Settings {
         settings.with_memory(None)
     }
 
-    /// The same settings with this many bytes for the buffers of sets and of windows; `None`: the default of
-    /// each.
+    /// The same settings with this many bytes for the buffers of sets and of windows; `None` sets the default of each.
     pub fn with_memory(self, bytes: Option<u64>) -> Settings {
         Settings { max_memory: bytes.unwrap_or(96 << 20), max_window: bytes.unwrap_or(WINDOW_LIMIT), ..self }
     }
@@ -49,12 +48,12 @@ impl Default for Settings {
     }
 }
 
-/// Settings, and where progress is reported.
+/// Settings, and the receiver of progress.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Threads, kernel and limits.
     pub settings: Settings,
-    /// Where progress is reported.
+    /// The receiver of progress.
     pub progress: &'a dyn Progress,
 }
 
@@ -76,9 +75,9 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Takes reports of progress.
+/// Receives reports of progress.
 pub trait Progress: Sync {
-    /// `action` begins. It goes through `total` bytes, or through a number that is not known yet.
+    /// `action` begins. It processes `total` bytes, or a number not known yet.
     fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_>;
 }
 
@@ -86,7 +85,7 @@ pub trait Progress: Sync {
 pub trait Meter: Sync + Send {
     /// `bytes` more are done.
     fn add(&self, bytes: u64);
-    /// More than bytes is known: in a few words, how far each part is.
+    /// Describes in a few words how far each part is, where bytes alone say too little.
     fn tell(&self, _parts: &str) {}
     /// All is done.
     fn finish(&self) {}

@@ -1,4 +1,4 @@
-//! From a payload to an encoding: shard files in a store, or a container.
+//! Encodes a payload to shard files in a store, or to a container.
 
 use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -55,7 +55,7 @@ pub fn to_file(
     file(source, SealedKind::Payload, path, policy, options, context)
 }
 
-/// As [`to_file`], of a payload of any kind.
+/// As [`to_file`], with the kind of content that a seal records.
 ///
 /// # Errors
 /// As [`to_file`].
@@ -98,7 +98,7 @@ pub(crate) fn file(
     Ok(written)
 }
 
-/// What [`to_store`] would write: root, geometry and bytes, without writing anything. All the work but that is done.
+/// Root, geometry and bytes that [`to_store`] would write. Nothing is written; all other work is done.
 ///
 /// # Errors
 /// As [`to_store`], but for those of the store.
@@ -111,7 +111,7 @@ pub fn root_of_shards(
     shards::writer::root(payload, &Label::named(name)?, options, context)
 }
 
-/// What [`to_file`] would write, as [`root_of_shards`] tells it.
+/// Root, geometry and bytes that [`to_file`] would write. Nothing is written; all other work is done.
 ///
 /// # Errors
 /// As [`to_file`], but for those of the output.
@@ -161,8 +161,8 @@ fn signature(key: &SecretKey, written: &Written) -> Vec<u8> {
 /// Bytes of the buffer that gathers small records before they are written.
 const WRITE_BUFFER: usize = 256 << 10;
 
-/// How many bytes of a container may be lost in one piece, wherever that is: records of a group stand shard by shard, so a
-/// piece hits each set of it equally often, but for one record at either end.
+/// The bytes of a container that may be lost in one piece, wherever the piece lies. Records of a group stand shard by
+/// shard, so a piece hits each set of the group equally often, give or take one record at either end.
 pub fn survives_gap(geometry: &FileGeometry) -> u64 {
     let of_group = |number: u32| {
         let geometry = geometry.group(number);
@@ -171,11 +171,11 @@ pub fn survives_gap(geometry: &FileGeometry) -> u64 {
         let records = (shape.code.m() as u64 * u64::from(shape.sets)).saturating_sub(1);
         records.saturating_mul(record)
     };
-    // A piece that goes from one group into the next may cost each of them as much.
+    // A piece across the border of two groups may hit each of them as hard.
     of_group(0).min(of_group(geometry.groups() - 1))
 }
 
-/// How a container is written.
+/// The layout and meta of a container, decided before any byte is written.
 struct Plan {
     layout: ContainerLayout,
     meta: Vec<u8>,
@@ -184,7 +184,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Groups of a bounded size, or of the size that is asked for.
+    /// Groups of a bounded size, or of the size that the options give.
     fn bounded(
         source: &Source<'_>,
         options: &Options,
@@ -202,7 +202,7 @@ impl Plan {
         };
         let mut layout = layout_of(sets)?;
         if let Some(len) = source.size().filter(|len| *len < layout.piece_len()) {
-            // A payload of less than one group is one group, no larger than it needs.
+            // A payload shorter than a group gets one group, no larger than needed.
             let needed = len.div_ceil(layout.piece_len() / u64::from(layout.shape().sets)).max(1);
             layout = layout_of(Some(needed as u32))?;
         }
@@ -212,7 +212,7 @@ impl Plan {
         Ok(Plan { layout, meta: meta(source, options, sealer, context)?, whole: None })
     }
 
-    /// One group for the whole payload, if its length is known and nothing else is asked for.
+    /// A single group for the whole payload, if the payload's length is known and the options give no other grouping.
     fn new(
         source: &Source<'_>,
         options: &Options,
@@ -253,7 +253,7 @@ fn group_bytes(shape: &Shape) -> u64 {
     shape.set_bytes().saturating_mul(shape.sets.into())
 }
 
-/// Refuses a payload of more groups than there can be, before the work.
+/// Refuses a payload of more groups than the format can number, before any work.
 fn check_groups(source: &Source<'_>, layout: &ContainerLayout) -> Result<()> {
     let groups = source.size().map_or(0, |len| len.div_ceil(layout.piece_len()));
     if groups > MAX_COUNT {
@@ -262,7 +262,7 @@ fn check_groups(source: &Source<'_>, layout: &ContainerLayout) -> Result<()> {
     Ok(())
 }
 
-/// Refuses groups that do not fit the memory allowed: two of them are under way.
+/// Refuses groups that do not fit the allowed memory: two of them are in use at a time.
 fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -> Result<()> {
     let most = settings.max_memory;
     let need = 2 * group_bytes(shape);
@@ -272,7 +272,7 @@ fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -
     Ok(())
 }
 
-/// The meta of a container: its seal, or the digests of the payload, if they are asked for.
+/// The meta of a container: its seal, or the digests of the payload if the options ask for them.
 fn meta(
     source: &Source<'_>,
     options: &Options,
@@ -299,7 +299,7 @@ mod tests {
     use fec_core::block::Code;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A payload that is written to as soon as the last of it was read, as its time stamp tells.
+    /// A payload that is written to as soon as its last byte is read; its time stamp shows that.
     struct Touched {
         bytes: Vec<u8>,
         left: AtomicU64,
@@ -330,10 +330,11 @@ mod tests {
         }
     }
 
-    /// What was read first may be older than what was read last: no root is true of both.
+    /// A change between the first read and the last mixes two versions, and no root is true of both.
     #[test]
     fn a_payload_that_changes_while_its_last_bytes_are_read_is_not_encoded() {
-        // Sets and two groups of one set fit, and the whole does not: a container is written in place then.
+        // The whole payload does not fit this memory, but sets and two groups of one set do: the container is then
+        // written in place.
         let settings = Settings { max_memory: 100_000, ..Settings::default() };
         let context = Context { settings, ..Context::default() };
         let options = Options { set_size: Some(12_288), ..Options::new(Code::new(3, 2).unwrap()) };

@@ -1,5 +1,4 @@
-//! Errors: what was being done, where, and why it stopped. Each is a value, so that callers choose words and exit codes
-//! of their own.
+//! Errors as values: the action, the place and the cause. Callers choose words and exit codes of their own.
 
 use crate::leftovers::{Beginning, Leftovers, show_root};
 use crate::live::LiveError;
@@ -23,26 +22,26 @@ pub use crate::class::Class;
 /// The result of an operation of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How a failed write is told.
+/// Turns a failed write into an error that names the output.
 pub(crate) type WriteFailure<'a> = dyn Fn(io::Error) -> Error + Sync + 'a;
 
-/// What was being done, where, and why it stopped.
+/// The action, the place and the cause of a failure.
 #[derive(Debug)]
 pub struct Error {
     /// `read`, `write`, `encode`, …
     pub action: &'static str,
-    /// Where.
+    /// The place of the failure.
     pub place: Place,
-    /// Why.
+    /// The cause.
     pub kind: ErrorKind,
 }
 
-/// Where something went wrong.
+/// A place where something went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A file or folder, `-` for standard input, or the name of an object in a store.
     Path(PathBuf),
-    /// Standard output, or whatever the caller's writer is.
+    /// Standard output, or any other writer of the caller.
     Output,
     /// A temporary file.
     Temporary,
@@ -70,7 +69,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why an operation stopped.
+/// The reason why an operation stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -83,19 +82,20 @@ pub enum ErrorKind {
     /// An output that is a symbolic link.
     #[error("it is a symbolic link")]
     IsSymlink,
-    /// Something under a name that is for a file of one's own: what is wrong with it.
+    /// A name that others can predict leads to something else than a regular file of this user; the words say what is
+    /// wrong with it.
     #[error("{0}")]
     NotOwn(&'static str),
-    /// Files and folders that whoever runs this may not read or write.
+    /// Files and folders that this user may not read or write.
     #[error("{}", not_allowed(.0))]
     NotAllowed(Vec<PathBuf>),
-    /// An output that exists, and may not be replaced.
+    /// An output that exists and may not be replaced.
     #[error("it exists")]
     Exists,
-    /// Something else stands where the output folder is to be.
+    /// A path for the output folder where something else stands.
     #[error("it exists and is not a folder")]
     NotAFolder,
-    /// An output folder with something in it.
+    /// An output folder that is not empty.
     #[error("the folder is not empty")]
     FolderNotEmpty,
     /// A folder that may be replaced holds something that is not a shard file.
@@ -109,13 +109,13 @@ pub enum ErrorKind {
         /// Bytes that are free.
         free: u64,
     },
-    /// An output that is whole and has its name, which the disk may not know yet.
+    /// An output that is complete under its name, but may not be on the disk yet.
     #[error("it is complete, but its folder could not be put on the disk: {0}")]
     NotSynced(#[source] io::Error),
     /// An input that changed while it was read.
     #[error("it changed while it was read")]
     Changed,
-    /// Sets larger than the memory that is allowed.
+    /// A set larger than the allowed memory.
     #[error("a set takes {}, and {} may be used", bytes(*need), bytes(*most))]
     SetMemory {
         /// Bytes of a set.
@@ -123,7 +123,7 @@ pub enum ErrorKind {
         /// Bytes allowed.
         most: u64,
     },
-    /// Groups that do not fit the memory allowed while they are encoded.
+    /// Groups that do not fit the allowed memory while they are encoded.
     #[error("two groups take {}, and {} may be used", bytes(*need), bytes(*most))]
     EncodeMemory {
         /// Bytes of the groups.
@@ -134,7 +134,7 @@ pub enum ErrorKind {
     /// Digests of a payload that can be read only once.
     #[error("its digests stand in front of the container, so it would have to be read twice")]
     DigestsOfPipe,
-    /// What was asked for breaks a rule of the formats.
+    /// A request that breaks a rule of the formats.
     #[error("{0}")]
     Format(#[from] FormatError),
     /// A payload with more groups than the format has numbers for.
@@ -157,31 +157,31 @@ pub enum ErrorKind {
     NoneWhole {
         /// Their roots.
         roots: Vec<Option<Digest>>,
-        /// What else is there.
+        /// Everything else that was found.
         leftovers: Box<Leftovers>,
     },
-    /// A pipe of which no more can be restored.
+    /// A pipe from which no more can be restored.
     #[error("the payload cannot be restored from byte {position} on\n{}", lost_and_left(lost, leftovers))]
     NotWhole {
-        /// Bytes that went out.
+        /// Bytes of payload that were written out.
         position: u64,
-        /// What is lost of the group behind them.
+        /// The lost bytes of the group that follows them.
         lost: Box<RangeList>,
-        /// What else came.
+        /// Everything else that came.
         leftovers: Box<Leftovers>,
     },
-    /// A payload that cannot be restored whole; nothing was written. What is lost stands in the outcome.
+    /// A payload that cannot be restored whole. Nothing was written; the outcome lists the lost bytes.
     #[error("the payload cannot be restored whole\n{}", lost_and_left(&.0.outcome.lost, &.0.leftovers))]
     Lost(Box<Restored>),
     /// A container in a pipe that ends too early.
     #[error("it is cut: {position} bytes of the payload came out, and nothing follows")]
     Cut {
-        /// Bytes that went out.
+        /// Bytes of payload that were written out.
         position: u64,
-        /// What else came.
+        /// Everything else that came.
         leftovers: Box<Leftovers>,
     },
-    /// Almost nothing of a payload is left, and all that is lost would be written as zeros.
+    /// A payload that is almost all lost: restoring its parts would write zeros for the rest.
     #[error("it has {len} bytes, of which {left} are left at most: the others would go out as zeros")]
     FewLeft {
         /// Bytes of payload whose sets have any shard.
@@ -189,7 +189,7 @@ pub enum ErrorKind {
         /// Bytes of the payload, as far as it is known.
         len: u64,
     },
-    /// The root binds a set that breaks a rule.
+    /// A set that the root binds and that breaks a rule.
     #[error("group {group}, set {set}: {cause}")]
     Untrue {
         /// The group's number.
@@ -200,47 +200,47 @@ pub enum ErrorKind {
         #[source]
         cause: SetError,
     },
-    /// A digest of the payload that the root binds is that of other bytes.
+    /// A recorded digest that the root binds and that is not the payload's.
     #[error("the recorded {0} is not that of the payload: whoever encoded it cheated or erred")]
     OtherDigest(&'static str),
-    /// What was decoded and encoded again has another root.
+    /// An encoding whose decoded payload, encoded again, has another root.
     #[error("what is left, encoded again, has another root: whoever encoded it cheated or erred")]
     OtherRoot,
-    /// No copy of the meta is left, which stands in every file.
+    /// A meta of which no copy is left, although it stands in every file.
     #[error("no copy of the meta is left")]
     MetaLost,
-    /// A recorded name that no file can be named after without harm.
+    /// A recorded name that is not safe to name files after, where files are missing.
     #[error("the recorded name is not a plain one, and files are missing that are named after it")]
     NameNotPlain,
-    /// A file that would be replaced holds something of another encoding.
+    /// A file that would be replaced and also holds another encoding.
     #[error("it also holds another encoding")]
     HoldsAnother,
-    /// An output that is to be kept holds another encoding.
+    /// An output that is to be kept and holds another encoding.
     #[error("it holds another encoding than this payload has with these options{0}")]
     OtherEncoding(Box<OtherEncoding>),
     /// A range that does not lie in the payload.
     #[error("the range does not lie in the payload, which has {0} bytes")]
     OutOfPayload(u64),
-    /// Decoding was asked for, and one shard is not enough for it.
+    /// Decoding was asked for with one shard, which is not enough.
     #[error("one shard is not enough to decode sets")]
     OneShardDeep,
     /// A shard file where only a container can be read.
     #[error("it is a shard file, not a container")]
     ShardFileAlone,
-    /// A live stream cannot be sent or received.
+    /// A failure to send or receive a live stream.
     #[error("{0}")]
     Live(#[from] LiveError),
-    /// Shards cannot be sent to stores, or be had from them.
+    /// A failure to send shards to stores or to fetch them.
     #[cfg(feature = "stores")]
     #[error("{0}")]
     Stores(#[source] Box<StoresError>),
-    /// Files cannot be protected, or a sidecar not be used.
+    /// A failure to protect files or to use a sidecar.
     #[error("{0}")]
     Sidecar(#[source] Box<SidecarError>),
-    /// A payload cannot be sealed, or not be opened.
+    /// A failure to seal a payload or to open one.
     #[error("{0}")]
     Seal(#[source] Box<SealError>),
-    /// A key or a signature is of no use, or nothing is signed.
+    /// An unusable key or signature, or a missing signature.
     #[error("{0}")]
     Sign(#[from] SignError),
 }
@@ -257,16 +257,16 @@ impl From<SidecarError> for ErrorKind {
     }
 }
 
-/// What was found instead.
+/// The findings of a search that found no encoding to choose.
 #[derive(Debug)]
 pub struct NothingFound {
     /// The root that was asked for.
     pub wanted: Option<Digest>,
-    /// Roots that something leads to.
+    /// Roots that some header, record or index names.
     pub others: Vec<Digest>,
-    /// What does not count.
+    /// Findings that belong to no encoding.
     pub leftovers: Leftovers,
-    /// The input is a single shard file of the root that was asked for, without one whole shard.
+    /// The input is a single shard file of the wanted root, without one whole shard.
     pub is_shard_file: bool,
 }
 
@@ -298,36 +298,36 @@ impl fmt::Display for NothingFound {
 }
 
 impl NothingFound {
-    /// Whether there is nothing at all that could be of an encoding, damaged or not.
+    /// Whether the search found nothing at all that could belong to an encoding, damaged or not.
     pub fn is_bare(&self) -> bool {
         self.others.is_empty() && !self.leftovers.is_any() && self.live() == Beginning::Other
     }
 
-    /// Whether the input is a live stream, which holds no encodings, and of which form.
+    /// The kind of live stream that the input is, if it is one. A stream holds no encodings.
     pub fn live(&self) -> Beginning {
         if self.others.is_empty() { self.leftovers.beginning } else { Beginning::Other }
     }
 }
 
-/// What an output holds in place of the encoding that is asked for.
+/// The encoding that an output holds in place of the wanted one.
 #[derive(Debug)]
 pub struct OtherEncoding {
-    /// The roots that something there leads to.
+    /// Roots that anything in the output names.
     pub roots: Vec<Digest>,
-    /// The root that is asked for.
+    /// The wanted root.
     pub wanted: Digest,
-    /// The parameters in which what is there differs, if it is one encoding. If there are none, it is of other bytes.
+    /// The parameters that differ, if the output holds one encoding. An empty list means that the payload differs.
     pub differences: Option<Vec<Difference>>,
 }
 
 /// A parameter that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
+    /// The parameter's name.
     pub what: &'static str,
-    /// What it is there.
+    /// The value in the output.
     pub is: String,
-    /// What it would be.
+    /// The wanted value.
     pub would_be: String,
 }
 
@@ -345,7 +345,7 @@ impl fmt::Display for OtherEncoding {
     }
 }
 
-/// All of them, a line each; of very many the first.
+/// The paths, a line each; only the first thousand are named.
 fn not_allowed(paths: &[PathBuf]) -> String {
     const MOST: usize = 1000;
     let mut out = match paths.len() {
@@ -385,12 +385,12 @@ impl Error {
         Error { action, place: place.into(), kind: kind.into() }
     }
 
-    /// An operation of the system on a file failed.
+    /// An error that the system reported for a file.
     pub fn io(action: &'static str, place: impl Into<Place>, cause: io::Error) -> Error {
         Error::at(action, place, ErrorKind::Io(cause))
     }
 
-    /// What it means for the caller.
+    /// The meaning of the error for the caller.
     pub fn class(&self) -> Class {
         match &self.kind {
             ErrorKind::Io(_)
@@ -442,7 +442,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // These say everything themselves.
+        // The words of these kinds need no action and no place in front.
         let speaks_for_itself = matches!(
             self.kind,
             ErrorKind::NothingFound(_) | ErrorKind::Ambiguous(_) | ErrorKind::NoneWhole { .. }

@@ -4,56 +4,56 @@ use fec_core::digest::Digest;
 use fec_core::params::{GroupGeometry, Shape};
 use std::borrow::Cow;
 
-/// One group of an encoding.
+/// A group of an encoding, with its tree and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupEntry {
-    /// Its geometry.
+    /// The group's geometry.
     pub geometry: GroupGeometry,
     /// X, the tree of its sets.
     pub tree: Digest,
-    /// Where its payload starts in the whole payload.
+    /// Byte of the whole payload at which the group's payload starts.
     pub start: u64,
 }
 
-/// Groups that follow one another. All but the last group of a payload have one shape, so only their trees are kept.
+/// Consecutive groups. All groups of a payload but the last have one shape, so only their trees are kept.
 #[derive(Clone, Debug)]
 pub struct Groups<'a> {
-    /// Of the payload's group 0, unless that is the last one.
+    /// The geometry of the payload's group 0; that of the last group if there is no other.
     first_of_all: GroupGeometry,
     /// The last of these groups.
     last: GroupGeometry,
-    /// X of each.
+    /// X of each group.
     trees: Cow<'a, [Digest]>,
 }
 
 impl<'a> Groups<'a> {
-    /// Groups that end with `last`, with these trees, which are not empty. `first` is any of them that is not the
-    /// payload's last, if there is one.
+    /// Groups that end with `last` and have these trees. `first` is any of them that is not the payload's last group,
+    /// if there is one.
     ///
     /// # Panics
-    /// If there are no trees, or more than groups up to `last`.
+    /// If there are no trees, or more trees than groups up to `last`.
     pub fn new(first: GroupGeometry, last: GroupGeometry, trees: impl Into<Cow<'a, [Digest]>>) -> Groups<'a> {
         let trees = trees.into();
         assert!((1..=last.number() as usize + 1).contains(&trees.len()));
         Groups { first_of_all: first, last, trees }
     }
 
-    /// How many there are.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.trees.len()
     }
 
-    /// Always false.
+    /// Always false: there is at least one group.
     pub fn is_empty(&self) -> bool {
         self.trees.is_empty()
     }
 
-    /// The number of the first of them.
+    /// The number of the first group.
     pub fn first_number(&self) -> u32 {
         self.last.number() - (self.trees.len() as u32 - 1)
     }
 
-    /// The `nth` of them.
+    /// The `nth` group.
     ///
     /// # Panics
     /// If there is none.
@@ -67,12 +67,12 @@ impl<'a> Groups<'a> {
         GroupEntry { geometry, tree, start }
     }
 
-    /// All of them, in order.
+    /// All groups, in order.
     pub fn iter(&self) -> impl Iterator<Item = GroupEntry> {
         (0..self.len()).map(|nth| self.get(nth))
     }
 
-    /// The `nth` of them alone.
+    /// The `nth` group alone.
     pub fn only(&self, nth: usize) -> Groups<'a> {
         let entry = self.get(nth);
         Groups { first_of_all: self.first_of_all, last: entry.geometry, trees: Cow::Owned(vec![entry.tree]) }
@@ -86,18 +86,18 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Sets of all of them.
+    /// The number of sets in all groups.
     pub fn sets(&self) -> u64 {
         let before = (self.trees.len() as u64 - 1) * u64::from(self.first_of_all.shape().sets);
         before + u64::from(self.last.shape().sets)
     }
 
-    /// Where their payload starts in the whole payload.
+    /// Byte of the whole payload at which the first group starts.
     pub fn start(&self) -> u64 {
         self.get(0).start
     }
 
-    /// Where it ends.
+    /// Byte of the whole payload at which the last group ends.
     pub fn end(&self) -> u64 {
         let last = self.get(self.len() - 1);
         last.start + last.geometry.payload_len()

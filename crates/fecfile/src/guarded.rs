@@ -1,6 +1,5 @@
-//! Threads, and pieces of work, in which a panic is no fault of this program: code of others works there on what machines and
-//! people far away have sent. What it says goes to nobody, and the process goes on. The program that has a hook for panics asks
-//! here whether one is to end it.
+//! Runs third-party code on remote input. Its panics are caught in silence and do not end the process. A program with a
+//! panic hook of its own asks here whether a panic is to end it.
 
 use std::cell::Cell;
 #[cfg(feature = "stores")]
@@ -10,19 +9,19 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread is caught just now, and what becomes of it is cared for.
+/// Whether panics of this thread are caught just now.
 pub fn is_guarded() -> bool {
-    // A thread that is just ending guards nothing.
+    // The thread-local is gone while a thread ends; such a thread guards nothing.
     GUARDED.try_with(Cell::get).unwrap_or(false)
 }
 
-/// From now on panics of this thread are cared for by whoever waits for it.
+/// Marks this thread as guarded: whoever joins it deals with its panics.
 #[cfg(feature = "stores")]
 pub(crate) fn guard_thread() {
     GUARDED.set(true);
 }
 
-/// Does something; `None` if it panicked. What it changed until then may be half done: nobody may use it any more.
+/// Runs `work`; `None` if it panicked. A panic may leave values half changed, so callers never use them again.
 #[cfg(feature = "stores")]
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
     let before = GUARDED.replace(true);

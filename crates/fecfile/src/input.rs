@@ -12,11 +12,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Objects that encodings are looked for in.
+/// Objects in which encodings are searched.
 pub enum Input {
-    /// Shard files, from any places and under any names, and whatever else lies there.
+    /// Shard files, from any places and under any names, and whatever else lies beside them.
     Several(Vec<Object>),
-    /// One object of any form.
+    /// An object of any form.
     One(Object),
 }
 
@@ -25,23 +25,23 @@ pub enum Input {
 pub struct Object {
     /// Its path, or its name in a store: for reports, never for decisions.
     pub place: PathBuf,
-    /// What can be read of it.
+    /// The readable content.
     pub content: Content,
 }
 
-/// What can be read of an object.
+/// The readable content of an object.
 #[derive(Clone)]
 pub enum Content {
-    /// Bytes at positions, and how many there were at first.
+    /// Bytes at positions, and their number when the object was opened.
     Bytes(Arc<dyn ReadAt>, u64),
-    /// A folder, pipe or device: it is not opened, since that could wait for ever.
+    /// A folder, pipe or device. It is not opened, since opening could wait for ever.
     NoFile,
-    /// It cannot be opened.
+    /// An object that cannot be opened.
     Unreadable(Arc<io::Error>),
 }
 
 impl Object {
-    /// An object that is open.
+    /// An open object.
     ///
     /// # Errors
     /// When its size cannot be told.
@@ -60,14 +60,14 @@ impl Object {
     }
 }
 
-/// The error again, if it is of the process or the machine and not of the file.
+/// A copy of the error if the process or the machine caused it, and not the file.
 fn shortage(error: &io::Error) -> Option<io::Error> {
     let code = error.raw_os_error()?;
     [libc::EMFILE, libc::ENFILE, libc::ENOMEM].contains(&code).then(|| io::Error::from_raw_os_error(code))
 }
 
 impl Input {
-    /// Where it is, for reports: the object, or the folder that several lie in, or else the first of them.
+    /// The place for reports: the only object, else the folder of all objects, else the first object.
     pub(crate) fn place(&self) -> Place {
         match self {
             Input::One(object) => object.place.as_path().into(),
@@ -81,9 +81,9 @@ impl Input {
         }
     }
 
-    /// What a list of paths names: one file is one object of any form; folders, whose files are looked at one level deep, and
-    /// several paths are shard files. What is temporary in a folder does not count: who makes it may still be at it, and the next
-    /// run there removes what was left.
+    /// The input that a list of paths names. A single file is one object of any form. Folders, read one level deep, and
+    /// several paths are shard files. Temporary files in a folder are ignored: their writer may still be at work, and
+    /// the next run there removes stale ones.
     ///
     /// # Errors
     /// When a path is not there, or a folder cannot be listed.
@@ -108,7 +108,7 @@ impl Input {
             let file = path.clone();
             let object = Object::open(path, move || open_file(&file));
             match &object.content {
-                // That says nothing of the file: it may be intact.
+                // A shortage says nothing of the file, which may be intact.
                 Content::Unreadable(e) => match shortage(e) {
                     Some(shortage) => Err(Error::io("read", object.place.as_path(), shortage)),
                     None => Ok(object),
@@ -119,8 +119,8 @@ impl Input {
         Ok(Input::Several(files.into_iter().map(open).collect::<Result<_>>()?))
     }
 
-    /// The same, where one object is a shard file of several, the others of which are missing. By itself it would be asked whether
-    /// it is right; so it is asked whether the payload can be restored.
+    /// The same input, with a single object taken as one of several shard files. A single shard file is only checked
+    /// for being right; among several, the question is whether the payload can be restored.
     #[must_use]
     pub fn as_several(self) -> Input {
         match self {
@@ -132,7 +132,7 @@ impl Input {
     /// All objects of a store.
     ///
     /// # Errors
-    /// When it cannot be listed.
+    /// When the store cannot be listed.
     pub fn of_store(store: &dyn Store) -> Result<Input> {
         let names = store.list().map_err(|e| Error::new("list the store", crate::error::ErrorKind::Io(e)))?;
         let open = |name: std::ffi::OsString| {

@@ -1,9 +1,9 @@
-//! Encoding where an encoding may stand already: what is intact is kept, and only what is not is made anew. So a job can be
-//! run again after whatever ended it.
+//! Encoding to an output that may exist already: its intact shards are kept, and only the others are made anew. A job
+//! can therefore run again after any interruption.
 //!
-//! An output is kept only if every byte of it leads to the root that the payload has now. That root comes from encoding the
-//! payload to nowhere: names, times and sizes prove nothing, and shards prove no more than that they belong to a root
-//! of their own. What is missing or damaged is made from the payload too, so it does not matter how little is left.
+//! An output is kept only if every byte of it leads to the root that the payload has now. That root comes from encoding
+//! the payload to nowhere: names, times and sizes prove nothing, and shards prove only that they belong to a root of
+//! their own. Missing and damaged shards are made from the payload too, so it does not matter how little is left.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -25,7 +25,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where an encoding is to stand.
+/// The place of the encoding.
 #[derive(Clone, Copy, Debug)]
 pub enum Output<'a> {
     /// Shard files in a folder, which record a name.
@@ -34,28 +34,28 @@ pub enum Output<'a> {
     File(&'a Path),
 }
 
-/// What became of the output.
+/// The outcome for the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was intact, and nothing was written.
+    /// The output was intact, and nothing was written.
     Kept,
-    /// These files of it were missing or damaged, and made anew.
+    /// These files of the output were missing or damaged, and were made anew.
     Completed(Vec<PathBuf>),
-    /// All of it was written.
+    /// The whole output was written.
     Made,
 }
 
-/// How often what others do to the output at the same time is looked at again.
+/// The most tries when others change the output at the same time.
 const ATTEMPTS: usize = 8;
 
-/// Sees to it that `output` holds the encoding of `payload`: keeps what is there if it is intact, makes anew what is missing
-/// or damaged of it, and encodes where nothing is. What processes that were killed left beside it is removed. Takes the time of
-/// encoding without writing, and of reading what is there; twice, if anything is made anew.
+/// Makes `output` hold the encoding of `payload`: keeps intact shards, makes missing and damaged ones anew, and encodes
+/// if nothing is there. Removes files that killed processes left beside the output. Takes the time of encoding without
+/// writing plus the time of reading the output; twice that, if anything is made anew.
 ///
 /// # Errors
-/// [`OtherEncoding`](ErrorKind::OtherEncoding), [`HoldsAnother`](ErrorKind::HoldsAnother), and what encoding says of an output
-/// that exists, when something else stands there; with `force` all of that is replaced, if encoding may. Those of payload
-/// and output.
+/// When something else stands there: [`OtherEncoding`](ErrorKind::OtherEncoding),
+/// [`HoldsAnother`](ErrorKind::HoldsAnother), and the errors of encoding for an output that exists. With `force`,
+/// whatever encoding may replace is replaced instead. Those of payload and output.
 pub fn encode(
     payload: &dyn Payload,
     output: Output<'_>,
@@ -72,7 +72,7 @@ pub fn encode(
     for _ in 1..ATTEMPTS {
         if !output.is_there()? {
             match output.make(payload, policy, options, context) {
-                // Somebody else was faster.
+                // Another process made the output first.
                 Err(error) if is_in_the_way(&error) && output.is_there()? => continue,
                 made => return Ok((made?, Fate::Made)),
             }
@@ -85,19 +85,20 @@ pub fn encode(
         match output.complete(payload, &written, policy, &mut intact, context) {
             Ok(None) if completed.is_empty() => return Ok((written, Fate::Kept)),
             Ok(None) => return Ok((written, Fate::Completed(completed))),
-            // All of it is looked at once more: a new file may have taken the name of one that held another shard.
+            // The whole output is examined again: a new file may have taken the name of one that held another shard.
             Ok(Some(files)) => {
                 completed.retain(|file| !files.contains(file));
                 completed.extend(files);
             }
             Err(error) if policy.force && is_for_force(&error) => break,
-            // A file that was missing is there now. If more of the output is intact than before, somebody else is at it.
+            // A file that was missing exists now. If more of the output is intact than before, another process is
+            // writing it.
             Err(error) if is_in_the_way(&error) && output.intact(&written, context) > intact => {}
             Err(error) => return Err(error),
         }
     }
     if !policy.force {
-        // What was made anew is not intact each time: somebody writes to it, or the disk does not keep it.
+        // The files made anew are damaged each time: another process writes to them, or the disk does not keep them.
         return Err(Error::at("keep", output.path(), ErrorKind::Changed));
     }
     Ok((output.make(payload, policy, options, context)?, Fate::Made))
@@ -114,7 +115,7 @@ fn is_in_the_way(error: &Error) -> bool {
     }
 }
 
-/// Whether what stands there is not what is asked for, or cannot be completed.
+/// Whether the output is not the wanted one, or cannot be completed.
 fn is_for_force(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -140,10 +141,10 @@ impl Output<'_> {
         }
     }
 
-    /// Whether anything stands there.
+    /// Whether anything stands at the output's path.
     ///
     /// # Errors
-    /// When it is of another kind than what is to stand there, or cannot be looked at.
+    /// When it is of another kind than the output, or cannot be read.
     fn is_there(&self) -> Result<bool> {
         let path = self.path();
         let fail = |e| Error::io("read", path, e);
@@ -178,7 +179,7 @@ impl Output<'_> {
         }
     }
 
-    /// What [`make`](Output::make) would write.
+    /// Root, geometry and bytes that [`make`](Output::make) would write.
     fn root(&self, payload: &dyn Payload, options: &Options, context: &Context<'_>) -> Result<Written> {
         match self {
             Output::Folder(_, name) => root_of_shards(payload, name, options, context),
@@ -186,12 +187,12 @@ impl Output<'_> {
         }
     }
 
-    /// What stands there.
+    /// The output as an input.
     fn input(&self) -> Result<Input> {
         let input = Input::of_paths(&[self.path().to_path_buf()])?;
         if let Input::Several(objects) = &input {
             for object in objects {
-                // Whether it is a shard, and which one, cannot be said: that is no reason to make any anew.
+                // An unreadable file may be any shard, which is no reason to make one anew.
                 if let Content::Unreadable(e) = &object.content {
                     return Err(Error::io(
                         "read",
@@ -204,8 +205,8 @@ impl Output<'_> {
         Ok(input)
     }
 
-    /// Looks at every byte of what stands there, and makes anew what does not lead to the root of `wanted`; `None` if all does.
-    /// Says how many shards were `intact` before.
+    /// Checks every byte of the output, and makes anew whatever does not lead to the root of `wanted`; `None` if all
+    /// does. `intact` receives the number of shards that were intact before.
     fn complete(
         &self,
         payload: &dyn Payload,
@@ -223,7 +224,7 @@ impl Output<'_> {
             }
             Err(error) => return Err(error),
         };
-        // Without the root nobody could tell which one is meant.
+        // Two encodings in one place can be told apart only by a root, which a later reader may not have.
         if !archive.others().is_empty() || !archive.leftovers().others.is_empty() {
             return Err(Error::at("keep", self.path(), ErrorKind::HoldsAnother));
         }
@@ -244,19 +245,19 @@ impl Output<'_> {
         Ok(None)
     }
 
-    /// Fails if something could not be read that may not be replaced: it may be intact, and another try tells.
+    /// Fails if something that may not be replaced could not be read: it may be intact, and another try may read it.
     fn check_read(&self, leftovers: &Leftovers, policy: Policy) -> Result<()> {
         let why = leftovers.unreadable.first().filter(|_| !policy.force);
         why.map_or(Ok(()), |why| Err(Error::io("read", self.path(), io::Error::other(why.clone()))))
     }
 
-    /// How many shards are intact by now.
+    /// The number of shards that are intact now.
     fn intact(&self, wanted: &Written, context: &Context<'_>) -> usize {
         let archive = self.input().and_then(|input| Archive::open(&input, Some(wanted.root), context));
         archive.map_or(0, |archive| archive.examine(context).intact())
     }
 
-    /// Puts what is kept on the disk: whoever wrote it may not have waited for that.
+    /// Writes the kept files to the disk: their writer may not have waited for that.
     fn sync(&self, input: &Input) -> Result<()> {
         match input {
             Input::Several(objects) => {
@@ -278,7 +279,7 @@ impl Output<'_> {
         context: &Context<'_>,
     ) -> Error {
         if others.is_empty() {
-            // No encoding at all, or nothing of it is left.
+            // The output holds no encoding, or none of which anything is left.
             let policy = Policy { force: false, sync: false, permissions: ANYBODY };
             let refused = match self {
                 Output::Folder(path, _) => FolderOut::check(path, policy),
@@ -292,7 +293,7 @@ impl Output<'_> {
         Error::at("keep", self.path(), ErrorKind::OtherEncoding(Box::new(other)))
     }
 
-    /// The parameters by which what is there differs.
+    /// The parameters in which the encoding in the output differs.
     fn differences(&self, archive: &Archive, wanted: &Written) -> Vec<Difference> {
         let encoded: Encoded<'_> = archive.encoded();
         let (is, would_be) = (encoded.shape(), wanted.geometry.shape());
@@ -324,12 +325,12 @@ mod tests {
     use fec_core::block::Code;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Bytes that are others once so many were read, and no stamp tells.
+    /// Bytes that change once this many were read; the time stamp does not show it.
     struct Changing {
         bytes: Vec<u8>,
         read: AtomicU64,
         until: u64,
-        /// So often its stamp is what it was.
+        /// The time stamp stays the same for this many checks.
         unchanged: AtomicU64,
     }
 
@@ -360,7 +361,8 @@ mod tests {
         files.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     }
 
-    /// The root comes from one pass over the payload, what is missing from another: if they differ nothing is written.
+    /// The root comes from one pass over the payload and the missing shards from another; if the passes differ, nothing
+    /// is written.
     #[test]
     fn a_payload_that_changes_between_the_passes() {
         let scratch = tempfile::tempdir().unwrap();
@@ -394,7 +396,7 @@ mod tests {
             let error = run(&changing(bytes.len() as u64, u64::MAX)).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
             assert!(list() == before, "nothing is written");
-            // Only the stamp tells, after the first pass.
+            // Only the time stamp shows the change, after the first pass.
             let touched = || changing(u64::MAX, 1);
             assert!(matches!(run(&touched()).unwrap_err().kind, ErrorKind::Changed));
             assert!(list() == before, "nothing is written");

@@ -1,4 +1,4 @@
-//! What was found and does not take part.
+//! Findings of a search that belong to no chosen encoding.
 
 use crate::class::{Class, class_of};
 use crate::names::{hex, show};
@@ -12,48 +12,48 @@ pub fn show_root(root: Option<Digest>) -> String {
     root.map_or_else(|| "a root that is not known".to_owned(), |root| hex(&root))
 }
 
-/// What the beginning of an input tells of live streams.
+/// The kind of live stream that an input starts with, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// Nothing: it is no packet of one.
+    /// No packet of a stream.
     #[default]
     Other,
     /// A whole valid packet.
     Stream,
-    /// What looks like a sealed packet: only who has the key can tell.
+    /// A packet that looks sealed; only a key holder can tell.
     Sealed,
 }
 
-/// Everything that was found and does not take part: for the report, and for the class of the error when the payload
-/// cannot be restored without it.
+/// All findings that belong to no chosen encoding. They go into the report, and give the class of the error when the
+/// payload cannot be restored.
 #[derive(Clone, Debug, Default)]
 pub struct Leftovers {
     /// Files that hold nothing of any encoding.
     pub foreign: Vec<PathBuf>,
     /// Files or places that could not be read.
     pub unreadable: Vec<String>,
-    /// Those that whoever asks may not read: nobody knows whether they are damaged.
+    /// Files that this user may not read: nobody knows whether they are damaged.
     pub denied: Vec<PathBuf>,
-    /// Objects that break a rule: where, and which; a thousand at most, the others are only counted.
+    /// Objects that break a rule: where, and which rule. A thousand at most are listed, the others only counted.
     pub rejected: Vec<(String, FormatError)>,
     /// Whether the input starts like a live stream, which holds no encodings.
     pub beginning: Beginning,
-    /// Roots of encodings that were left aside because another was asked for, up to 16.
+    /// Roots of encodings that were left aside because another root was wanted, up to 16.
     pub others: Vec<Digest>,
-    /// The root that was asked for is there, and too little else.
+    /// The wanted root was found, with too little else.
     pub(crate) found_wanted: bool,
     worst: Option<FormatClass>,
-    /// A header of a version that this build does not know, and one of the version that it knows.
+    /// Whether any header has a version that this build does not know, and whether any has version 1.
     has_other_version: bool,
     has_version_1: bool,
     count: u64,
 }
 
-/// Rejected objects are listed up to this number, and counted beyond.
+/// The most rejected objects that are listed; the others are only counted.
 const MAX_NOTES: usize = 1000;
-/// Roots of other encodings are listed up to this number.
+/// The most roots of other encodings that are listed.
 const MAX_OTHERS: usize = 16;
-/// Lines of one kind before the rest is only counted.
+/// The most lines of one kind; the rest is only counted.
 const LINES: usize = 10;
 
 impl Leftovers {
@@ -70,19 +70,19 @@ impl Leftovers {
         }
     }
 
-    /// Notes that something was written as this version: then another version elsewhere is a byte that rotted.
+    /// Notes that something has version 1: another version elsewhere is then a rotten byte.
     pub(crate) fn found_version_1(&mut self) {
         self.has_version_1 = true;
     }
 
-    /// Notes the root of an encoding that is there and was not asked for.
+    /// Notes the root of an encoding that was found but not asked for.
     pub(crate) fn other_root(&mut self, root: &Digest) {
         if self.others.len() < MAX_OTHERS && !self.others.contains(root) {
             self.others.push(*root);
         }
     }
 
-    /// Adds what another search found in the same object.
+    /// Adds the findings of another search in the same object.
     pub(crate) fn absorb(&mut self, other: &Leftovers) {
         let room = MAX_NOTES.saturating_sub(self.rejected.len());
         self.rejected.extend(other.rejected.iter().take(room).cloned());
@@ -95,7 +95,7 @@ impl Leftovers {
         self.count += other.count;
     }
 
-    /// Whether there is anything that does not take part.
+    /// Whether there is anything that belongs to no encoding.
     pub(crate) fn is_any(&self) -> bool {
         !(self.foreign.is_empty() && self.unreadable.is_empty() && self.others.is_empty()) || self.count > 0
     }
@@ -108,7 +108,7 @@ impl Leftovers {
         }
     }
 
-    /// What it means that a payload cannot be restored, by what stood in the way.
+    /// The class of the error when these leftovers are why a payload cannot be restored.
     pub fn class(&self) -> Class {
         let version = match (self.has_other_version, self.has_version_1) {
             (true, false) => Some(FormatClass::Refused),
@@ -118,7 +118,7 @@ impl Leftovers {
         if self.unreadable.is_empty() { class_of(self.worst.max(version)) } else { Class::Io }
     }
 
-    /// Lines for people: files that hold nothing, and what [`describe`](Leftovers::describe) tells.
+    /// Lines for people: files that hold nothing, and the lines of [`describe`](Leftovers::describe).
     pub fn describe_all(&self, out: &mut String) {
         for path in self.foreign.iter().take(LINES) {
             out.push_str(&format!("  no shard file: {}\n", show(path)));
@@ -126,7 +126,7 @@ impl Leftovers {
         self.describe(out);
     }
 
-    /// A line for each object that was rejected, where what is not plain damage comes first; and one for those that are only
+    /// A line for each rejected object, with plain damage last, and a line with the number of those that are only
     /// counted.
     pub fn rejections(&self) -> Vec<String> {
         let mut listed: Vec<&(String, FormatError)> = self.rejected.iter().collect();
@@ -138,7 +138,7 @@ impl Leftovers {
         lines
     }
 
-    /// Lines for people: what was rejected for another reason than plain damage comes first.
+    /// Lines for people. Objects that were rejected for another reason than plain damage come first.
     pub fn describe(&self, out: &mut String) {
         for line in self.rejections().iter().take(LINES) {
             out.push_str(&format!("  {line}\n"));

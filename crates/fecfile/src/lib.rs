@@ -1,7 +1,8 @@
 //! Protects files, pipes and live streams against loss, corruption and tampering: the library behind the command `fec`.
 //!
-//! A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte root names exactly this
-//! encoding of exactly these bytes. The codec is [`fec_core`]; here are files, pipes, stores, sockets and threads around it.
+//! A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte root names exactly
+//! this encoding of exactly these bytes. The codec is [`fec_core`]; here are files, pipes, stores, sockets and threads
+//! around it.
 //!
 //! ```
 //! use fecfile::{Context, encode_path, decode_path, verify_path};
@@ -13,7 +14,8 @@
 //! let root = encode_path(&file, &context)?.root;             // release.bin.shards/, any 33 of 100 restore it
 //! # let shards = folder.path().join("release.bin.shards");
 //! assert!(verify_path(&shards, Some(root), &context)?.is_intact());
-//! assert!(decode_path(&shards, &back, Some(root), &context)?.is_whole());    // or it is an error, and nothing is written
+//! // If the payload is not whole, this is an error, and nothing is written.
+//! assert!(decode_path(&shards, &back, Some(root), &context)?.is_whole());
 //! # assert_eq!(std::fs::read(&back).unwrap(), b"the only copy of something");
 //! # Ok(())
 //! # }
@@ -34,10 +36,10 @@
 //! | send and receive live streams | [`live`] |
 //! | wrap a content key for those who may have it, as other tools read it | [`age`] |
 //!
-//! Everything is synchronous. Errors are values ([`Error`]: what was done, where, why) with a [`Class`] that says what they mean.
-//! Nothing prints, nothing ends the process, and nothing is installed behind the caller's back: the fence that lets inputs
-//! be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal ([`io::temporary::remove_all`]) and the
-//! timing of stages ([`stages::start`]) are there for programs that ask for them.
+//! Everything is synchronous. Errors are values ([`Error`]: action, place, cause) with a [`Class`] that tells their
+//! meaning. The library prints nothing, never ends the process, and installs nothing by itself. Programs can ask for
+//! the fence that lets inputs be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal
+//! ([`io::temporary::remove_all`]) and the timing of stages ([`stages::start`]).
 
 pub mod age;
 pub mod archive;

@@ -1,4 +1,4 @@
-//! Which originals of which sets are lost, in memory that follows what was found and not what a header claims.
+//! Records lost originals of sets, in memory that grows with the findings and not with the claims of a header.
 
 use crate::groups::Groups;
 use crate::ranges::RangeList;
@@ -11,7 +11,7 @@ pub(crate) type Originals = [u64; 4];
 /// Every original.
 pub(crate) const ALL: Originals = [u64::MAX; 4];
 
-/// Lost originals of sets that cannot be decoded. Sets that follow one another and lack the same are one entry.
+/// Lost originals of sets that cannot be decoded. Consecutive sets that lack the same originals share an entry.
 #[derive(Debug, Default)]
 pub(crate) struct Losses(BTreeMap<(u32, u32), (u32, Originals)>);
 
@@ -27,7 +27,7 @@ fn contains(originals: &Originals, number: u32) -> bool {
 }
 
 impl Losses {
-    /// Adds sets of a group, none of which was added before, and the originals that they lack.
+    /// Adds sets of a group that were not added before, with the originals that they lack.
     pub(crate) fn add(&mut self, group: u32, sets: Range<u32>, lost: Originals) {
         if sets.is_empty() {
             return;
@@ -49,17 +49,17 @@ impl Losses {
         self.0.insert((group, start), (end, lost));
     }
 
-    /// Adds those of other sets.
+    /// Adds the losses of other sets.
     pub(crate) fn absorb(&mut self, other: Losses) {
         other.0.into_iter().for_each(|((group, start), (end, lost))| self.add(group, start..end, lost));
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     pub(crate) fn sets(&self) -> u64 {
         self.0.iter().map(|((_, start), (end, _))| u64::from(end - start)).sum()
     }
 
-    /// The payload that is lost, and what of the same sets is not.
+    /// The lost payload, and the proved payload of the same sets.
     pub(crate) fn payload(&self, groups: &Groups<'_>) -> (RangeList, RangeList) {
         let (mut lost, mut proved) = (RangeList::default(), RangeList::default());
         let mut entries = self.0.iter().peekable();
@@ -93,7 +93,7 @@ mod tests {
     use fec_core::digest::HashKind;
     use fec_core::params::{Form, GroupGeometry};
 
-    /// 3 + 1 shards in 5 sets: what a plain table of every set and original says.
+    /// Expected values for 3 + 1 shards in 5 sets come from a plain table of every set and original.
     #[test]
     fn losses_are_those_of_a_plain_table() {
         let code = Code::new(3, 1).unwrap();

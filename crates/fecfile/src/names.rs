@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-/// A path or recorded name for people: control characters and broken UTF-8 are escaped, so that no
-/// name can play tricks with a terminal.
+/// A path or recorded name for people. Control characters and broken UTF-8 are escaped, so that no name can trick a
+/// terminal.
 pub fn show(path: impl AsRef<Path>) -> String {
     show_bytes(path.as_ref().as_os_str().as_encoded_bytes())
 }
 
-/// [`show`] for what is read: `-` is standard input.
+/// [`show`] for an input: `-` is standard input.
 pub fn show_input(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     if path.as_os_str() == "-" { "standard input".to_owned() } else { show(path) }
@@ -32,8 +32,8 @@ pub fn show_bytes(name: &[u8]) -> String {
     out
 }
 
-/// Whether a recorded name can stand as a path by itself: without characters that play tricks with a terminal, a shell, or
-/// another system's paths.
+/// Whether a recorded name is safe as a path: it has no characters that trick a terminal, a shell, or another system's
+/// paths.
 pub fn is_plain(name: &[u8]) -> bool {
     let has_tricks =
         std::str::from_utf8(name).is_ok_and(|name| name.chars().any(|c| c.is_control() || is_bidi(c)));
@@ -41,12 +41,12 @@ pub fn is_plain(name: &[u8]) -> bool {
     !(has_tricks || name.iter().any(is_control) || name.starts_with(b"-"))
 }
 
-/// Whether a character turns the direction of the text around it, so that a name looks like another.
+/// Whether a character changes the direction of the text around it, which can make a name look like another.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A number of things with their name, which takes an s where they are several.
+/// A number with its noun, which takes an s unless the number is 1.
 pub fn counted(count: impl TryInto<u64>, name: &str) -> String {
     match count.try_into() {
         Ok(1) => format!("1 {name}"),
@@ -55,7 +55,7 @@ pub fn counted(count: impl TryInto<u64>, name: &str) -> String {
     }
 }
 
-/// A number of bytes as people read it, in powers of 2 and never more than it is.
+/// A number of bytes for people, in powers of 2 and rounded down.
 pub fn bytes(count: u64) -> String {
     let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| count >= *unit) {

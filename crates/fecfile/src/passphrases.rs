@@ -1,24 +1,24 @@
-//! Passphrases: how long new ones have to be, and the keys that scrypt (RFC 7914) makes of them.
+//! Passphrases: the shortest length of new ones, and the keys that scrypt (RFC 7914) derives from them.
 
 use crate::names::bytes;
 use scrypt::Params;
 use scrypt::errors::InvalidOutputLen;
 use std::hint::black_box;
 
-/// Characters that a passphrase needs at least, when something is sealed with it. To open, any is tried.
+/// The fewest characters of a passphrase that seals something new. Opening tries any passphrase.
 pub const SHORTEST_PASSPHRASE: usize = 12;
 
-/// A passphrase that is too short for something new.
+/// A passphrase that is too short to seal something new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a new passphrase needs at least {SHORTEST_PASSPHRASE} characters")]
 pub struct ShortPassphrase;
 
-/// The system does not have the memory, in bytes, that scrypt takes.
+/// The system lacks the memory, in bytes, that scrypt needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the passphrase takes {} of memory, and the system does not have that much free", bytes(*.0))]
 pub struct NoMemory(pub u64);
 
-/// Checks a passphrase that something new is to be sealed with.
+/// Checks a passphrase that is to seal something new.
 ///
 /// # Errors
 /// [`ShortPassphrase`].
@@ -26,14 +26,14 @@ pub fn check_new(passphrase: &str) -> Result<(), ShortPassphrase> {
     if passphrase.chars().count() < SHORTEST_PASSPHRASE { Err(ShortPassphrase) } else { Ok(()) }
 }
 
-/// Makes a key of a passphrase. Memory: 128·r·(N + p + 1) bytes. How much that is a file may say, and where it cannot be had the
-/// process would end: so it is asked for first.
+/// Derives a key from a passphrase. Memory: 128·r·(N + p + 1) bytes. A file may dictate that number, and running out of
+/// memory would end the process, so the memory is reserved first as a test.
 ///
 /// # Errors
 /// [`NoMemory`].
 ///
 /// # Panics
-/// If scrypt makes no keys of that length: it makes those of 1 byte to 128 GiB.
+/// If scrypt cannot derive a key of that length: 1 byte to 128 GiB are possible.
 pub(crate) fn make_key(
     passphrase: &[u8],
     salt: &[u8],
@@ -45,7 +45,7 @@ pub(crate) fn make_key(
     let mut room = Vec::<u8>::new();
     let len = usize::try_from(need).map_err(|_| NoMemory(need))?;
     room.try_reserve_exact(len).map_err(|_| NoMemory(need))?;
-    // Nothing is written there, and the compiler would leave it out.
+    // The compiler would remove an allocation that nothing writes to.
     drop(black_box(room));
     let made: Result<(), InvalidOutputLen> = scrypt::scrypt(passphrase, salt, params, key);
     made.expect("scrypt makes keys of that length");

@@ -1,4 +1,4 @@
-//! What is encoded, and how.
+//! Payloads, their sources, and the options of encoding.
 
 use crate::context::Context;
 use crate::error::{Error, Place, Result};
@@ -15,26 +15,27 @@ use fec_core::params::default_set_size;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// How a payload is encoded.
+/// The options of encoding.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// k original and m recovery shards.
     pub code: Code,
     /// The hash of digests and roots.
     pub hash: HashKind,
-    /// Payload bytes of a set; `None` is the default of the code, at most 4 MiB.
+    /// Payload bytes of a set; `None` is the default for the code, at most 4 MiB.
     pub set_size: Option<u64>,
-    /// How the groups of a container are made.
+    /// The way a container is cut into groups.
     pub grouping: Grouping,
-    /// Digests of the payload to record in the meta. It is read once more for them, so it must have a known length.
+    /// Digests of the payload to record in the meta. Computing them takes another pass, so the payload must have a
+    /// known length.
     pub payload_digests: PayloadDigests,
-    /// For whom the payload is sealed before it is encoded; each encoding gets a key of its own.
+    /// The holders of keys for whom the payload is sealed before it is encoded. Each encoding gets a key of its own.
     pub sealing: Option<Arc<Sealing>>,
-    /// What signs the root, behind each shard file and behind the index of a container.
+    /// The key that signs the root; the signature stands behind each shard file and behind the index of a container.
     pub signing: Option<Arc<SecretKey>>,
 }
 
-/// Which digests of the payload are recorded.
+/// The digests of the payload to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PayloadDigests {
     /// SHA-256.
@@ -44,7 +45,7 @@ pub struct PayloadDigests {
 }
 
 impl PayloadDigests {
-    /// Whether there is any.
+    /// Whether any digest is to be recorded.
     pub fn any(self) -> bool {
         self.sha256 || self.blake3
     }
@@ -53,10 +54,10 @@ impl PayloadDigests {
 /// The groups of a container (docs/FORMAT.md, section 4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// One group where payload and output are regular files, else groups of a bounded size.
+    /// A single group if payload and output are regular files, else groups of a bounded size.
     #[default]
     Auto,
-    /// Groups of so many sets.
+    /// Groups of this many sets.
     Sets(u32),
 }
 
@@ -74,12 +75,12 @@ impl Options {
         }
     }
 
-    /// Payload bytes of a set, for a payload of this length, if it is known.
+    /// Payload bytes of a set, for a payload of this length, if the length is known.
     pub fn set_size(&self, payload_len: Option<u64>) -> u64 {
         self.set_size.unwrap_or_else(|| default_set_size(self.code, payload_len))
     }
 
-    /// What seals the payload, which is of this kind, if it is to be sealed; with its name inside.
+    /// The sealer of the payload, if it is to be sealed; kind and name go into the seal.
     pub(crate) fn sealer(
         &self,
         kind: SealedKind,
@@ -93,7 +94,7 @@ impl Options {
         Sealer::new(sealing, kind, name, threads).map(Some)
     }
 
-    /// `meta` with the digests of the payload, if they are asked for.
+    /// `meta` with the digests of the payload, if the options ask for them.
     pub(crate) fn meta(&self, payload: &dyn Payload, meta: Meta, context: &Context<'_>) -> Result<Meta> {
         if !self.payload_digests.any() {
             return Ok(meta);
@@ -112,7 +113,7 @@ impl Default for Options {
 
 /// A payload of known length that is read at positions, by several threads.
 pub trait Payload: Sync {
-    /// Its bytes.
+    /// The number of bytes.
     fn size(&self) -> u64;
 
     /// Copies the bytes from `offset` into `out`.
@@ -133,12 +134,12 @@ pub trait Payload: Sync {
         })
     }
 
-    /// Whether a byte costs less in one long read than in several short ones.
+    /// Whether one long read costs less than several short ones of the same bytes.
     fn gains_by_length(&self) -> bool {
         false
     }
 
-    /// Fails if it changed since it was opened, as far as can be seen.
+    /// Fails if the payload changed since it was opened, as far as can be seen.
     ///
     /// # Errors
     /// [`Changed`](crate::ErrorKind::Changed).
@@ -146,7 +147,7 @@ pub trait Payload: Sync {
         Ok(())
     }
 
-    /// What to call it when something goes wrong.
+    /// The place that errors name.
     fn place(&self) -> Place {
         Place::Nowhere
     }
@@ -184,7 +185,7 @@ impl Payload for SourceFile {
 /// Bytes of a payload that are hashed at a time.
 const PIECE: usize = 1 << 20;
 
-/// SHA-256 and BLAKE3 of a payload, as far as they are wanted; each on a thread of its own.
+/// SHA-256 and BLAKE3 of a payload, as far as they are wanted, each on a thread of its own.
 pub(crate) fn digests(
     payload: &dyn Payload,
     wanted: PayloadDigests,
@@ -215,16 +216,16 @@ pub(crate) fn digests(
     Ok((sha256.map(PlainHasher::finish), blake3.map(PlainHasher::finish)))
 }
 
-/// What a container is made of, from front to back.
+/// The input of a container, read from front to back.
 pub enum Source<'a> {
     /// A payload of known length.
     Payload(&'a dyn Payload),
-    /// A pipe, and what to call it.
+    /// A pipe, and the place that errors name.
     Pipe(&'a mut (dyn Read + Send), Place),
 }
 
 impl Source<'_> {
-    /// What to call it when something goes wrong.
+    /// The place that errors name.
     pub fn place(&self) -> Place {
         match self {
             Source::Payload(payload) => payload.place(),
@@ -232,7 +233,7 @@ impl Source<'_> {
         }
     }
 
-    /// Its bytes, if they are known.
+    /// The number of bytes, if it is known.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
             Source::Payload(payload) => Some(payload.size()),
@@ -240,7 +241,8 @@ impl Source<'_> {
         }
     }
 
-    /// Fills `out` with the bytes from `offset` on, where the bytes before were read, as far as there are any.
+    /// Fills `out` with the bytes from `offset` on, as far as there are any, and returns their number. All bytes before
+    /// `offset` have to be read already.
     pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
         match self {
             Source::Payload(payload) => {

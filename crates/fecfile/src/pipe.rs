@@ -1,11 +1,11 @@
 //! A container from a pipe: each group is released once it is proved.
 //!
-//! Each group names the one before it, but a record that was forged can do so too: the next group is the first of its
-//! rivals of which every set came and which decodes. Two groups are open at most, two such rivals, or one and the group
-//! behind it; a rival that begins takes the place of the group behind, then of the rival that got no record for the
-//! longest time. So no record ends the pipe, and what could not be released is told at its end. A group is decoded as
-//! soon as every set has k records; its records that come later are only checked. Groups of a bounded size are held in
-//! memory, larger ones in a temporary file. Unless a root was asked for, a census of all records that went by tells
+//! Each group names the group before it, but a forged record can do so too. The next group is therefore the first of
+//! its rivals of which every set came and which decodes. At most two groups are open: two rivals, or one and the group
+//! behind it. A new rival takes the place of the group behind, else of the rival that got no record for the longest
+//! time. No record can therefore end the pipe, and groups that could not be released are reported at its end. A group
+//! is decoded as soon as every set has k records; its later records are only checked. Groups of a bounded size are held
+//! in memory, larger ones in a temporary file. Unless a root was asked for, a census of all records that went by tells
 //! whether another chain could have been restored as well.
 
 use crate::age::Keys;
@@ -41,19 +41,20 @@ use std::sync::Mutex;
 
 /// A pipe to decode.
 pub struct Pipe<'a, R> {
-    /// Where bytes come from.
+    /// The source of the bytes.
     pub input: R,
-    /// What to call it.
+    /// The name of the pipe in errors.
     pub place: &'a Path,
-    /// Whether it starts like a live stream, which holds no encodings.
+    /// Whether the pipe starts like a live stream, which holds no encodings.
     pub beginning: Beginning,
-    /// The root that is asked for. Whether it is there is known only at the end: what went out until then may be another's.
+    /// The wanted root. Only the end of the pipe tells whether it is there: the bytes written until then may belong to
+    /// another encoding.
     pub wanted: Option<Digest>,
-    /// What opens it, if it is sealed.
+    /// The keys that open a sealed payload.
     pub keys: Option<&'a Keys>,
 }
 
-/// Decodes a container from a pipe to a file, which appears when all of it is proved.
+/// Decodes a container from a pipe to a file, which appears when the whole payload is proved.
 ///
 /// # Errors
 /// Those of pipe and file; [`NotWhole`](ErrorKind::NotWhole), [`Cut`](ErrorKind::Cut) and the like.
@@ -70,8 +71,8 @@ pub fn to_file<R: Read>(
     Ok(restored)
 }
 
-/// Decodes a container from a pipe to a writer, named `place` in errors: each group goes out once it is proved by
-/// itself, and what is wrong later is reported when it comes.
+/// Decodes a container from a pipe to a writer, named `place` in errors. Each group goes out once it is proved by
+/// itself; a later fault is reported when it comes.
 ///
 /// # Errors
 /// As [`to_file`].
@@ -85,19 +86,20 @@ pub fn to_writer<R: Read>(
     Receiver::new(&pipe, out, &fail, context).run(pipe.input)
 }
 
-/// Where the shards of a group are kept until it is decoded, and then its payload.
+/// Storage for the shards of a group until it is decoded, and then for its payload.
 enum Room {
     /// k·G·L bytes.
     Memory(Mutex<Vec<u8>>),
-    /// The same, and behind it the proofs.
+    /// The same bytes, and behind them the proofs.
     File(Spool),
 }
 
 impl Room {
-    /// Room for a group, whose memory is not taken yet.
+    /// Storage for a group; memory is not allocated yet.
     ///
     /// # Errors
-    /// [`SetMemory`](ErrorKind::SetMemory) for sets of more than `most` bytes; when no temporary file takes it.
+    /// [`SetMemory`](ErrorKind::SetMemory) for sets of more than `most` bytes; those of a temporary file that cannot
+    /// hold the group.
     fn new(place: &Path, shape: &Shape, most: u64) -> Result<Room> {
         let need = shape.set_bytes();
         if need > most {
@@ -109,13 +111,13 @@ impl Room {
         let shards = u64::from(shape.sets) * shape.code.k() as u64;
         let proofs = shards.saturating_mul(shape.proof_len() as u64);
         let file = Spool::new()?;
-        // A size that the file system has no room for is an error here, and not at the first record.
+        // A file system without enough room fails here, and not at the first record.
         file.set_len(shape.capacity().saturating_add(proofs))?;
         Ok(Room::File(file))
     }
 }
 
-/// A group of which records are still wanted.
+/// A group that still needs records.
 ///
 /// The shard kept in place p of set s starts at (p·G + s)·L. Originals stand where the payload has them, recovery
 /// shards where an original is not (yet).
@@ -124,7 +126,7 @@ struct OpenGroup {
     /// X, the tree of its sets.
     tree: Digest,
     room: Room,
-    /// For each set of which anything came, and each place: the shard that stands there.
+    /// For each set with any record, and each place in it: the shard kept there.
     kept: BTreeMap<u32, Vec<Option<Kept>>>,
     /// Sets that have fewer than k shards.
     lacking: u32,
@@ -132,12 +134,12 @@ struct OpenGroup {
 
 struct Kept {
     index: u8,
-    /// Empty where it is in the file.
+    /// Empty if the proof is in the file.
     proof: Box<[u8]>,
 }
 
 impl OpenGroup {
-    /// Without any record; `spare` is memory that it may use.
+    /// A group without records; `spare` is memory that it may use.
     fn new(id: GroupId, tree: Digest, mut room: Room, mut spare: Vec<u8>) -> OpenGroup {
         let shape = id.geometry.shape();
         if let Room::Memory(bytes) = &mut room {
@@ -148,7 +150,7 @@ impl OpenGroup {
         OpenGroup { id, tree, room, kept: BTreeMap::new(), lacking: shape.sets }
     }
 
-    /// Which of all places of shards a place in a set is.
+    /// The number of a place, counted over all sets of the group.
     fn ordinal(&self, set: u32, place: usize) -> u64 {
         place as u64 * u64::from(self.id.geometry.shape().sets) + u64::from(set)
     }
@@ -214,7 +216,7 @@ impl OpenGroup {
         if reading.check(index, &[proof], run) { Load::Intact } else { Load::Damaged }
     }
 
-    /// Puts payload to its place in the group.
+    /// Writes payload to its place in the group.
     fn put(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match &self.room {
             Room::Memory(room) => {
@@ -244,40 +246,40 @@ struct Receiver<'a> {
     write_failure: &'a WriteFailure<'a>,
     context: &'a Context<'a>,
     plans: PlanCache,
-    /// Groups that may be the next to be released, the one that a record came of last behind the others; or one, and
-    /// behind it the group that follows it.
+    /// Rivals for the next release, the one with the latest record last; or a single group, and behind it the group
+    /// that follows.
     open: Vec<OpenGroup>,
-    /// Memory of the group before.
+    /// Memory of the released group, for the next one.
     spare: Vec<u8>,
-    /// Its decoders.
+    /// Decoders of the released group, for the next one.
     decoders: SpareDecoders,
     keys: Option<&'a Keys>,
-    /// What opens the payload, from its first group on, and how far that is; `None` for one that is not sealed.
+    /// The opener of a sealed payload, found at its first group, and the progress of opening.
     opener: Option<Opener>,
     opening: Opening,
-    /// Bytes of plaintext that went out, of a payload that is sealed.
+    /// Bytes of plaintext that went out, if the payload is sealed.
     opened: Option<u64>,
-    /// The last group that was released, and the first.
+    /// The last released group, and the first.
     released: Option<GroupId>,
     first: Option<GroupId>,
-    /// Why a group was not released that seemed to be the next.
+    /// The reason why a group that seemed to be the next was not released.
     failure: Option<Error>,
-    /// Why a group was not even opened.
+    /// The reason why a group was not even opened.
     refusal: Option<Error>,
     outcome: Outcome,
     leftovers: Leftovers,
     position: u64,
-    /// All records and indexes; none when a root was asked for, since others do not matter then.
+    /// All records and indexes; `None` when a root was asked for, since other encodings do not matter then.
     census: Option<Census>,
-    /// Meta that came, up to [`MAX_METAS`].
+    /// Metas that came, up to [`MAX_METAS`].
     metas: Vec<(Digest, Meta)>,
-    /// Hashes of meta that a reader must not go by, or past.
+    /// Hashes of invalid metas: no chain with such a meta is restored.
     bad_metas: HashSet<Digest>,
 }
 
-/// Groups that are open at the same time.
+/// The most groups that are open at the same time.
 const MAX_OPEN: usize = 2;
-/// Metas that are kept.
+/// The most metas that are kept.
 const MAX_METAS: usize = 64;
 
 impl<'a> Receiver<'a> {
@@ -383,7 +385,7 @@ impl<'a> Receiver<'a> {
         self.release_whole()
     }
 
-    /// Releases groups of which every set has k records, as long as one is the next.
+    /// Releases the next group as long as every set of it has k records.
     fn release_whole(&mut self) -> Result<()> {
         let next = |receiver: &Receiver<'_>| {
             let is_whole =
@@ -396,7 +398,8 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Whether a sealed group need not wait for the meta of its payload, of which another copy may come.
+    /// Whether a group can be released now. The first group of a sealed payload has to wait for its meta, of which
+    /// another copy may come.
     fn may_be_opened(&self, id: &GroupId) -> bool {
         let shape = id.geometry.shape();
         self.first.is_some()
@@ -405,7 +408,7 @@ impl<'a> Receiver<'a> {
             || shape.hash.digest(b"") == id.before
     }
 
-    /// Whether a group is the first, or follows the one that was released last.
+    /// Whether a group is the first, or follows the last released one.
     fn is_next(&self, id: &GroupId) -> bool {
         match &self.released {
             None => id.geometry.number() == 0 && !self.bad_metas.contains(&id.before),
@@ -413,7 +416,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Whether a group is opened: one that may be the next, or is the one behind such a group, while there is room.
+    /// Whether a group may be opened: it may be the next, or it follows such a group and there is room.
     fn may_open(&mut self, id: &GroupId) -> bool {
         let mut chain = self.open.iter().map(|g| &g.id).chain(&self.released);
         let Some(before) = chain.find(|before| before.root == id.before) else { return self.is_next(id) };
@@ -425,7 +428,7 @@ impl<'a> Receiver<'a> {
         self.is_next(id) || (self.open.len() < MAX_OPEN && self.is_next(before))
     }
 
-    /// Gives up the group behind, or the one that no record came of for the longest time.
+    /// Gives up the group behind, or else the rival that got no record for the longest time.
     fn make_room(&mut self) {
         if self.open.len() < MAX_OPEN {
             return;
@@ -437,7 +440,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Decodes an open group and writes it, if it is whole: then its rivals are not the next.
+    /// Decodes an open group and writes it if it is whole; its rivals are dropped then.
     fn release(&mut self, place: usize) -> Result<()> {
         let group = self.open.remove(place);
         let first = self.first.unwrap_or(group.id).geometry;
@@ -492,7 +495,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// What opens the payload whose first group is `first`, if it is sealed: its meta has to have come before.
+    /// The opener of the payload whose first group is `first`, if it is sealed. The meta has to have come before.
     fn find_opener(&self, first: &GroupId) -> Result<Option<Opener>> {
         let shape = first.geometry.shape();
         let none = Meta::default();
@@ -520,7 +523,7 @@ impl<'a> Receiver<'a> {
         }
         let (meta_hash, meta) = (index.header.meta_hash, index.meta.clone());
         if self.first.is_some_and(|first| first.before == meta_hash) {
-            // The copy that belongs to the chain is kept whatever came before.
+            // The copy that belongs to the chain is kept, even if the metas before it fill the list.
             self.metas.insert(0, (meta_hash, meta));
         } else {
             self.meta(meta_hash, meta);
@@ -530,9 +533,9 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// The end of the input: the last groups, and the root.
+    /// Ends the input: releases the last groups, and finds the root.
     fn end(mut self) -> Result<Restored> {
-        // Of rivals, the one that a record came of last.
+        // The rival with the latest record goes first.
         while let Some(next) = self.open.iter().rposition(|g| self.is_next(&g.id)) {
             self.release(next)?;
         }
@@ -542,7 +545,7 @@ impl<'a> Receiver<'a> {
         }
         let (Some(first), Some(last)) = (self.first, self.released) else {
             if let Some(census) = &mut self.census {
-                // What does not follow is noted there.
+                // The census notes groups that do not follow in its leftovers.
                 let _ = census.chains();
                 self.leftovers.absorb(&census.leftovers);
             }

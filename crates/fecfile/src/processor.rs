@@ -1,4 +1,4 @@
-//! What the system tells of the processor: cores and caches, and the kernel's settings that suit them.
+//! The processor as the system describes it: cores and caches, and the kernel's settings that suit them.
 
 use fec_core::gf256::kernel::Tuning;
 use std::fs;
@@ -11,7 +11,7 @@ pub fn line(path: &str) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// A field of `/proc/cpuinfo`, as it stands first in its text `info`.
+/// The first value of a field of `/proc/cpuinfo`, whose text is `info`.
 pub fn field(info: &str, name: &str) -> Option<String> {
     info.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -19,7 +19,8 @@ pub fn field(info: &str, name: &str) -> Option<String> {
     })
 }
 
-/// The processor's name as the system tells it, on boards with theirs; ARM kernels tell numbers instead.
+/// The processor's name from the system, with the board's name where there is one. ARM kernels give numbers instead of
+/// names.
 pub fn name() -> String {
     name_in(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
 }
@@ -46,7 +47,7 @@ fn name_in(info: &str) -> String {
     field(info, "model name").or_else(arm).map_or_else(|| std::env::consts::ARCH.to_owned(), board)
 }
 
-/// Bytes and ways of the data caches of a CPU, by level; 0 ways are unknown ones.
+/// Bytes and ways of the data caches of a CPU, by level; 0 ways means unknown.
 pub fn data_caches(cpu: usize) -> [Option<(u64, u64)>; 4] {
     let mut found = [None; 4];
     for index in 0..8 {
@@ -62,7 +63,7 @@ pub fn data_caches(cpu: usize) -> [Option<(u64, u64)>; 4] {
     found
 }
 
-/// `32K` or `1M`, as the system writes sizes of caches.
+/// Bytes of `32K` or `1M`, as the system writes sizes of caches.
 fn kibibytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit {
@@ -74,11 +75,11 @@ fn kibibytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// The settings for this machine. `found` are those that the processor itself told: on x86-64 a row of the table, if it is
-/// a known one. ARM cores tell programs nothing, but the system does; it is asked once.
+/// The kernel's settings for this machine. `found` are the settings that the processor itself identifies: on x86-64 a
+/// row of the table, if the processor is known. ARM cores identify themselves only to the system, which is asked once.
 ///
-/// Cores may differ, as on big.LITTLE boards, and any of them may run any part of the work: tiles are cut for the smallest
-/// caches among them.
+/// Cores may differ, as on big.LITTLE boards, and any of them may run any part of the work: tiles are cut for the
+/// smallest caches among them.
 pub fn tuning(found: Tuning) -> Tuning {
     if cfg!(target_arch = "x86_64") && found.name() != "generic" {
         return found;
@@ -86,7 +87,7 @@ pub fn tuning(found: Tuning) -> Tuning {
     let cores = &*CORES;
     let base = match cores.arm {
         Some((implementer, part)) => Tuning::of_arm_core(implementer, part),
-        // Under emulation the system tells of another machine.
+        // Under emulation the system describes another machine.
         None if cfg!(not(target_arch = "x86_64")) => return found,
         None => found,
     };
@@ -112,7 +113,7 @@ static CORES: LazyLock<Cores> = LazyLock::new(|| {
     Cores { arm: arm_cores(&info).first().copied(), caches: [smallest(1), smallest(2)] }
 });
 
-/// Settings in words: the processor's name, and the values.
+/// The settings in words: the processor's name, and the values.
 pub fn listed(tuning: Tuning) -> String {
     let values: Vec<String> = tuning.settings().map(|(name, value)| format!("{name}={value}")).collect();
     format!("{}: {}", tuning.name(), values.join(","))

@@ -1,7 +1,7 @@
-//! Restoring a part of the payload, from what stands for it alone.
+//! Restores a part of the payload, and reads only the shards that the part needs.
 //!
-//! An original is payload as soon as its own path proves it, so intact originals cost their own bytes and proofs. Only
-//! where one that the part touches is lost, k shards of its set are read, and the set is decoded.
+//! An original whose own path proves it is payload, so intact originals cost only their own bytes and proofs. If an
+//! original that the part touches is lost, k shards of its set are read, and the set is decoded.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Bytes of a payload that are wanted; the end may be left open.
+/// A wanted range of payload bytes; the end may be left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadRange {
     /// The first byte.
@@ -36,10 +36,10 @@ pub struct PayloadRange {
 }
 
 impl PayloadRange {
-    /// All of the payload.
+    /// The whole payload.
     pub const ALL: PayloadRange = PayloadRange { start: 0, end: None };
 
-    /// The bytes of a payload of this length.
+    /// The range within a payload of this length.
     pub(crate) fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
         if self.start > end || end > len {
@@ -50,11 +50,11 @@ impl PayloadRange {
 }
 
 impl Archive {
-    /// Restores a part of the payload to a file, which appears when all of the part is proved.
+    /// Restores a part of the payload to a file, which appears when the whole part is proved.
     ///
     /// # Errors
-    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`]: [`Lost`](ErrorKind::Lost) when not all of the
-    /// part can be had.
+    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`]: [`Lost`](ErrorKind::Lost) when
+    /// not all of the part can be restored.
     pub fn range_to_file(
         &self,
         range: PayloadRange,
@@ -113,7 +113,7 @@ impl Archive {
         self.part_of(restored)
     }
 
-    /// A part that was restored, if all of it was; what else is lost of the payload does not matter.
+    /// The result, if the whole part was restored; losses elsewhere in the payload do not matter.
     fn part_of(&self, restored: Restored) -> Result<Restored> {
         match restored.written {
             true => Ok(restored),
@@ -122,18 +122,18 @@ impl Archive {
     }
 }
 
-/// A part of a payload that is wanted.
+/// A wanted part of a payload.
 pub(crate) struct Wanted<'a> {
     /// Bytes of the payload.
     pub(crate) bytes: Range<u64>,
-    /// Bytes of what was encoded: of a sealed payload the chunks that have any of those.
+    /// Bytes of the encoded payload: if it is sealed, the chunks that hold any of `bytes`.
     pub(crate) encoded: Range<u64>,
     extent: Extent,
     opener: Option<&'a Opener>,
 }
 
 impl<'a> Wanted<'a> {
-    /// A range of what was encoded as so many bytes.
+    /// The part for a range of the payload, which is encoded as `extent`.
     ///
     /// # Errors
     /// [`OutOfPayload`](ErrorKind::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
@@ -147,12 +147,12 @@ impl<'a> Wanted<'a> {
         Ok(Wanted { bytes, encoded, extent, opener })
     }
 
-    /// Bytes of the part.
+    /// The number of bytes in the part.
     pub(crate) fn len(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }
 
-    /// Opens a sealed part where it stands in a file, at 0.
+    /// Opens a sealed part in place, in a file that holds it from byte 0 on.
     ///
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file by `fail`.
@@ -162,13 +162,13 @@ impl<'a> Wanted<'a> {
         opener.open_file(file, (self.extent, &self.bytes), false, threads, fail)
     }
 
-    /// Writes what stands in a temporary file, opened.
+    /// Writes the part from a temporary file, opened.
     ///
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file, and of `out` by `fail`.
     pub(crate) fn copy(&self, spool: &Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
         if self.encoded.is_empty() {
-            // Behind the last chunk there is nothing to open.
+            // An empty part behind the last chunk has nothing to open.
             return Ok(());
         }
         let first = self.bytes.start / CHUNK as u64;
@@ -182,12 +182,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// A writer that lets a part of what comes through.
+/// A writer that passes on only a part of its bytes.
 struct Cut<'a> {
     out: &'a mut dyn Write,
-    /// Bytes in front that are left out.
+    /// Bytes in front that are still to be skipped.
     skip: u64,
-    /// Bytes that go through, of those that follow.
+    /// Bytes that are still to be passed on.
     left: u64,
 }
 
@@ -206,7 +206,7 @@ impl Write for Cut<'_> {
     }
 }
 
-/// Restores these bytes, each put where it belongs in the part.
+/// Restores these bytes; `put` gets each piece with its position in the part.
 pub(crate) fn part(
     encoded: &Encoded<'_>,
     plans: &PlanCache,
@@ -246,7 +246,7 @@ pub(crate) fn part(
     Ok(outcome)
 }
 
-/// What the workers share.
+/// The workers' shared state.
 struct Part<'a> {
     plans: &'a PlanCache,
     encoded: &'a Encoded<'a>,
@@ -273,7 +273,7 @@ impl Part<'_> {
         self.put_all(set, rows, outcome)
     }
 
-    /// Decodes a set of which an original that is wanted is lost.
+    /// Decodes a set in which a wanted original is lost.
     fn decode(
         &self,
         set: &SetEntry,
@@ -327,14 +327,16 @@ impl Part<'_> {
         }
     }
 
-    /// The originals of a set that the part touches: index, where its payload starts in all of it, bytes of that.
+    /// The originals of a set that the part touches: index, position of the payload in the whole payload, and bytes of
+    /// payload.
     fn touched(&self, set: &SetEntry) -> Vec<(u32, u64, usize)> {
         let overlaps =
             |(_, at, len): &(u32, u64, usize)| *at < self.bytes.end && self.bytes.start < at + *len as u64;
         set.originals().filter(overlaps).collect()
     }
 
-    /// Puts out what the part needs of rows, each with where its payload starts and how much of it is payload.
+    /// Puts out the bytes of rows that the part needs. Each row comes with the position of its payload and its bytes of
+    /// payload.
     fn put_all<'r>(
         &self,
         set: &SetEntry,
@@ -356,12 +358,12 @@ impl Part<'_> {
     }
 }
 
-/// The sets that hold any of a range of payload.
+/// The sets that hold any byte of a range of payload.
 struct TouchedSets<'a> {
     groups: &'a Groups<'a>,
     bytes: Range<u64>,
-    /// The group that sets come from, and those of its sets that are still to come: two ranges, where the part goes
-    /// around the end of one row of shards.
+    /// The current group, and its sets that are still to come: two ranges if the part wraps around the end of a row of
+    /// shards.
     nth: usize,
     sets: [Range<u32>; 2],
     count: u64,
@@ -379,7 +381,7 @@ fn touched_sets<'a>(groups: &'a Groups<'a>, bytes: &Range<u64>) -> TouchedSets<'
 }
 
 impl TouchedSets<'_> {
-    /// The sets of a group that hold any of the range.
+    /// The sets of a group that hold any byte of the range.
     fn of_group(&self, group: &GroupEntry) -> [Range<u32>; 2] {
         let (sets, len) = (u64::from(group.geometry.shape().sets), group.geometry.shape().shard_len as u64);
         let from = self.bytes.start.max(group.start) - group.start;
@@ -387,7 +389,7 @@ impl TouchedSets<'_> {
         if from >= to {
             return [0..0, 0..0];
         }
-        // Shards in the order of the payload: shard q is that of set q mod G.
+        // Shards follow the order of the payload: shard q is that of set q mod G.
         let (first, count) = (from / len, (to - 1) / len - from / len + 1);
         if count >= sets {
             return [0..sets as u32, 0..0];

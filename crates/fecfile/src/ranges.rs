@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes `start` up to, and not including, `end`.
+/// Bytes from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.
     pub start: u64,
-    /// The byte behind the last.
+    /// The byte after the last.
     pub end: u64,
 }
 
 /// A set of byte ranges.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// Start to end; no two touch.
+    /// Start to end of each range; no two touch.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl Ranges {
-    /// Adds a range that overlaps none that is there.
+    /// Adds a range that overlaps none of the present ones.
     pub fn add(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
@@ -40,7 +40,7 @@ impl Ranges {
         self.ranges.insert(start, end);
     }
 
-    /// Whether there is none.
+    /// Whether there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -50,12 +50,12 @@ impl Ranges {
         self.ranges.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// How many there are.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Where the last range ends.
+    /// The end of the last range.
     pub fn end(&self) -> Option<u64> {
         self.ranges.values().next_back().copied()
     }
@@ -67,12 +67,12 @@ impl Ranges {
         overlapping.map(move |(from, to)| (start.max(*from), end.min(*to))).filter(|(from, to)| from < to)
     }
 
-    /// Start and end of each, in order.
+    /// Start and end of each range, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ranges.iter().map(|(&start, &end)| (start, end))
     }
 
-    /// All, in order.
+    /// All ranges, in order.
     pub fn list(&self) -> Vec<ByteRange> {
         self.ranges.iter().map(|(&start, &end)| ByteRange { start, end }).collect()
     }
@@ -88,7 +88,7 @@ impl Ranges {
     }
 }
 
-/// Ranges of numbers, in order and joined where they touch.
+/// Ranges of numbers, sorted, and joined where they touch.
 pub(crate) fn joined<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<T>> = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn joined<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> 
     joined
 }
 
-/// How many bytes there are, and where: up to [`RangeList::MOST`] ranges are listed.
+/// The number of bytes, and their ranges, of which up to [`RangeList::MOST`] are listed.
 #[derive(Clone, Debug, Default)]
 pub struct RangeList {
     listed: Ranges,
@@ -109,10 +109,10 @@ pub struct RangeList {
 }
 
 impl RangeList {
-    /// Ranges that are listed.
+    /// The most ranges that are listed.
     pub const MOST: usize = 10_000;
 
-    /// Adds a range that overlaps none that is there.
+    /// Adds a range that overlaps none of the present ones.
     pub fn add(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
@@ -123,7 +123,7 @@ impl RangeList {
         }
     }
 
-    /// Adds all of another list.
+    /// Adds all ranges of another list.
     pub fn absorb(&mut self, other: &RangeList) {
         let unlisted = other.bytes - other.listed.total();
         other.listed.iter().for_each(|(start, end)| self.add(start, end));
@@ -135,12 +135,12 @@ impl RangeList {
         self.bytes
     }
 
-    /// Whether there is none.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The ranges that are listed, in order.
+    /// The listed ranges, in order.
     pub fn list(&self) -> Vec<ByteRange> {
         self.listed.list()
     }

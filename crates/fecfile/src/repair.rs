@@ -1,4 +1,4 @@
-//! Making anew what is damaged or missing of an encoding, bit for bit.
+//! Makes damaged and missing parts of an encoding anew, bit for bit.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -20,45 +20,47 @@ use fec_core::params::Form;
 use fec_core::set::{PlanCache, Run, SetError};
 use std::path::{Path, PathBuf};
 
-/// How to repair.
+/// The options of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct Repair<'a> {
-    /// Where what is made anew goes: a folder for shard files, a file for a container. In place if it is not given.
+    /// The output for new files: a folder for shard files, a file for a container. `None` repairs in place.
     pub out: Option<&'a Path>,
-    /// Whether files that stand in the way may be replaced (what is damaged always may, in place), and when it is done.
+    /// Whether files in the way may be replaced (damaged files in place always may), and when the repair counts as
+    /// done.
     pub policy: Policy,
-    /// Nothing is written; what would be is told.
+    /// Only report the files that would be written; write nothing.
     pub dry_run: bool,
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug)]
 pub struct Repaired {
     /// The form of the encoding.
     pub form: Form,
-    /// Its root.
+    /// The root of the encoding.
     pub root: Digest,
-    /// The files that were made anew, or would be; none if all was intact.
+    /// The files that were made anew, or would be; empty if all was intact.
     pub files: Vec<PathBuf>,
-    /// Shard files that the encoding has, or 1 for a container.
+    /// The number of shard files of the encoding, or 1 for a container.
     pub of: usize,
-    /// Whether they were written.
+    /// Whether the files were written.
     pub written: bool,
 }
 
 impl Archive {
-    /// Makes damaged and missing shard files anew, or a damaged container, each bit for bit as it was first written: each
-    /// set is decoded from the shards that are left, encoded again, and the root that comes of it compared, before a
-    /// file takes its place. A shard file that is missing gets its name of section 8 of the format, beside the others;
-    /// annexes are kept. What repairs that were killed left there is removed. Takes twice the work of encoding, and the room of the new files.
+    /// Makes damaged and missing shard files, or a damaged container, anew, each bit for bit as it was first written.
+    /// Each set is decoded from the shards that are left and encoded again; the resulting root is compared before a
+    /// file takes its place. A missing shard file gets its name of section 8 of the format, beside the others; annexes
+    /// are kept. Files that killed repairs left there are removed. Takes twice the work of encoding, and the room of
+    /// the new files.
     ///
     /// # Errors
     /// [`Lost`](ErrorKind::Lost) when too little is left, [`MetaLost`](ErrorKind::MetaLost),
-    /// [`OtherRoot`](ErrorKind::OtherRoot), [`HoldsAnother`](ErrorKind::HoldsAnother), and those of the files. Nothing is
-    /// changed then, except by an error while the new files take their names: each does by itself.
+    /// [`OtherRoot`](ErrorKind::OtherRoot), [`HoldsAnother`](ErrorKind::HoldsAnother), and those of the files. On an
+    /// error nothing is changed, unless the error comes while the new files take their names, one after the other.
     pub fn repair(&self, how: Repair<'_>, context: &Context<'_>) -> Result<Repaired> {
         if let (Place::Path(path), None, false) = (&self.place, how.out, how.dry_run) {
-            // Also where nothing else is to be done: it may have been killed at its last file.
+            // An earlier repair may have been killed at its last file, with nothing left to do but this.
             remove_stale_outputs(if path.is_dir() { path } else { parent(path) });
         }
         let found = self.examine(context);
@@ -87,11 +89,11 @@ impl Archive {
         Ok(Repaired { form: self.form(), root, written: !dry_run && !files.is_empty(), files, of })
     }
 
-    /// Makes anew, in place, what `found` says is not intact, from the payload: it does not matter how much is left. Returns
-    /// the files.
+    /// Makes everything that `found` lists as not intact anew, in place and from the payload; it does not matter how
+    /// much is left. Returns the files.
     ///
     /// # Errors
-    /// As [`Archive::repair`]; [`Changed`](ErrorKind::Changed) when the payload is not that of the root.
+    /// As [`Archive::repair`]; [`Changed`](ErrorKind::Changed) when the payload does not have the root.
     pub(crate) fn complete(
         &self,
         payload: &dyn Payload,
@@ -108,7 +110,7 @@ impl Archive {
     }
 }
 
-/// Decodes a set from the shards that are left into `rows`; returns its bytes of payload.
+/// Decodes a set from the shards that are left into `rows`; returns the set's bytes of payload.
 fn decode(
     records: &dyn Records,
     set: &SetEntry,
@@ -129,7 +131,7 @@ fn decode(
     spare.put_back((made_for, decoder));
     match decoded {
         Ok(()) => Ok(set.originals().map(|(.., len)| len as u64).sum()),
-        // There were enough when all was looked at.
+        // The examination before found enough shards, so the files changed since.
         Err(SetError::TooFew { .. }) => Err(Error::new("repair", ErrorKind::Changed)),
         Err(error) => Err(untrue((geometry.number(), set.set, error))),
     }

@@ -1,4 +1,4 @@
-//! What operations found, as values; the words for them are the caller's.
+//! The results of operations as values; callers choose the words for them.
 
 use crate::leftovers::Leftovers;
 use crate::losses::Losses;
@@ -8,27 +8,27 @@ use fec_core::format::meta::Meta;
 use fec_core::params::{self, Shape};
 use fec_core::set::SetError;
 
-/// What became of the sets that were walked over.
+/// The outcome of a walk over sets.
 #[must_use = "sets may be lost"]
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Sets of which all originals are proved, each by its own path or by the tree of the originals.
+    /// Sets in which all originals are proved, each by its own path or by the tree of the originals.
     pub proved_sets: u64,
-    /// Of those, sets in which an original shard was missing or damaged.
+    /// Sets among them in which an original was missing or damaged.
     pub mended_sets: u64,
-    /// Sets with too few shards. A set may hold no payload at all, so that nothing else tells.
+    /// Sets with too few shards. Such a set may hold no payload, so lost bytes alone do not show it.
     pub lost_sets: u64,
-    /// Records that were read and passed, as far as they were needed.
+    /// Records that were read and passed the check; only as many as were needed are read.
     pub intact_records: u64,
-    /// Records that were read and did not pass.
+    /// Records that were read and failed the check.
     pub damaged_records: u64,
-    /// Payload of those sets.
+    /// Bytes of payload in the proved sets.
     pub restored: u64,
-    /// Payload that is intact in sets that cannot be decoded.
+    /// Intact payload in sets that cannot be decoded.
     pub by_path: RangeList,
-    /// Payload that is lost.
+    /// Lost payload.
     pub lost: RangeList,
-    /// Sets that cannot be decoded, while the walk goes on.
+    /// Losses of sets that cannot be decoded, until the walk ends.
     pub(crate) losses: Losses,
     /// The first set that the root binds and that breaks a rule.
     pub untrue: Option<(u32, u32, SetError)>,
@@ -42,7 +42,7 @@ impl Outcome {
         self.lost_sets == 0 && self.lost.is_empty() && self.untrue.is_none()
     }
 
-    /// Adds what became of other sets.
+    /// Adds the outcome of other sets.
     pub(crate) fn absorb(&mut self, other: Outcome) {
         self.proved_sets += other.proved_sets;
         self.mended_sets += other.mended_sets;
@@ -58,18 +58,18 @@ impl Outcome {
     }
 }
 
-/// What `encode` wrote.
+/// The result of encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     /// The geometry of the payload.
     pub geometry: params::FileGeometry,
     /// The root of the encoding.
     pub root: Digest,
-    /// Bytes of all outputs.
+    /// The number of bytes in all outputs.
     pub output_bytes: u64,
 }
 
-/// What `decode` restored.
+/// The result of decoding.
 #[must_use = "it may be a part of the payload, if that was asked for"]
 #[derive(Debug)]
 pub struct Restored {
@@ -81,19 +81,19 @@ pub struct Restored {
     pub is_sealed: bool,
     /// Bytes of the payload, if its end is known.
     pub payload_len: Option<u64>,
-    /// Bytes that were opened, of a sealed payload.
+    /// Bytes of plaintext, if the payload was sealed and opened.
     pub opened: Option<u64>,
-    /// The part that was asked for, if not all of it.
+    /// The restored part, if not the whole payload was wanted.
     pub part: Option<ByteRange>,
-    /// Sets of the encoding.
+    /// The number of sets of the encoding.
     pub sets: u64,
-    /// What became of them.
+    /// The outcome for the sets.
     pub outcome: Outcome,
-    /// What did not take part.
+    /// Findings that belong to no chosen encoding.
     pub leftovers: Leftovers,
     /// Roots of other encodings that were found.
     pub others: Vec<Digest>,
-    /// Whether the output was written; with gaps of zeros, if the payload is not whole.
+    /// Whether the output was written, with zeros in place of lost payload.
     pub written: bool,
 }
 
@@ -109,26 +109,26 @@ impl Restored {
 pub enum ShardState {
     /// Every byte is as it was written.
     Intact,
-    /// Something of it is not.
+    /// At least one byte is missing or wrong.
     Damaged,
-    /// Nothing of it is there.
+    /// No byte is there.
     Missing,
 }
 
-/// What is known of one shard over all sets.
+/// The findings about one shard over all sets.
 #[derive(Clone, Debug)]
 pub struct ShardReport {
-    /// Its number.
+    /// The shard's number.
     pub index: u32,
-    /// Its state.
+    /// The shard's state.
     pub state: ShardState,
     /// The files that claim this shard.
     pub files: Vec<String>,
-    /// Sets in which it is intact.
+    /// The number of sets in which the shard is intact.
     pub intact_sets: u64,
-    /// Sets of the encoding.
+    /// The number of sets of the encoding.
     pub sets: u64,
-    /// What is damaged, in which file.
+    /// The damage, by file.
     pub damage: Vec<Damage>,
 }
 
@@ -137,26 +137,26 @@ pub struct ShardReport {
 pub struct Damage {
     /// The file.
     pub file: String,
-    /// What is damaged.
+    /// The damaged thing, in words.
     pub what: String,
-    /// Where.
+    /// The damaged bytes of the file.
     pub bytes: Vec<ByteRange>,
 }
 
-/// What looking at every byte of an encoding found.
+/// The result of checking every byte of an encoding.
 #[must_use = "something may be damaged or missing"]
 #[derive(Debug)]
 pub struct Examination {
-    /// Every shard, in order; or one, if one was asked about.
+    /// Every shard, in order; a single one, if only that was asked about.
     pub shards: Vec<ShardReport>,
-    /// The fewest intact shards of any set.
+    /// The fewest intact shards in any set.
     pub weakest: u32,
     /// Damage that belongs to no shard.
     pub damage: Vec<String>,
-    /// Bytes that belong to nothing.
+    /// Bytes that belong to no record, index or annex.
     pub gaps: Vec<ByteRange>,
-    /// In how many places a copy of the seal is intact: between the records of a container, at its ends, in shard files. `None` for
-    /// what is not sealed, or has its seal elsewhere.
+    /// The number of places with an intact copy of the seal: between the records of a container, at its ends, in shard
+    /// files. `None` if the payload is not sealed, or its seal is kept elsewhere.
     pub seal_places: Option<u32>,
 }
 
@@ -166,24 +166,24 @@ impl Examination {
         self.damage.is_empty() && self.intact() == self.shards.len()
     }
 
-    /// How many shards are intact everywhere.
+    /// The number of shards that are intact everywhere.
     pub fn intact(&self) -> usize {
         self.shards.iter().filter(|s| s.state == ShardState::Intact).count()
     }
 }
 
-/// What decoding every set found, if that was asked for.
+/// The result of decoding every set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deep {
-    /// It was not asked for.
+    /// Decoding was not asked for.
     NotAsked,
-    /// Every set is one codeword, padding and all.
+    /// Every set is a codeword, padding included.
     Proved,
     /// Not every set could be decoded.
     Failed,
 }
 
-/// What `verify` found.
+/// The result of verifying.
 #[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct Verified {
@@ -197,13 +197,13 @@ pub struct Verified {
     pub shape: Shape,
     /// Bytes of the payload, if its end is known.
     pub payload_len: Option<u64>,
-    /// What looking at every byte found.
+    /// The result of checking every byte.
     pub found: Examination,
-    /// Whether the payload can be restored; `None` when one shard alone was asked about.
+    /// Whether the payload can be restored; `None` when only one shard was asked about.
     pub is_restorable: Option<bool>,
-    /// What decoding found.
+    /// The result of decoding.
     pub deep: Deep,
-    /// What did not take part.
+    /// Findings that belong to no chosen encoding.
     pub leftovers: Leftovers,
     /// Roots of other encodings that were found.
     pub others: Vec<Digest>,
@@ -215,36 +215,36 @@ impl Verified {
         self.found.is_intact()
     }
 
-    /// How many shards there is anything of.
+    /// The number of shards of which anything is there.
     pub fn given(&self) -> usize {
         self.found.shards.iter().filter(|shard| shard.state != ShardState::Missing).count()
     }
 
-    /// Whether all that is there is of this encoding and as it was written; what is missing does not count.
+    /// Whether everything that was found belongs to this encoding and is intact; missing shards do not count.
     pub fn is_given_intact(&self) -> bool {
         let is_damaged = |shard: &ShardReport| shard.state == ShardState::Damaged;
         let is_foreign = !self.others.is_empty() || self.leftovers.is_any();
         self.found.damage.is_empty() && !self.found.shards.iter().any(is_damaged) && !is_foreign
     }
 
-    /// The fewest intact shards of any set.
+    /// The fewest intact shards in any set.
     pub fn least(&self) -> u32 {
         match self.is_restorable {
-            // One shard was asked about.
+            // Only one shard was asked about.
             None => self.found.intact() as u32,
             Some(_) => self.found.weakest,
         }
     }
 
-    /// Shards that may still be lost, wherever, with what stands around them: the least over all sets, and of a sealed payload
-    /// never all that have its seal.
+    /// The number of shards, wherever they are, that may still be lost with everything that stands around them: the
+    /// least over all sets. A sealed payload also has to keep one place with its seal.
     pub fn may_still_lose(&self) -> Option<u32> {
         let spare = self.found.weakest.checked_sub(self.shape.code.k() as u32)?;
         let seal = self.found.seal_places.map_or(spare, |places| places.saturating_sub(1));
         self.is_restorable.filter(|is| *is).map(|_| spare.min(seal))
     }
 
-    /// Whether it is sealed, and nothing is left that could open it.
+    /// Whether the payload is sealed and no copy of its seal is left.
     pub fn is_seal_lost(&self) -> bool {
         self.found.seal_places == Some(0)
     }

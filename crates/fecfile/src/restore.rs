@@ -1,4 +1,4 @@
-//! Restoring: a visitor that writes the payload of each set; to a file, at positions, or to a writer, from front to
+//! Restores payloads: a visitor writes the payload of each set, to a file at positions or to a writer from front to
 //! back.
 
 use crate::archive::Archive;
@@ -25,9 +25,9 @@ use std::sync::Mutex;
 /// Writes bytes at a position of the payload.
 pub type Put<'a> = dyn Fn(u64, &[u8]) -> Result<()> + Sync + 'a;
 
-/// Writes the payload of each set; with `partial` also what is proved by its own path of sets that cannot be decoded.
+/// Writes the payload of each set. With `partial`, originals of undecodable sets that their own paths prove go out too.
 pub struct PayloadOut<'a> {
-    /// Where bytes go.
+    /// The receiver of the bytes.
     pub put: &'a Put<'a>,
     /// Whether proved parts of sets that cannot be decoded go out too.
     pub partial: bool,
@@ -52,25 +52,26 @@ impl SetVisitor for PayloadOut<'_> {
     }
 }
 
-/// What is wanted of a payload.
+/// The options of restoring.
 #[derive(Clone, Copy, Default)]
 pub struct Wish<'a> {
-    /// What is proved, with zeros for what is lost, if it is not whole.
+    /// Restore the proved bytes, with zeros in place of lost ones, even if the payload is not whole.
     pub partial: bool,
-    /// Every set must be one codeword, its recovery shards too.
+    /// Require every set to be a codeword, recovery shards included.
     pub strict: bool,
-    /// What opens the payload: [`Archive::opener`]. Without, a sealed one is restored as it is, sealed.
+    /// The opener of the payload, from [`Archive::opener`]. Without it a sealed payload is restored sealed.
     pub opener: Option<&'a Opener>,
 }
 
 impl Archive {
-    /// Restores the payload to a file, which appears when it is whole; or with `partial` with zeros for what is lost.
+    /// Restores the payload to a file, which appears when it is whole; with `partial` also with zeros in place of lost
+    /// bytes.
     ///
     /// # Errors
-    /// [`Lost`](ErrorKind::Lost), with what is left, when it cannot be restored whole and `partial` was not asked for; then nothing
-    /// is written. [`Untrue`](ErrorKind::Untrue) and [`OtherDigest`](ErrorKind::OtherDigest) when the root binds what breaks a rule,
-    /// [`SealError`](crate::seal::SealError) when what would open it is lost, or does not. Those of the file, and
-    /// [`SetMemory`](ErrorKind::SetMemory).
+    /// [`Lost`](ErrorKind::Lost), with the parts that are left, when the payload cannot be restored whole and `partial`
+    /// is not set; nothing is written then. [`Untrue`](ErrorKind::Untrue) and [`OtherDigest`](ErrorKind::OtherDigest)
+    /// when the root binds something that breaks a rule. [`SealError`](crate::seal::SealError) when the seal is lost or
+    /// does not open. Those of the file, and [`SetMemory`](ErrorKind::SetMemory).
     pub fn restore_to_file(
         &self,
         path: &Path,
@@ -113,11 +114,11 @@ impl Archive {
     }
 
     /// Restores the payload to a writer, from front to back. An encoding of several groups goes out group after group,
-    /// each as soon as it is proved; one of a single group through a temporary file.
+    /// each as soon as it is proved. An encoding of a single group goes through a temporary file.
     ///
     /// # Errors
-    /// As [`restore_to_file`](Archive::restore_to_file); but groups in front of one that is lost have gone out then. Those of the
-    /// writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](ErrorKind::FewLeft).
+    /// As [`restore_to_file`](Archive::restore_to_file), but groups in front of a lost one have gone out by then. Those
+    /// of the writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](ErrorKind::FewLeft).
     pub fn restore_to_writer(
         &self,
         out: &mut dyn Write,
@@ -139,7 +140,7 @@ impl Archive {
         })
     }
 
-    /// Restores the payload by `put`, which gets all of it, or of what cannot be restored whole some: the result tells.
+    /// Restores the payload by `put`. The result tells whether `put` got all of the payload, or only a part.
     ///
     /// # Errors
     /// As [`restore_to_file`](Archive::restore_to_file), but for [`Lost`](ErrorKind::Lost).
@@ -153,7 +154,7 @@ impl Archive {
         })
     }
 
-    /// Restores the payload as `write` does; what is not whole is an error, unless a part was asked for.
+    /// Restores the payload with `write`; a payload that is not whole is an error unless `partial` is set.
     fn restore(
         &self,
         wish: Wish<'_>,
@@ -164,7 +165,7 @@ impl Archive {
         if wish.partial { Ok(restored) } else { self.whole_of(restored) }
     }
 
-    /// What was restored, if it is whole.
+    /// The result, if the payload was restored whole.
     fn whole_of(&self, restored: Restored) -> Result<Restored> {
         match restored.is_whole() && restored.written {
             true => Ok(restored),
@@ -172,7 +173,7 @@ impl Archive {
         }
     }
 
-    /// Restores the payload as `write` does, which tells the outcome, and whether the payload was written.
+    /// Restores the payload with `write`, which returns the outcome and whether the payload was written.
     fn attempt(
         &self,
         wish: Wish<'_>,
@@ -198,8 +199,8 @@ impl Archive {
         Ok(Restored { opened, ..self.restored(&encoded, outcome, written)? })
     }
 
-    /// What is lost, if it is known beforehand that something is, and only the whole payload is wanted: nothing is
-    /// written then.
+    /// The outcome, if the payload is known to be lost before anything is written, and only the whole payload is
+    /// wanted.
     fn hopeless(&self, encoded: &Encoded, partial: bool, context: &Context<'_>) -> Result<Option<Outcome>> {
         if partial || self.is_restorable() != Some(false) {
             return Ok(None);
@@ -208,7 +209,7 @@ impl Archive {
     }
 }
 
-/// A payload that was written, and is read again.
+/// A payload that was just written and is read again.
 struct WrittenPayload<'a> {
     bytes: &'a dyn ReadAt,
     len: u64,
@@ -229,16 +230,16 @@ impl Payload for WrittenPayload<'_> {
     }
 }
 
-/// Bytes of zeros that go out for lost ones without a question, and as many for each byte that may be left.
+/// Zeros that may go out in place of lost bytes: this many, and this many more for each byte that may be left.
 const ZEROS: u64 = 1 << 30;
 const ZEROS_FOR_EACH: u64 = 1024;
 
-/// Most bytes that go out where so many may be left.
+/// The most bytes that may go out if `left` bytes may be left.
 fn most_for(left: u64) -> u64 {
     left.saturating_mul(ZEROS_FOR_EACH).saturating_add(ZEROS)
 }
 
-/// Refuses to write zeros without end: what a few records claim to be a part of.
+/// Refuses to write endless zeros for a payload that a few records claim to be huge.
 fn check_left(encoded: &Encoded) -> Result<()> {
     let left: u64 = (0..encoded.groups.len())
         .map(|nth| {
@@ -256,12 +257,12 @@ fn check_left(encoded: &Encoded) -> Result<()> {
     Ok(())
 }
 
-/// Whether digests of the payload are recorded.
+/// Whether the meta records digests of the payload.
 fn has_digests(encoded: &Encoded) -> bool {
     encoded.meta.is_some_and(|meta| meta.sha256.is_some() || meta.blake3.is_some())
 }
 
-/// Compares the recorded digests with a whole payload.
+/// Compares the recorded digests with those of a whole payload.
 fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Context<'_>) -> Result<()> {
     let Some(meta) = encoded.meta.filter(|_| has_digests(encoded)) else { return Ok(()) };
     let wanted = PayloadDigests { sha256: meta.sha256.is_some(), blake3: meta.blake3.is_some() };
@@ -274,8 +275,8 @@ fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Cont
     Ok(())
 }
 
-/// All of a payload through a temporary file: recorded digests are compared before a byte goes out, and of a sealed one it is known
-/// whether anything is lost.
+/// Restores the payload through a temporary file. Recorded digests are compared before a byte goes out, and it is known
+/// whether anything of a sealed payload is lost.
 fn whole(
     encoded: &Encoded,
     walk: &SetWalk,
@@ -294,7 +295,7 @@ fn whole(
         check_digests(encoded, &written, &walk.context)?;
     }
     if keep {
-        // Opened as it goes out: nothing that was opened is put into a file of its own.
+        // The payload is opened as it goes out, so that no plaintext is put into a temporary file.
         let is_cut = encoded.extent().is_cut;
         let gaps = !outcome.is_whole() || is_cut;
         let mut out = Unsealed::new(wish.opener, out, Opening::with_gaps(gaps));
@@ -304,8 +305,8 @@ fn whole(
     Ok((outcome, keep))
 }
 
-/// Group after group, each as soon as it is proved. Small groups wait for that in memory, others in a temporary file:
-/// the first bytes of a group need every set of it.
+/// Restores group after group, each as soon as it is proved. Small groups wait in memory, others in a temporary file:
+/// the first bytes of a group need all its sets.
 fn by_group(
     encoded: &Encoded,
     walk: &mut SetWalk,
@@ -317,7 +318,7 @@ fn by_group(
     let mut outcome = Outcome::default();
     let buffer = Mutex::new(Vec::new());
     if partial {
-        // Nothing is known of what stands before.
+        // The payload before the first known group is lost.
         let zeros = encoded.groups.start();
         let mut write =
             |to: &mut dyn Write| io::copy(&mut io::repeat(0).take(zeros), to).map(|_| ()).map_err(fail);
@@ -358,7 +359,7 @@ fn by_group(
     Ok((outcome, true))
 }
 
-/// Whether a group of this capacity waits in memory. The only one there is may well be a whole file.
+/// Whether a group of this capacity waits in memory. An only group does not: it may be a whole file.
 fn waits_in_memory(capacity: u64, groups: usize) -> bool {
     capacity <= BOUNDED_GROUP_BYTES && groups > 1
 }

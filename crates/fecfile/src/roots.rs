@@ -1,4 +1,5 @@
-//! Roots as text: one alone, or a list with a line for each encoding, as `sha256sum` lists files.
+//! Roots as text: a single root, or a list with a line for each encoding, like the list of files that `sha256sum`
+//! makes.
 
 use crate::names::hex;
 use fec_core::digest::Digest;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 pub struct Line {
     /// The root.
     pub root: Digest,
-    /// Where its encoding is; `None` for a root that stands alone.
+    /// The path of the encoding; `None` for a root without one.
     pub path: Option<PathBuf>,
 }
 
-/// A line with a digest, two spaces, and a path as raw bytes. A path with a line feed, a carriage return or a backslash is
-/// escaped, and its line begins with a backslash, as `sha256sum` and `b3sum` do it. So does that of a path of nothing but blanks, which
-/// would look like a root alone.
+/// Adds a line with a digest, two spaces, and a path as raw bytes. A path with a line feed, a carriage return or a
+/// backslash is escaped, and its line begins with a backslash, as in the output of `sha256sum` and `b3sum`. The line of
+/// a blank path begins with a backslash too, since it would look like a root alone.
 pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
     let path = path.as_os_str().as_bytes();
     let escape = |byte: &u8| match byte {
@@ -40,7 +41,7 @@ pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
     out.push(b'\n');
 }
 
-/// 64 hexadecimal digits.
+/// The root that 64 hexadecimal digits stand for.
 pub fn parse_root(text: &[u8]) -> Option<Digest> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let mut root = [0; 32];
@@ -53,7 +54,7 @@ pub fn parse_root(text: &[u8]) -> Option<Digest> {
     Some(root)
 }
 
-/// A line that [`put_line`] wrote, or one with a root alone, without its line feed.
+/// Parses a line of [`put_line`] or a root alone, without the line feed.
 pub fn parse_line(line: &[u8]) -> Option<Line> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let (is_escaped, line) = match line.strip_prefix(b"\\") {
@@ -65,7 +66,7 @@ pub fn parse_line(line: &[u8]) -> Option<Line> {
     if !is_escaped && rest.trim_ascii().is_empty() {
         return Some(Line { root, path: None });
     }
-    // In place of the second space `sha256sum` may have a star.
+    // `sha256sum` may write a star in place of the second space.
     let path = rest.strip_prefix(b"  ").or_else(|| rest.strip_prefix(b" *"))?;
     let path = if is_escaped { unescaped(path)? } else { path.to_vec() };
     if path.is_empty() {
@@ -91,8 +92,8 @@ fn unescaped(path: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The lines of a text that holds roots and nothing else; `None` for any other bytes. Where `is_cut`, more may follow, and the
-/// last line may be a part of one.
+/// The lines of a text that holds only roots; `None` for any other bytes. With `is_cut` more text may follow, and the
+/// last line is left out since it may be incomplete.
 pub fn parse(text: &[u8], is_cut: bool) -> Option<Vec<Line>> {
     let text = match (is_cut, text.iter().rposition(|byte| *byte == b'\n')) {
         (true, Some(end)) => &text[..end],

@@ -1,6 +1,6 @@
-//! One walk over all sets of an encoding, on all threads: each set is loaded, checked and decoded, and handed whole to
-//! a visitor. Restoring and verifying are visitors. Sets of which nothing is there are lost without being looked at, so
-//! that the work follows what there is and not what a header claims.
+//! Walks over all sets of an encoding, on all threads: each set is loaded, checked and decoded, and handed whole to a
+//! visitor. Restoring and verifying are visitors. Sets without any shard count as lost without a look, so that the work
+//! follows the shards that exist and not the claims of a header.
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};
@@ -18,20 +18,20 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Takes sets as they are decoded. Called from several threads.
+/// Receives sets as they are decoded. Called from several threads.
 pub trait SetVisitor: Sync {
-    /// Whether all n rows of a decoded set are wanted, or the originals only.
+    /// Whether the visitor needs all n rows of a decoded set, or the originals only.
     fn wants_recovery(&self) -> bool {
         false
     }
 
-    /// A set that was decoded: all its originals are proved.
+    /// A set was decoded: all its originals are proved.
     ///
     /// # Errors
     /// Whatever must end the walk.
     fn decoded(&self, set: &SetEntry, rows: &Decoded<'_>) -> Result<()>;
 
-    /// A set with too few shards, of which the intact ones are proved by their own paths.
+    /// A set has too few shards. Its intact shards are proved by their own paths.
     ///
     /// # Errors
     /// Whatever must end the walk.
@@ -40,7 +40,7 @@ pub trait SetVisitor: Sync {
     }
 }
 
-/// A visitor that looks at nothing: whether sets can be decoded, the walk itself tells.
+/// A visitor that ignores the sets: the walk itself tells whether they can be decoded.
 pub struct Nobody;
 
 impl SetVisitor for Nobody {
@@ -49,17 +49,17 @@ impl SetVisitor for Nobody {
     }
 }
 
-/// Which set it is.
+/// A set of an encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct SetEntry {
-    /// Its group.
+    /// The group of the set.
     pub group: GroupEntry,
-    /// Its number in the group.
+    /// The set's number in the group.
     pub set: u32,
 }
 
 impl SetEntry {
-    /// For each original that holds payload: its index, where that stands in the whole payload, and how many bytes it is.
+    /// Each original that holds payload: its index, the position of that payload in the whole payload, and its bytes.
     pub fn originals(&self) -> impl Iterator<Item = (u32, u64, usize)> {
         let (geometry, set, start) = (self.group.geometry, self.set, self.group.start);
         (0..geometry.shape().code.k()).filter_map(move |i| {
@@ -69,9 +69,8 @@ impl SetEntry {
     }
 }
 
-/// Decoders that no walk is using. An operation that walks once for each group keeps them from one group to the
-/// next: memory that comes from and goes back to the allocator in ever new threads is not given back to the
-/// system, and adds up far above the budget.
+/// Decoders that no walk is using. An operation that walks once for each group keeps them between groups: memory that
+/// new threads allocate and free again is not given back to the system, and adds up far above the budget.
 #[derive(Debug, Default)]
 pub struct SpareDecoders(Mutex<Vec<(Shape, SetDecoder)>>);
 
@@ -80,7 +79,7 @@ impl SpareDecoders {
         made_for.code == largest.code && made_for.shard_len >= largest.shard_len
     }
 
-    /// Drops what a walk with `workers` decoders for sets up to `largest` has no use for, before it takes any.
+    /// Drops decoders that a walk with `workers` decoders for sets up to `largest` cannot use, before it takes any.
     fn trim(&self, workers: usize, largest: &Shape) {
         let mut spare = lock(&self.0);
         spare.retain(|(made_for, _)| SpareDecoders::fits(made_for, largest));
@@ -100,24 +99,24 @@ impl SpareDecoders {
     }
 }
 
-/// How to walk.
+/// A walk over sets, with its options.
 pub struct SetWalk<'a> {
     /// Threads and kernel.
     pub context: Context<'a>,
-    /// Plans by what is lost.
+    /// Decoding plans, by lost shards.
     pub plans: &'a PlanCache,
     /// Bytes that the decoders may take together.
     pub budget: u64,
-    /// Counts the payload that was walked over.
+    /// Counts the payload bytes of the sets that were walked over.
     pub meter: Option<&'a dyn Meter>,
-    /// Every set must be one codeword, its recovery shards too.
+    /// Require every set to be a codeword, recovery shards included.
     pub strict: bool,
-    /// Decoders of earlier walks, for visitors that want the same rows.
+    /// Decoders of earlier walks, for visitors that need the same rows.
     pub spare: SpareDecoders,
 }
 
 impl<'a> SetWalk<'a> {
-    /// A walk with all the memory that is allowed.
+    /// A walk that may use all the allowed memory.
     pub fn new(context: &Context<'a>, plans: &'a PlanCache) -> SetWalk<'a> {
         let budget = context.settings.max_memory;
         SetWalk {
@@ -130,10 +129,10 @@ impl<'a> SetWalk<'a> {
         }
     }
 
-    /// Decodes all sets of `groups` and shows each to `visitor`.
+    /// Decodes all sets of `groups` and hands each to `visitor`.
     ///
     /// # Errors
-    /// Those of the visitor. What is wrong with the records is in the outcome.
+    /// Those of the visitor. Faults of the records are in the outcome.
     pub fn run(
         &self,
         records: &dyn Records,
@@ -227,7 +226,8 @@ impl<'a> SetWalk<'a> {
         Ok(())
     }
 
-    /// Decodes a set of which the first recovery shards that were taken do not belong to its originals: others may.
+    /// Decodes a set from all its shards, after the first recovery shards turned out not to match its originals: others
+    /// may match.
     fn decode_from_all(
         &self,
         records: &dyn Records,
@@ -266,7 +266,7 @@ impl Outcome {
     }
 }
 
-/// Loads shards until k of them are intact: as many as are lacking at a time, in the order of their numbers.
+/// Loads shards until k of them are intact: as many at a time as are lacking, in the order of their numbers.
 pub(crate) fn load(records: &dyn Records, set: &SetEntry, reading: &mut Reading<'_>, outcome: &mut Outcome) {
     let code = set.group.geometry.shape().code;
     let mut rest = 0..code.n() as u32;
@@ -290,14 +290,14 @@ pub(crate) fn load(records: &dyn Records, set: &SetEntry, reading: &mut Reading<
     }
 }
 
-/// The sets of all groups of which anything may be there, one after the other.
+/// The sets of all groups that may have any shard, one after the other.
 struct SetQueue<'a> {
     groups: &'a Groups<'a>,
     records: &'a dyn Records,
-    /// The group that sets come from, counted from the first of these.
+    /// The current group, counted from the first of `groups`.
     nth: usize,
     present: VecDeque<Range<u32>>,
-    /// Sets that were passed by.
+    /// Sets that were passed over, since nothing of them is there.
     absent: Losses,
 }
 
@@ -309,7 +309,7 @@ impl<'a> SetQueue<'a> {
         queue
     }
 
-    /// Looks which sets of the group that begins are there.
+    /// Finds the present sets of the group that begins.
     fn enter(&mut self) {
         if self.nth == self.groups.len() {
             return;

@@ -1,4 +1,4 @@
-//! The front door: paths and readers in one call each.
+//! The front door: one call each for paths and for readers.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -18,11 +18,11 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Encodes the file `path` to 100 shard files in the folder `path`.shards, of which any 33 restore it. The folder must not
-/// be there, or be empty.
+/// Encodes the file `path` to 100 shard files in the folder `path`.shards; any 33 of them restore it. The folder must
+/// be empty or not exist.
 ///
 /// # Errors
-/// Those of file and folder; nothing is left of what was begun.
+/// Those of file and folder; an unfinished output is removed.
 pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
     let mut folder = path.as_os_str().to_owned();
     folder.push(".shards");
@@ -32,7 +32,7 @@ pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
     encode::to_store(&source, name.as_bytes(), &store, &Options::default(), context)
 }
 
-/// Encodes what `input` reads to a container on `output`, in constant memory.
+/// Encodes the bytes of `input` to a container on `output`, in constant memory.
 ///
 /// # Errors
 /// Those of input and output.
@@ -45,12 +45,13 @@ pub fn encode_reader(
     encode::to_writer(source, output, &Place::Output, &Options::default(), context)
 }
 
-/// Restores the payload of `path`, a folder of shard files or a container, to the file `output`, which must not be there.
-/// With a root only what leads to it; without one the only encoding that can be restored.
+/// Restores the payload of `path`, a folder of shard files or a container, to the file `output`, which must not exist.
+/// With a root only the encoding of that root counts; without one there has to be only one encoding that can be
+/// restored.
 ///
 /// # Errors
-/// Those of both files, and when nothing, or more than one encoding, is found. [`Lost`](ErrorKind::Lost) when it cannot be
-/// restored whole: then nothing is written.
+/// Those of both files, and when no encoding, or more than one, is found. [`Lost`](ErrorKind::Lost) when the payload
+/// cannot be restored whole; nothing is written then.
 pub fn decode_path(
     path: &Path,
     output: &Path,
@@ -58,17 +59,17 @@ pub fn decode_path(
     context: &Context<'_>,
 ) -> Result<Restored> {
     let archive = Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?;
-    // What is sealed is refused.
+    // A sealed payload is refused, since there are no keys.
     let opener = archive.opener(None)?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
     archive.restore_to_file(output, policy(context).made_of_paths([path]), wish, context)
 }
 
-/// Restores the payload of a container that `input` reads. Each group goes out once it is proved by itself: when the whole
-/// turns out to be another one than `root`, the error comes after bytes went out.
+/// Restores the payload of a container that `input` reads. Each group goes out once it is proved by itself. If the
+/// whole turns out not to have the wanted root, the error comes after bytes went out.
 ///
 /// # Errors
-/// As [`decode_path`], and when not all can be restored.
+/// As [`decode_path`], and when not the whole payload can be restored.
 pub fn decode_reader(
     input: impl Read,
     output: &mut dyn Write,
@@ -79,10 +80,10 @@ pub fn decode_reader(
     pipe::to_writer(pipe, output, &Place::Output, context)
 }
 
-/// Checks every byte of `path`, a folder of shard files, one of them (with its root), or a container.
+/// Checks every byte of `path`: a folder of shard files, a single shard file (with its root), or a container.
 ///
 /// # Errors
-/// Those of the files, and when nothing, or more than one encoding, is found.
+/// Those of the files, and when no encoding, or more than one, is found.
 pub fn verify_path(path: &Path, root: Option<Digest>, context: &Context<'_>) -> Result<Verified> {
     Archive::open(&Input::of_paths(&[path.to_path_buf()])?, root, context)?.verify(false, context)
 }

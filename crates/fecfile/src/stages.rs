@@ -1,10 +1,10 @@
-//! Which stage each thread is in, and for how long: what `fec --where` shows.
+//! Times the stages of each thread: the figures that `fec --where` shows.
 //!
-//! A thread is in one stage at a time; a stage that begins inside another one takes its place until it ends, so the
-//! stages of a thread add up to its time, and nothing counts twice. Each stretch is timed by the clock on the wall
-//! and by the thread's own: the difference is waiting, for a device, a pipe, or a core that something else had.
-//! Unless a program calls [`start`], entering a stage is one relaxed load.
-//! Times are kept for the process, not for an operation: a program that starts this runs one operation at a time.
+//! A thread is in one stage at a time. A stage that begins inside another takes its place until it ends, so the stages
+//! of a thread add up to its time, and nothing counts twice. Each stretch is timed by the wall clock and by the
+//! thread's own clock: the difference is waiting, for a device, a pipe, or a core that something else had. Unless a
+//! program calls [`start`], entering a stage is one relaxed load. Times are kept for the process, not for an operation:
+//! a program that starts this runs one operation at a time.
 
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -17,22 +17,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What a thread can be at.
+/// The stages of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Anything that is none of the others.
+    /// Anything outside the other stages.
     Other,
-    /// Payload or shards from a file, a mapping or a pipe.
+    /// Reading payload or shards from a file, a mapping or a pipe.
     Read,
-    /// The kernel: recovery shards, or missing originals.
+    /// Computing recovery shards or missing originals in the kernel.
     Code,
-    /// Digests of shards, and the proofs of those that were read.
+    /// Computing digests of shards, and checking the proofs of shards that were read.
     Hash,
-    /// Trees and roots.
+    /// Computing trees and roots.
     Tree,
-    /// To files, devices and pipes; also giving outputs their names.
+    /// Writing to files, devices and pipes; also giving outputs their names.
     Write,
-    /// Until it is on the disk.
+    /// Waiting until outputs are on the disk.
     Sync,
     /// Waiting for another thread.
     Wait,
@@ -51,7 +51,7 @@ pub const STAGES: [Stage; 8] = [
 ];
 
 impl Stage {
-    /// Its name in reports.
+    /// The stage's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Other => "other",
@@ -69,26 +69,27 @@ impl Stage {
 /// Time and bytes of one stage of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
-    /// By the clock on the wall.
+    /// Time by the wall clock.
     pub wall: Duration,
-    /// By the thread's own clock: what a core did for it.
+    /// Time by the thread's own clock: the time that a core worked for it.
     pub core: Duration,
-    /// Bytes of payload or shards that went through.
+    /// Bytes of payload or shards that went through the stage.
     pub bytes: u64,
 }
 
-/// A thread that ended, or the main one so far.
+/// A thread that ended, or the main thread so far.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// From its first moment to its last, by one reading of the clock at each end.
+    /// Time from the thread's first moment to its last, by one reading of the clock at each end.
     pub wall: Duration,
-    /// Time in a run queue: it could have run, and something else had the core. `None` where the system does not tell.
+    /// Time in a run queue: the thread could have run, but something else had the core. `None` where the system does
+    /// not tell.
     pub queued: Option<Duration>,
-    /// Each stage, by its number.
+    /// Time and bytes of each stage, by its number.
     pub stages: [Spent; 8],
 }
 
-/// What is coded, for the limits of the kernel and the hash.
+/// The code, hash and kernel of the work, from which reports compute the limits of kernel and hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// The code.
@@ -111,7 +112,7 @@ struct Running {
     began: Instant,
     queued: Option<Duration>,
     stage: Stage,
-    /// What the stage goes back to at the end of the codec's phase.
+    /// The stage that the codec's phase interrupts.
     outer: Stage,
     since: (Instant, Duration),
     stages: [Spent; 8],
@@ -133,7 +134,7 @@ fn now() -> (Instant, Duration) {
 }
 
 impl Running {
-    /// Books the time until now on the stage that ends.
+    /// Adds the time until now to the stage that ends.
     fn change(&mut self, stage: Stage) -> Stage {
         let (wall, core) = now();
         let spent = &mut self.stages[self.stage as usize];
@@ -149,20 +150,20 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// From now on stages are timed; the calling thread is the first.
+/// Starts timing stages, with the calling thread as the first.
 pub fn start() {
     ON.store(true, Ordering::Relaxed);
     begin_thread(Stage::Other);
 }
 
-/// Says what is coded, once that is known.
+/// Records code, hash and kernel once they are known.
 pub fn tell_work(code: Code, hash: HashKind, backend: Backend) {
     if is_on() {
         *lock(&WORK) = Some(Work { code, hash, backend });
     }
 }
 
-/// The stage of the calling thread, for those that it starts.
+/// The stage of the calling thread, for threads that it starts.
 pub fn current() -> Stage {
     if !is_on() {
         return Stage::Other;
@@ -183,7 +184,7 @@ fn begin_thread(stage: Stage) {
     }));
 }
 
-/// A thread that was started for a stage; it ends when this is dropped.
+/// A timed thread; its account ends when this is dropped.
 pub struct ThreadGuard(bool);
 
 /// Times the calling thread, which begins in `stage`.
@@ -212,11 +213,11 @@ fn end_thread() {
     }
 }
 
-/// A stage that the calling thread is in until this is dropped.
+/// A stage of the calling thread; it ends when this is dropped.
 #[must_use = "the stage ends at once"]
 pub struct Guard(Option<Stage>);
 
-/// Enters a stage with `bytes` bytes of payload or shards.
+/// Enters a stage that handles `bytes` bytes of payload or shards.
 pub fn enter(stage: Stage, bytes: u64) -> Guard {
     if !is_on() {
         return Guard(None);
@@ -242,7 +243,7 @@ impl Drop for Guard {
     }
 }
 
-/// Takes note of bytes that went through the stage that the calling thread is in: for whoever does not know before how many come.
+/// Adds bytes to the current stage of the calling thread, for callers that do not know the number beforehand.
 pub fn add_bytes(bytes: u64) {
     if is_on() {
         RUNNING.with_borrow_mut(|running| {
@@ -253,15 +254,15 @@ pub fn add_bytes(bytes: u64) {
     }
 }
 
-/// Ends the main thread's account, and returns all, the main one last, with what was coded.
+/// Ends the main thread's account. Returns all accounts, the main one last, with code, hash and kernel.
 pub fn stop() -> (Vec<Thread>, Option<Work>) {
     end_thread();
     let work = *lock(&WORK);
     (std::mem::take(&mut ended()), work)
 }
 
-/// Runs `work` with an account of its own, and returns that, the calling thread last. In the account around it, if there is
-/// one, `work` is time of the stage that the caller is in.
+/// Runs `work` with accounts of its own, and returns these, the calling thread's last. In the accounts around it, if
+/// there are any, `work` is time of the caller's stage.
 pub fn account<T>(work: impl FnOnce() -> T) -> (T, Vec<Thread>) {
     let outer = (RUNNING.take(), std::mem::take(&mut *ended()), ON.swap(true, Ordering::Relaxed));
     begin_thread(Stage::Other);
@@ -273,7 +274,7 @@ pub fn account<T>(work: impl FnOnce() -> T) -> (T, Vec<Thread>) {
     (done, threads)
 }
 
-/// Goes back to a stage that [`current`] returned, from whichever was entered since.
+/// Returns to a stage that [`current`] gave, whatever was entered since.
 pub fn resume(stage: Stage) {
     std::mem::forget(enter(stage, 0));
 }
@@ -319,7 +320,7 @@ mod tests {
     use super::*;
     use std::thread::sleep;
 
-    /// One test for all: the switch is the process's.
+    /// A single test covers everything: the switch is the process's.
     #[test]
     fn stages_of_a_thread_add_up_to_its_time() {
         start();
@@ -340,7 +341,7 @@ mod tests {
         worker.join().expect("the worker ends");
         let ((), inner) = account(|| drop(enter(Stage::Write, 5)));
         let (threads, _) = stop();
-        // The calling thread is the last of each account, and the inner one is no part of the outer.
+        // The calling thread is the last of each account, and the inner account is no part of the outer.
         let written = |threads: &[Thread]| threads.last().map(|t| t.stages[Stage::Write as usize].bytes);
         assert_eq!((written(&inner), written(&threads)), (Some(5), Some(0)));
         // Threads of other tests are timed too.
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!((at(Stage::Read).bytes, at(Stage::Hash).bytes), (10, 7));
         assert!(at(Stage::Read).wall >= Duration::from_millis(30), "{worker:?}");
         assert!(at(Stage::Wait).wall >= Duration::from_millis(10), "{worker:?}");
-        // Sleeping is waiting, whatever the stage; a busy loop is not, as long as it has the core.
+        // A sleep is waiting in any stage; a busy loop is not, as long as it has the core.
         assert!(at(Stage::Read).core < Duration::from_millis(5), "{worker:?}");
         assert!(at(Stage::Hash).core >= Duration::from_millis(1), "{worker:?}");
     }

@@ -1,5 +1,5 @@
-//! Tells apart the encodings that lie in several places: which files belong to which. Only beginnings and ends of files are
-//! read; what they hold is proved later, when each encoding is opened.
+//! Tells apart the encodings in several places, and sorts files by encoding. Only beginnings and ends of files are
+//! read; their contents are proved later, when each encoding is opened.
 
 use crate::error::{Error, Result};
 use crate::io::folder::open_file;
@@ -16,41 +16,41 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What lies in the places that were named.
+/// The encodings and other files in the named places.
 #[must_use = "places may hold nothing that is known"]
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The encodings, in order of their names.
+    /// The encodings, ordered by name.
     pub encodings: Vec<Place>,
-    /// Files that were named and hold nothing that looks like an encoding.
+    /// Named files that hold nothing that looks like an encoding.
     pub unknown: Vec<PathBuf>,
     /// Sidecars.
     pub sidecars: Vec<PathBuf>,
 }
 
-/// An encoding, or what looks like one, and where it lies.
+/// An encoding, or something that looks like one, and its place.
 #[derive(Debug)]
 pub struct Place {
-    /// What to call it: its folder or its file.
+    /// The name for reports: its folder or its file.
     pub name: String,
-    /// Its form, as far as it seems.
+    /// The form that it seems to have.
     pub form: Form,
     /// Its files, and others that may be damaged ones of it.
     pub paths: Vec<PathBuf>,
-    /// Which one it is, where these files hold shards of several.
+    /// The root of the encoding, if these files hold shards of several encodings.
     pub root: Option<Digest>,
 }
 
-/// What a file seems to be.
+/// The apparent kind of a file.
 enum Kind {
-    /// A shard file with this root; of a damaged one it is not known.
+    /// A shard file with this root; `None` if damage hides the root.
     Shard(Option<Digest>),
     Container,
     Sidecar,
     Other,
 }
 
-/// The shard files of a folder, or those that were named.
+/// The shard files of a folder, or the named ones.
 #[derive(Default)]
 struct Shards {
     by_root: BTreeMap<Digest, Vec<PathBuf>>,
@@ -58,7 +58,7 @@ struct Shards {
     others: Vec<PathBuf>,
 }
 
-/// Looks through files and folders, and the folders in these. Symbolic links in folders are followed to files only.
+/// Looks through files and folders, and all folders inside. Symbolic links in folders are followed only to files.
 ///
 /// # Errors
 /// When a path is not there, or a folder cannot be listed.
@@ -118,7 +118,8 @@ pub fn survey(paths: &[PathBuf]) -> Result<Survey> {
     Ok(survey)
 }
 
-/// An encoding for each root, with all that may be of it: shards of one may lie in many folders, and of many in one.
+/// An encoding for each root, with all files that may belong to it. Shards of an encoding may lie in many folders, and
+/// a folder may hold shards of many.
 fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
     let mut by_root: BTreeMap<Digest, Vec<(&PathBuf, &Shards)>> = BTreeMap::new();
     for (folder, shards) in &folders {
@@ -146,7 +147,7 @@ fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
         }
     };
     let mut found: Vec<Place> = by_root.iter().map(place).collect();
-    // Of these nobody knows what they belong to.
+    // No root says to which encoding these damaged files belong.
     let orphans =
         folders.iter().filter(|(_, shards)| shards.by_root.is_empty() && !shards.damaged.is_empty());
     found.extend(orphans.map(|(folder, shards)| Place {
@@ -158,7 +159,7 @@ fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
     found
 }
 
-/// What a file seems to be, by its two ends and its name. Of one that cannot be read nothing is said here.
+/// The apparent kind of a file, by its two ends and its name. The name alone tells for an unreadable file.
 fn kind(path: &Path) -> Kind {
     let is_named = |ending: &str| path.extension().is_some_and(|e| e == ending);
     let Ok(Some(bytes)) = open_file(path) else {

@@ -1,4 +1,4 @@
-//! Threads that are lent to the codec.
+//! Threads that run jobs of the codec.
 
 use crate::error::{Error, Place};
 use crate::stages::{self, Stage};
@@ -34,7 +34,7 @@ impl Executor for Threads {
                     let _thread = stages::thread(stage);
                     work();
                 });
-                // Where the system has no more threads, fewer do the work.
+                // If the system has no more threads, fewer do the work.
                 if thread.is_err() {
                     break;
                 }
@@ -47,7 +47,7 @@ impl Executor for Threads {
     }
 }
 
-/// Does `work` on a thread of the scope, or here and now where the system gives none.
+/// Runs `work` on a thread of the scope, or on the calling thread if the system gives none.
 pub fn spawn_or_do<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) {
     let work = Arc::new(Mutex::new(Some(work)));
     let on_thread = work.clone();
@@ -63,13 +63,13 @@ fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
     }
 }
 
-/// The error of work that takes a thread of its own where the system gives none.
+/// The error when the system gives no thread for work that needs its own.
 pub fn no_thread(cause: std::io::Error) -> Error {
     Error::io("start a thread", Place::Nowhere, cause)
 }
 
-/// How `threads` are used when each set in flight takes `set_bytes` of at most `budget`: workers that
-/// take whole sets, and the threads that each of them may use inside a set.
+/// Splits `threads` when each set in flight takes `set_bytes` of at most `budget`: workers that take whole sets, and
+/// the threads that each worker may use inside a set.
 pub fn share(threads: usize, sets: u64, set_bytes: u64, budget: u64) -> (usize, Threads) {
     let most = (budget / set_bytes.max(1)).min(sets).max(1);
     let workers = (threads as u64).min(most) as usize;

@@ -1,4 +1,4 @@
-//! Checking every byte of an encoding, and with `deep` that every set is one codeword.
+//! Checks every byte of an encoding; with `deep` also that every set is a codeword.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -7,7 +7,7 @@ use crate::report::{Deep, Verified};
 use crate::sets::{Nobody, SetWalk, untrue};
 
 impl Archive {
-    /// Checks every byte; with `deep` also decodes every set and checks that it is one codeword.
+    /// Checks every byte; with `deep` also decodes every set and checks that it is a codeword.
     ///
     /// # Errors
     /// [`Untrue`](ErrorKind::Untrue) when the root binds a set that breaks a rule; with `deep`

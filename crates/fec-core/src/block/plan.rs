@@ -5,8 +5,8 @@ use crate::gf256::kernel::{self, AlignedBytes, Backend, LINE, Operations, Progra
 #[cfg(feature = "trace")]
 use crate::gf256::kernel::{Access, trace};
 
-/// How to compute the wanted shards of a set from k known ones: a matrix or a Fourier transform, packed for
-/// one backend.
+/// A computation of the wanted shards of a set from k known ones: a matrix or a Fourier transform, packed for one
+/// backend.
 ///
 /// A plan is immutable and can be shared by threads. Set-up costs O(k · (k + wanted)) field operations, a few
 /// microseconds at 33 of 100; sets with the same losses should share one plan. The packed form belongs to the

@@ -21,26 +21,26 @@ const BOUND_ANNEX_LEN: usize = 44;
 pub struct Meta {
     /// The file's name: raw bytes, one path component.
     pub name: Option<Vec<u8>>,
-    /// SHA-256 of the payload, as the writer says.
+    /// SHA-256 of the payload, as the writer claims.
     pub sha256: Option<Digest>,
-    /// BLAKE3 of the payload, as the writer says.
+    /// BLAKE3 of the payload, as the writer claims.
     pub blake3: Option<Digest>,
-    /// Annexes that are bound to the root, by ascending type; a list may be there that names none.
+    /// Annexes that are bound to the root, by ascending type. The list may be present and empty.
     pub annexes: Option<Vec<BoundAnnexes>>,
-    /// What opens a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
+    /// The seal of a sealed payload, which [`seal::Seal`](super::seal::Seal) parses.
     pub seal: Option<Vec<u8>>,
-    /// Entries of other odd types: type and value, by ascending type. They mean nothing to this version.
+    /// Entries of other odd types: type and value, by ascending type. They have no meaning in this version.
     pub others: Vec<(u8, Vec<u8>)>,
 }
 
 /// The data of all annexes of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BoundAnnexes {
-    /// Their type.
+    /// The annexes' type.
     pub kind: u32,
-    /// Bytes of their data together.
+    /// Bytes of the annexes' data in all.
     pub len: u64,
-    /// The plain hash of their data, joined.
+    /// The plain hash of the annexes' joined data.
     pub digest: Digest,
 }
 
@@ -80,7 +80,7 @@ impl Meta {
                 TYPE_SHA256 => meta.sha256 = Some(payload_digest(value)?),
                 TYPE_BLAKE3 => meta.blake3 = Some(payload_digest(value)?),
                 TYPE_ANNEXES => meta.annexes = Some(bound_annexes(value)?),
-                // What breaks its rules, whoever has a key is told: to others it is bytes.
+                // The seal is not checked here: only a key holder needs it, and is told of a broken rule.
                 TYPE_SEAL => meta.seal = Some(value.to_vec()),
                 even if even % 2 == 0 => return Err(FormatError::CriticalMeta(even)),
                 odd => meta.others.push((odd, value.to_vec())),
@@ -91,7 +91,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Parses a copy of the meta whose plain hash is known to be `meta_hash`.
+    /// Parses a copy of the meta that must have the plain hash `meta_hash`.
     ///
     /// # Errors
     /// [`FormatError::Damaged`] when the hash is another; those of [`Meta::parse`].
@@ -183,7 +183,7 @@ mod tests {
             others: Vec::new(),
         };
         assert_eq!(Meta::parse(&full.to_bytes()), Ok(full));
-        // A list of no annexes breaks no rule, and repairs write it again.
+        // An empty list of annexes breaks no rule, and repairs write it again.
         let no_annexes = Meta { annexes: Some(Vec::new()), ..Meta::default() };
         assert_eq!(
             (Meta::parse(b"\x07\x00\x00"), &no_annexes.to_bytes()[..]),

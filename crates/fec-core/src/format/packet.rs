@@ -169,7 +169,7 @@ pub enum Body<'a> {
     },
 }
 
-/// Why bytes are not accepted as a packet.
+/// The reason why bytes are not accepted as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -384,7 +384,7 @@ pub struct RowHeader {
     pub first: u64,
     /// Number of packets covered.
     pub count: u32,
-    /// Which repair packet of its window this is; 0 unless the profile is [`Profile::Blocks`].
+    /// The number of the repair packet within its window; 0 unless the profile is [`Profile::Blocks`].
     pub part: u32,
 }
 

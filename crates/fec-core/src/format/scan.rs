@@ -317,7 +317,8 @@ fn start_of_none(window: &[u8]) -> ScanStep<'static> {
     }
 }
 
-/// What begins like a header and is cut before all is there that its checksum covers: nothing says that it was written as one.
+/// The rejection of bytes that begin like a header but end before the bytes that its checksum covers: they may be no
+/// header at all.
 fn no_checksum(what: &'static str) -> ScanStep<'static> {
     ScanStep::Rejected { error: FormatError::Checksum(what), drop: 8 }
 }

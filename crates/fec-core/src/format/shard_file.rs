@@ -63,25 +63,25 @@ impl Encoding {
 pub struct Layout {
     /// Bytes of the meta.
     pub meta_len: u64,
-    /// Where the first copy of the meta starts.
+    /// Start of the first copy of the meta.
     pub head_meta: u64,
     /// Bytes of one proof.
     pub proof_len: u64,
     /// Bytes of one shard.
     pub shard_len: u64,
-    /// Where the first proofs start.
+    /// Start of the first proofs.
     pub head_proofs: u64,
     /// Bytes of all proofs.
     pub proofs_len: u64,
-    /// Where the body starts.
+    /// Start of the body.
     pub body: u64,
     /// Bytes of the body.
     pub body_len: u64,
-    /// Where the second proofs start.
+    /// Start of the second proofs.
     pub tail_proofs: u64,
-    /// Where the second copy of the meta starts.
+    /// Start of the second copy of the meta.
     pub tail_meta: u64,
-    /// Where the second header starts.
+    /// Start of the second header.
     pub tail_header: u64,
     /// Bytes of the file.
     pub file_len: u64,
@@ -120,18 +120,18 @@ impl Layout {
         }
     }
 
-    /// Where the shard of `set` starts.
+    /// Start of the shard of `set`.
     pub fn shard(&self, set: u32) -> u64 {
         self.body + u64::from(set) * self.shard_len
     }
 
-    /// Where the two copies of the proof of `set` start.
+    /// Starts of the two copies of the proof of `set`.
     pub fn proofs(&self, set: u32) -> [u64; 2] {
         let at = u64::from(set) * self.proof_len;
         [self.head_proofs + at, self.tail_proofs + at]
     }
 
-    /// Where the two copies of the meta start.
+    /// Starts of the two copies of the meta.
     pub fn metas(&self) -> [u64; 2] {
         [self.head_meta, self.tail_meta]
     }
@@ -147,12 +147,13 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The version that the beginning of a header names, if that is another one than this build knows; `None` where it is not there.
+/// The error for a header whose version this build does not know, from its beginning; `None` for a known version, and
+/// for bytes that hold no version.
 pub fn other_version(bytes: &[u8]) -> Option<FormatError> {
     (has_magic(bytes) && bytes.len() > VERSION_AT).then(|| check_start(bytes, &MAGIC).err()).flatten()
 }
 
-/// Whether magic and checksum of a header are right, whatever it says: then the file that it stands in is a shard file
+/// Whether magic and checksum of a header are right, whatever its fields say: the file is a shard file then
 /// (specification, section 9.3).
 pub fn header_checks(bytes: &[u8; HEADER_LEN]) -> bool {
     has_magic(bytes) && u32_at(bytes, 8) == checksum(bytes)

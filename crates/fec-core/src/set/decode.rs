@@ -15,7 +15,7 @@ use crate::params::{GroupGeometry, Shape};
 /// Fewest bytes of shards that are hashed on a thread of their own.
 const SMALLEST_SHARE: usize = 64 << 10;
 
-/// Why a set cannot be decoded.
+/// The reason why a set cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {

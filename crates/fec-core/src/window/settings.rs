@@ -103,7 +103,7 @@ impl StreamSettings {
     }
 }
 
-/// Why a stream cannot have these settings. All are of the class *refused*.
+/// The reason why a stream cannot have these settings. All are of the class *refused*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {

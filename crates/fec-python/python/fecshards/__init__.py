@@ -1,8 +1,8 @@
 """Protects bytes, files and streams against loss, corruption and tampering.
 
-Code turns bytes into shards and back. encode_file and encode_stream write shard files and containers, which find their own damage,
-mend it, and prove by their root what they are; decode, verify and repair are their counterparts. The command ``fec`` reads what is
-written here, and the other way round.
+Code turns bytes into shards and back. encode_file and encode_stream write shard files and containers, which find and
+repair their own damage, and which a root proves; decode, verify and repair are their counterparts. The command ``fec``
+and this module read each other's files.
 """
 
 from ._native import (

@@ -19,7 +19,7 @@ __all__ = [
     "verify_stream",
 ]
 
-# What has a buffer: bytes, bytearray, memoryview, mmap, arrays. typing has no name for it before Python 3.12.
+# An object with a buffer: bytes, bytearray, memoryview, mmap, arrays. typing has no name for it before Python 3.12.
 _Buffer = Any
 _Path = Union[str, PathLike[str]]
 _Root = Union[bytes, str]
@@ -49,7 +49,7 @@ class Code:
 
 @final
 class Restored:
-    """What was restored."""
+    """The result of decoding."""
 
     @property
     def root(self) -> Optional[bytes]: ...
@@ -70,7 +70,7 @@ class Restored:
 
 @final
 class Shard:
-    """What is known of one shard."""
+    """The findings about one shard."""
 
     @property
     def index(self) -> int: ...
@@ -83,7 +83,7 @@ class Shard:
 
 @final
 class Report:
-    """What was found of an encoding."""
+    """The findings about an encoding."""
 
     @property
     def form(self) -> Literal["container", "shards"]: ...
@@ -112,7 +112,7 @@ class Report:
 
 @final
 class Repaired:
-    """What was made anew."""
+    """The result of a repair."""
 
     @property
     def root(self) -> bytes: ...

@@ -1,6 +1,7 @@
 """The exceptions of fecshards: one class for each exit code of the command ``fec``.
 
-What the system reports is an OSError (FileNotFoundError, PermissionError, …), and what a file object raises goes through as it is.
+An error of the system is an OSError (FileNotFoundError, PermissionError, …). An exception of a file object passes
+unchanged.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ __all__ = ["Damaged", "FecError", "Refused", "UsageError", "WrongRoot"]
 
 
 class FecError(Exception):
-    """What all of them are. ``exit_code`` is what the command ``fec`` ends with for the same reason."""
+    """The base of all exceptions. The command ``fec`` ends with ``exit_code`` for the same reason."""
 
     exit_code: int
 
 
 class Damaged(FecError):
-    """Too much is lost: the payload cannot be restored whole. ``restored`` tells what is left, where that is known."""
+    """Too much is lost: the payload cannot be restored whole. ``restored`` describes the remains, if they are known."""
 
     exit_code = 3
     restored: Optional[Restored] = None
 
 
 class WrongRoot(FecError):
-    """What is there is not what the root promises, or does not open with these keys."""
+    """The bytes are not those that the root promises, or do not open with these keys."""
 
     exit_code = 5
 
 
 class Refused(FecError):
-    """A limit, or something that this version does not know."""
+    """The input exceeds a limit, or needs something that this version does not know."""
 
     exit_code = 6
 

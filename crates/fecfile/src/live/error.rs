@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a live stream cannot be sent or received.
+/// The reason why a live stream cannot be sent or received.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -203,7 +203,7 @@ impl fmt::Display for LostPackets {
     }
 }
 
-/// Why an intact packet is not accepted.
+/// The reason why an intact packet is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -12,7 +12,7 @@ use fec_core::format::packet::{REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::format::sealed_packet;
 use memchr::memmem::Finder;
 
-/// Ends every frame, and stands in front of the first.
+/// The two bytes that end every frame, and stand in front of the first.
 pub(super) const DELIMITER: [u8; 2] = [0xFE, 0xFD];
 
 /// Bytes of the longest packet: a sealed repair packet of payloads of 65,535 bytes.

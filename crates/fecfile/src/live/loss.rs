@@ -37,7 +37,7 @@ pub enum Loss {
     Trace(PathBuf),
 }
 
-/// Why a text is no loss model, or no list of impairments.
+/// The reason why a text is no loss model, or no list of impairments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImpairmentError {

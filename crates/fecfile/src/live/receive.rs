@@ -457,7 +457,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Everybody may join a network late. A missing beginning of a file or pipe is a gap like any other.
+    /// Late joining is normal on a network. In a file or pipe a missing beginning is a gap like any other.
     fn refuse_late_join(&self) -> Result<()> {
         match self.decoder.begins_at() {
             Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {

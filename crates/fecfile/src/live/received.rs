@@ -1,4 +1,4 @@
-//! What was received of a stream, counted as it comes.
+//! Counts of a stream, kept as it is received.
 
 use super::quality::Quality;
 use super::seal::NotOpened;
@@ -9,10 +9,10 @@ use fec_core::format::packet::{PacketError, Parameters};
 use fec_core::window::{Received as Fate, Statistics};
 use std::time::{Duration, Instant};
 
-/// Gaps are listed up to this number, and counted beyond.
+/// The most gaps that are listed; the others are only counted.
 pub const MOST_GAPS: usize = 1000;
 
-/// Packets that were intact, and of no use here.
+/// Numbers of packets that are intact but of no use here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refusals {
     refused: u64,
@@ -27,28 +27,28 @@ impl Refusals {
     }
 }
 
-/// What was received of a stream, until now or in all.
+/// Counts of a received stream, until now or in all.
 #[must_use = "packets may be lost"]
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// What the packets say of the stream; `None`: none came.
+    /// The parameters that the packets name; `None` before the first packet.
     pub parameters: Option<Parameters>,
-    /// The sender has said that the stream has ended, and everything before was delivered or named as lost.
+    /// Whether the sender has announced the end, and everything before it was delivered or listed as lost.
     pub ended: bool,
-    /// The packet that the stream is received from; what was sent before is not known, and in no gap. `None`: nothing
-    /// tells.
+    /// The packet from which on the stream is received; earlier packets are unknown, and belong to no gap. `None` if no
+    /// packet tells.
     pub joined_at: Option<u64>,
-    /// Bytes that came out.
+    /// Bytes of payload that were delivered.
     pub payload_bytes: u64,
-    /// Packets that came out.
+    /// Packets that were delivered.
     pub packets: u64,
-    /// Of those, the ones that were lost and rebuilt.
+    /// Delivered packets that were lost and rebuilt.
     pub rebuilt: u64,
     /// Packets that are lost for good.
     pub lost: u64,
-    /// Where they are missing, the first [`MOST_GAPS`].
+    /// The first [`MOST_GAPS`] gaps.
     pub gaps: Vec<LostPackets>,
-    /// Gaps, all of them.
+    /// The number of all gaps.
     pub gap_count: u64,
     /// Packets of this stream that arrived, of any kind.
     pub arrived: u64,
@@ -56,20 +56,20 @@ pub struct Received {
     pub damaged: u64,
     /// Packets of other streams.
     pub foreign: u64,
-    /// Packets of other streams are a loss. In a network anybody may send; in a file or pipe what is left out was meant
-    /// for somebody, unless one stream was asked for.
+    /// Whether packets of other streams count as a loss. On a network anybody may send. In a file or pipe every packet
+    /// was meant for its reader, unless the reader asked for a single stream.
     pub foreign_is_loss: bool,
     /// Packets of this stream with other parameters.
     pub mismatched: u64,
-    /// Packets of streams that were over before.
+    /// Packets of streams that had ended before.
     pub after_end: u64,
     /// Streams that were received before this one.
     pub streams_before: u64,
-    /// Those of them that were not whole.
+    /// Streams before this one that were not whole.
     pub not_whole_before: u64,
     /// Intact packets that are not accepted.
     pub refused: u64,
-    /// Why the first of them was not.
+    /// The reason why the first of them was refused.
     pub refusal: Option<Refusal>,
     /// Packets that were forged, or sealed with another key.
     pub forged: u64,
@@ -77,48 +77,48 @@ pub struct Received {
     pub unsealed: u64,
     /// Authentic packets that were sealed too long ago, or in the future.
     pub stale: u64,
-    /// By how much the last of them was, in seconds.
+    /// Age of the last stale packet, in seconds; negative for the future.
     pub stale_by: i32,
-    /// Sealed packets that came before: over another way, or somebody repeats them.
+    /// Sealed packets that had come before: over another way, or repeated by an attacker.
     pub copies: u64,
     /// Pieces of a byte stream that were no frames.
     pub broken_frames: u64,
-    /// Packets that the kernel had no room for, if it tells.
+    /// Packets that the kernel had no room for, if the kernel tells.
     pub kernel_drops: Option<u64>,
-    /// What the decoder counts.
+    /// The decoder's counts.
     pub statistics: Statistics,
-    /// How good the link is.
+    /// The quality of the link.
     pub quality: Quality,
-    /// Since the start.
+    /// Time since the start.
     pub time: Duration,
-    /// Behind the last gap: one that begins there is its continuation.
+    /// The end of the last gap: a gap that begins there continues it.
     gap_end: Option<u64>,
 }
 
 impl Received {
-    /// Nothing yet.
+    /// Counts before the first packet.
     pub(super) fn new(foreign_is_loss: bool, deadline: Option<Deadline>) -> Received {
         Received { foreign_is_loss, quality: Quality::new(deadline), ..Received::default() }
     }
 
-    /// Whether everything that was sent came out, and nothing that contradicts it came in.
+    /// Whether every sent packet was delivered, and no packet contradicts another.
     pub fn is_whole(&self) -> bool {
         let from_start = self.joined_at == Some(0);
         let is_agreed = self.statistics.conflicts == 0 && self.mismatched == 0;
         self.ended && self.lost == 0 && from_start && is_agreed && !(self.foreign_is_loss && self.foreign > 0)
     }
 
-    /// What it means that the stream, or one before it, is not whole; `None`: all are.
+    /// The class of the error if this stream, or a stream before it, is not whole; `None` if all are.
     pub fn class(&self) -> Option<Class> {
         if self.streams_before > 0 && self.arrived == 0 {
-            // The one before was the last.
+            // No further stream came, so only the streams before count.
             return (self.not_whole_before > 0).then_some(Class::Lost);
         }
         let is_whole = self.is_whole() && self.not_whole_before == 0;
         (!is_whole).then(|| self.why_nothing().map_or(Class::Lost, |cause| cause.class()))
     }
 
-    /// The next stream, of which nothing came yet.
+    /// Counts of the next stream, before its first packet.
     pub(super) fn next(&self) -> Received {
         Received {
             streams_before: self.streams_before + 1,
@@ -127,19 +127,19 @@ impl Received {
         }
     }
 
-    /// Why nothing of a stream came, as far as can be told; `None`: something did.
+    /// The reason why no packet of a stream came, as far as it is known; `None` if a packet came.
     pub fn why_nothing(&self) -> Option<LiveError> {
         (self.arrived == 0 && self.streams_before == 0).then(|| self.why_not_accepted())
     }
 
-    /// Why none of the packets that came was accepted.
+    /// The reason why none of the packets that came was accepted.
     pub fn why_not_accepted(&self) -> LiveError {
         let damaged = self.damaged + self.broken_frames;
         let nothing = LiveError::NothingCame { foreign: self.foreign, damaged };
         self.why_refused(&Refusals::default()).unwrap_or(nothing)
     }
 
-    /// Why packets were refused since there were these; `None`: none was.
+    /// The reason why packets were refused since the counts `before`; `None` if none was refused.
     pub(super) fn why_refused(&self, before: &Refusals) -> Option<LiveError> {
         let (forged, unsealed) = (self.forged - before.forged, self.unsealed - before.unsealed);
         match self.refusal {
@@ -150,7 +150,7 @@ impl Received {
         }
     }
 
-    /// Counts a packet by what became of it.
+    /// Counts a packet by its fate in the decoder.
     pub(super) fn count(&mut self, fate: Fate) {
         match fate {
             Fate::Foreign => self.foreign += 1,
@@ -174,7 +174,7 @@ impl Received {
         }
     }
 
-    /// Packets that were intact, and of no use here.
+    /// Numbers of packets that are intact but of no use here.
     pub(super) fn refusals(&self) -> Refusals {
         let &Received { refused, stale, forged, unsealed, .. } = self;
         Refusals { refused, stale, forged, unsealed }
@@ -185,7 +185,7 @@ impl Received {
         self.refusal.get_or_insert(why);
     }
 
-    /// Counts a payload that is delivered.
+    /// Counts a delivered payload.
     pub(super) fn packet(&mut self, seq: u64, len: usize, rebuilt: bool, now: Instant) {
         self.quality.packet(seq, rebuilt, now);
         self.packets += 1;
@@ -193,7 +193,7 @@ impl Received {
         self.rebuilt += u64::from(rebuilt);
     }
 
-    /// Notes packets that are lost for good; `is_overdue`: because of the deadline.
+    /// Notes packets that are lost for good; `is_overdue` says that the deadline was the cause.
     pub(super) fn gap(&mut self, packets: LostPackets, is_overdue: bool) {
         let LostPackets { first, count } = packets;
         self.quality.gap(count, is_overdue);

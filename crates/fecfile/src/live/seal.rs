@@ -69,10 +69,10 @@ impl Sealer {
     }
 }
 
-/// Why a packet is not opened.
+/// The reason why a packet is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotOpened {
-    /// It is no packet, or one that this build does not know.
+    /// It is no packet, or a packet that this build does not know.
     NoPacket(PacketError),
     /// It is not sealed.
     Unsealed,

@@ -1,4 +1,4 @@
-//! Sends: from a file or pipe to packets.
+//! Sends a stream: from a file or pipe to packets.
 
 use super::LiveError;
 use super::ages::Ages;
@@ -22,27 +22,27 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// How often the end is told over a network, where every packet may be lost, and how long apart.
+/// Repetitions of the end on a network, where every packet may be lost, and the pause before each.
 const ENDS: u32 = 5;
 const END_PAUSE: Duration = Duration::from_millis(20);
-/// A silent stream says so often that it is still there.
+/// Interval of keep-alives on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// Repair packets before their turn: how much longer the next takes for each one that the ratio does not owe yet.
+/// Factor by which an early repair packet waits longer for each row that the ratio does not owe yet.
 const PATIENCE: f64 = 4.0;
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-/// How long a sender that waits for input takes to notice that it is to stop.
+/// Time in which a sender that waits for input notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// Payload bytes of a packet that pass nearly everywhere: with all headers they are 1280 bytes, which every part of a way over
-/// IPv6 has to take, and tunnels do.
+/// Payload bytes of a packet that passes nearly everywhere. With all headers the packet has 1280 bytes, which every
+/// link of IPv6 has to carry, and tunnels do carry.
 pub const NETWORK_PAYLOAD: u16 = 1174;
 
-/// Payload bytes of packets over some ways: [`NETWORK_PAYLOAD`], or fewer where this machine knows that these do not pass; of
-/// sealed ones 24 less.
+/// Payload bytes of packets over these ways: [`NETWORK_PAYLOAD`], or fewer if this machine knows that such packets do
+/// not pass; 24 fewer if packets are sealed.
 ///
 /// # Errors
-/// Those of [`Address::destination`](super::address::Address::destination); what the system says of an interface.
+/// Those of [`Address::destination`](super::address::Address::destination), and those of the system for an interface.
 pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
     let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
     for Way { address, interface } in ways {
@@ -52,58 +52,59 @@ pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
     Ok(payload.max(MIN_PAYLOAD))
 }
 
-/// Most bytes of a packet beyond its payload: those of a repair packet.
+/// The most bytes of a packet beyond its payload: those of a repair packet.
 fn overhead(is_sealed: bool) -> usize {
     SYMBOL_OVERHEAD + REPAIR_OVERHEAD + if is_sealed { sealed_packet::OVERHEAD } else { 0 }
 }
 
-/// How packets are sealed: encrypted, and authentic for whoever has the key.
+/// The sealing of packets: they are encrypted, and authentic for holders of the key.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// The key that the receivers have.
     pub key: StreamKey,
-    /// By which cipher.
+    /// The cipher.
     pub cipher: Cipher,
 }
 
-/// A sensible [`latency`](SendOptions::latency) over networks: who watches waits no longer than this.
+/// A sensible [`latency`](SendOptions::latency) over networks: a viewer waits no longer than this.
 pub const NETWORK_LATENCY: Duration = Duration::from_secs(3);
 
-/// The rates that can be kept, in million bits a second.
+/// The rates that can be kept, in Mb/s.
 pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
 
-/// How a stream is sent.
+/// The options of sending a stream.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// The number that tells the stream from others; `None`: a random one.
+    /// The number that identifies the stream; `None` for a random one.
     pub stream_id: Option<u64>,
-    /// Most source packets that one repair packet covers, up to 65,536.
+    /// The most source packets that a repair packet covers, up to 65,536.
     pub window: u32,
-    /// Steps in which the window moves; or packets of an independent block or set.
+    /// The packets by which the window moves at a time; or the packets of an independent block or set.
     pub block: u16,
-    /// Most payload bytes of a packet, 16 to 65,535; 42 to 58 bytes are added.
+    /// The most payload bytes of a packet, 16 to 65,535; headers add 42 to 58 bytes.
     pub payload: u16,
-    /// How repair packets are made.
+    /// The way repair packets are made.
     pub profile: Profile,
-    /// How many of them.
+    /// The number of repair packets.
     pub ratio: Ratio,
-    /// Packets older than this are not protected any more: what was lost is mended by then or not at all. `None`: as long as
-    /// they are in the window, however slow the stream is. A packet leaves with its block, so that slow streams protect more.
+    /// The age after which packets are not protected any more: lost ones are repaired by then or never. `None` protects
+    /// packets as long as they are in the window, however slow the stream is. A packet leaves the window only with its
+    /// block, so a slow stream protects packets beyond this age.
     pub latency: Option<Duration>,
-    /// What was read waits no longer for a full packet; nor does a packet wait longer for a repair packet, as long as these are
-    /// no more than the ratio gives. Beyond that each one takes four times as long as the one before.
+    /// The longest time for which bytes wait for a full packet, and a packet for its repair packet, as long as repair
+    /// packets stay within the ratio. Each repair packet beyond the ratio waits four times as long as the one before.
     pub flush: Duration,
-    /// Most million bits a second, one of [`RATES`], headers of UDP and IP not counted; `None`: as fast as it goes.
+    /// The highest rate in Mb/s, one of [`RATES`], without headers of UDP and IP; `None` for the fastest possible.
     pub mbps: Option<f64>,
-    /// Packets are sealed; `None`: anybody may read them, and whoever can send to a receiver can forge them.
+    /// The sealing of packets; `None` lets anybody read them, and anybody who can send to a receiver forge them.
     pub sealing: Option<Sealing>,
-    /// What happens to packets on purpose.
+    /// The losses and delays that packets suffer on purpose.
     pub impairment: Option<Impairment>,
 }
 
 impl Default for SendOptions {
-    /// Packets of 1350 bytes, which pass on a network of its own (see [`payload_for`]), one repair packet for six, over a window of 6000; a pause
-    /// of the input is noticed after 20 ms.
+    /// Packets of 1350 bytes, which pass on a local network (see [`payload_for`]); a repair packet for six packets,
+    /// over a window of 6000; a pause of the input is noticed after 20 ms.
     fn default() -> SendOptions {
         SendOptions {
             stream_id: None,
@@ -121,19 +122,19 @@ impl Default for SendOptions {
     }
 }
 
-/// Where packets go.
+/// The destination of packets.
 pub enum PacketDestination<'a> {
     /// Frames in a byte stream.
     Bytes(Output<'a>),
-    /// Datagrams, each over all of these ways.
+    /// Datagrams, each sent over all of these ways.
     Udp(Vec<Way>),
 }
 
-/// What was sent.
+/// Counts of a sent stream.
 #[must_use = "packets may not have gone out"]
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// What the packets say of the stream.
+    /// The parameters that the packets name.
     pub parameters: Parameters,
     /// Bytes of the payload.
     pub payload_bytes: u64,
@@ -141,23 +142,23 @@ pub struct Sent {
     pub source_packets: u64,
     /// Repair packets.
     pub repair_packets: u64,
-    /// Packets that tell how far the stream is, or that it has ended.
+    /// Packets that tell the progress of the stream, or its end.
     pub marks: u64,
     /// Bytes of all packets, without frames and network headers.
     pub sent_bytes: u64,
-    /// What sealed the packets.
+    /// The cipher that sealed the packets.
     pub cipher: Option<Cipher>,
     /// Packets that the impairment lost on purpose.
     pub impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     pub unsent: u64,
-    /// It was stopped before its input had ended.
+    /// Whether sending was stopped before the input had ended.
     pub stopped: bool,
-    /// What the network said of the packets.
+    /// The network's replies to the packets.
     pub replies: Replies,
 }
 
-/// Sends all of `input`, which errors call `place`, as it comes.
+/// Sends all of `input` as it comes; errors name it `place`.
 ///
 /// # Errors
 /// As [`StreamSender::new`] and [`StreamSender::send`].
@@ -171,7 +172,7 @@ pub fn send(
     StreamSender::new(options, &context.settings)?.send(input, place, destination, &mut Silent, context)
 }
 
-/// A stream that can be sent: its settings are accepted. So they are before anything is opened.
+/// A stream that is ready to be sent. Its settings are checked before anything is opened.
 pub struct StreamSender {
     encoder: Encoder,
     sealer: Option<Sealer>,
@@ -212,11 +213,13 @@ impl StreamSender {
         Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
     }
 
-    /// Sends all of `input`, which errors call `place`, as it comes, until it ends or `watcher` says so, and then the end.
+    /// Sends `input` as it comes, until it ends or `watcher` stops it, and then announces the end. Errors name the
+    /// input `place`.
     ///
     /// # Errors
-    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of [`PacketSender`](super::udp::PacketSender) for a network;
-    /// [`LiveError::Push`] when the stream is so long that packets have no more numbers.
+    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of
+    /// [`PacketSender`](super::udp::PacketSender) for a network; [`LiveError::Push`] when the stream is so long that
+    /// packets have no more numbers.
     pub fn send(
         self,
         input: impl Read + Send + 'static,
@@ -236,7 +239,7 @@ impl StreamSender {
         let mut stopped = false;
         while !stopped {
             let next = match reader.try_next() {
-                // Before waiting, what there is goes out.
+                // All waiting packets go out before a wait.
                 Next::Nothing => {
                     packets.transmitter.flush()?;
                     reader.next(Some(packets.deadline().min(Instant::now() + NOTICE)))
@@ -264,7 +267,7 @@ impl StreamSender {
     }
 }
 
-/// A number that no other stream has.
+/// A random number, which no other stream has.
 fn random_id() -> Result<u64> {
     let mut id = [0; 8];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
@@ -272,7 +275,7 @@ fn random_id() -> Result<u64> {
     Ok(u64::from_le_bytes(id))
 }
 
-/// Opens the way to a destination.
+/// Opens the link to a destination.
 fn open<'a>(
     destination: PacketDestination<'a>,
     parameters: &Parameters,
@@ -292,21 +295,21 @@ fn open<'a>(
     }
 }
 
-/// Cuts what was read into payloads and watches the clock.
+/// Cuts the input into payloads and watches the clock.
 struct Packetizer<'a> {
     encoder: Encoder,
     transmitter: Transmitter<'a>,
-    /// When packets become too old to be protected; `None`: never.
+    /// The ages of packets, which end their protection; `None` for endless protection.
     ages: Option<Ages>,
-    /// Bytes that are not a full packet yet.
+    /// Bytes that do not fill a packet yet.
     partial: Vec<u8>,
-    /// Most bytes of a payload.
+    /// The most bytes of a payload.
     payload: usize,
     payload_bytes: u64,
     wait: Duration,
-    /// When the oldest byte of `partial` came.
+    /// The time at which the oldest byte of `partial` came.
     partial_since: Option<Instant>,
-    /// When the oldest packet was sent that no repair packet covers.
+    /// The sending time of the oldest packet that no repair packet covers.
     uncovered_since: Option<Instant>,
 }
 
@@ -332,7 +335,7 @@ impl<'a> Packetizer<'a> {
         }
     }
 
-    /// Sends what was read; when sending is to end and would have to wait for its pace, no more of it.
+    /// Sends the bytes of a chunk. Drops the rest if sending must end and would have to wait for its pace.
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
         self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
@@ -388,9 +391,9 @@ impl<'a> Packetizer<'a> {
         done
     }
 
-    /// When the packets that no repair packet covers get one before its turn. The further the rows are ahead of the ratio, the
-    /// longer that takes: so that a slow input takes no more repair packets than a fast one, but for a few, and the last
-    /// packet before a long pause gets its own.
+    /// The time at which uncovered packets get a repair packet early. The wait grows with the rows that are ahead of
+    /// the ratio. A slow input therefore takes only a few more repair packets than a fast one, and the last packet
+    /// before a long pause gets its own.
     fn early_at(&self) -> Option<Instant> {
         let ahead = self.encoder.ahead();
         let wait = if ahead > 0.0 {
@@ -402,7 +405,7 @@ impl<'a> Packetizer<'a> {
         self.uncovered_since.map(|since| since + wait)
     }
 
-    /// What is too old is not protected any more.
+    /// Ends the protection of packets that are too old.
     fn let_go(&mut self, now: Instant) {
         if let Some(ages) = &mut self.ages
             && let Some(needed) = ages.needed(self.encoder.sent(), now)
@@ -411,7 +414,7 @@ impl<'a> Packetizer<'a> {
         }
     }
 
-    /// When the timer is due.
+    /// The time at which the timer is due.
     fn deadline(&self) -> Instant {
         let partial = self.partial_since.map(|since| since + self.wait);
         let alive = self.transmitter.last_sent() + KEEP_ALIVE;
@@ -438,7 +441,7 @@ impl<'a> Packetizer<'a> {
         transmitter.result()
     }
 
-    /// The input has ended.
+    /// Ends the stream after its input.
     fn finish(&mut self) -> Result<()> {
         self.push_partial()?;
         let transmitter = &mut self.transmitter;

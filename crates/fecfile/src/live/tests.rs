@@ -103,7 +103,7 @@ fn received_of<'a>(
     (received, back)
 }
 
-/// Wherever a stream is cut, and however its parts stand: it is whole if all of it came out, and not otherwise.
+/// A stream is whole only if all of it came out, wherever it is cut and however its parts stand.
 #[test]
 fn whole_is_only_what_begins_at_0_and_reaches_the_end() {
     let key = StreamKey::new([7; 32]);
@@ -139,7 +139,7 @@ fn whole_is_only_what_begins_at_0_and_reaches_the_end() {
     }
 }
 
-/// A missing beginning of a file is a gap, for whoever wants none.
+/// A missing beginning of a file is a gap: it fails where gaps are refused.
 #[test]
 fn a_beginning_that_is_missing_fails_like_a_gap() {
     let (frames, payload) = framed(None, None);
@@ -156,7 +156,7 @@ fn a_beginning_that_is_missing_fails_like_a_gap() {
     }
 }
 
-/// Two streams in a file are no whole one, whichever of them is only an end; each can be chosen.
+/// Two streams in a file make no whole stream, even if one of them is only an end. Each stream can be chosen.
 #[test]
 fn a_stream_among_others_is_whole_when_it_was_chosen() {
     let ((one, payload), (other, _)) = (framed(Some(1), None), framed(Some(2), None));

@@ -1,4 +1,4 @@
-//! What comes out of containers that are whole, damaged, cut, sealed, or whose digests are others.
+//! Output of containers that are whole, damaged, cut, sealed, or record wrong digests.
 
 use super::*;
 use crate::age::{Identity, KeyKind, Keys};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
-/// Payload of a group: two sets of three shards.
+/// Payload bytes of a group: two sets of three shards.
 const GROUP: usize = 24 << 10;
 
 fn layout(sets: u32) -> ContainerLayout {
@@ -35,16 +35,16 @@ fn random(len: usize) -> Vec<u8> {
     (0..len).map(|_| random.next() as u8).collect()
 }
 
-/// A container, and what it was made of.
+/// A container and its payload.
 struct Made {
-    /// What is coded: the payload, sealed if it is to be.
+    /// The encoded bytes: the payload, sealed if the test wants that.
     coded: Vec<u8>,
     container: Vec<u8>,
-    /// What it is once it was looked through, if it changes.
+    /// The container after it was looked through, if it changes.
     later: Option<Vec<u8>>,
 }
 
-/// Bytes that become others.
+/// Bytes that change.
 struct Changing {
     now: Vec<u8>,
     later: Vec<u8>,
@@ -87,13 +87,13 @@ impl Made {
         Made::laid_out(&layout(2).sealed(), coded, sealer.meta())
     }
 
-    /// Where the first record of a group stands.
+    /// Position of the first record of a group.
     fn group(&self, nth: usize) -> usize {
         let first = &self.coded[nth * GROUP..][..64];
         self.container.windows(64).position(|bytes| bytes == first).unwrap()
     }
 
-    /// Loses what is in these parts, of a group from its first record on.
+    /// Damages these ranges of the container.
     fn without(mut self, lost: &[Range<usize>]) -> Made {
         for range in lost {
             self.container[range.clone()].fill(0x55);
@@ -102,25 +102,25 @@ impl Made {
     }
 
     fn without_group(self, nth: usize) -> Made {
-        // Not the header of the next one.
+        // The header of the next group stays whole.
         let lost = self.group(nth)..self.group(nth + 1) - 1000;
         self.without(&[lost])
     }
 
-    /// Two shards of a set are damaged.
+    /// Damages two shards of a set of a group.
     fn with_damaged_group(self, nth: usize) -> Made {
         let at = self.group(nth);
         self.without(&[at..at + 200, at + 8800..at + 9000])
     }
 
-    /// The same, once it was looked through.
+    /// Damages two shards of a set of a group after the container was looked through.
     fn losing_group(self, nth: usize) -> Made {
         let now = self.container.clone();
         let lost = self.with_damaged_group(nth);
         Made { later: Some(lost.container), container: now, ..lost }
     }
 
-    /// Restores it to a writer, and to a file: what came out of each. Both say the same.
+    /// Restores the container to a writer and to a file, and returns both outputs. Both calls have the same result.
     fn restored(&self, wish: Wish<'_>) -> (Result<Restored>, Vec<u8>, Option<Vec<u8>>) {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("out");
@@ -143,7 +143,7 @@ impl Made {
             }
             _ => panic!("{written:?} {filed:?}"),
         }
-        // Without a wish for a part, what is not whole is an error.
+        // Without `partial`, a payload that is not whole is an error.
         assert!(
             wish.partial || written.as_ref().is_ok_and(|restored| restored.is_whole()) || written.is_err()
         );
@@ -164,14 +164,14 @@ impl Made {
 const PARTIAL: Wish<'_> = Wish { partial: true, strict: false, opener: None };
 const STRICT: Wish<'_> = Wish { partial: false, strict: true, opener: None };
 
-/// Meta with the digests of a payload, as far as they are wanted.
+/// Meta with the wanted digests of a payload.
 fn digests(payload: &Vec<u8>, sha256: bool, blake3: bool) -> Meta {
     let wanted = PayloadDigests { sha256, blake3 };
     let (sha256, blake3) = payload::digests(payload, wanted, &Context::default()).unwrap();
     Meta { sha256, blake3, ..Meta::default() }
 }
 
-/// What is told of a payload that is lost: that it is lost is an error.
+/// The report in the error of a lost payload.
 fn lost(restored: Result<Restored>) -> Restored {
     match restored {
         Err(Error { kind: ErrorKind::Lost(restored), .. }) => *restored,
@@ -183,7 +183,7 @@ fn lost(restored: Result<Restored>) -> Restored {
 fn a_damaged_container_is_restored_whole() {
     let payload = random(100_000);
     let made = Made::new(payload.clone(), digests(&payload, true, true));
-    // One of four shards.
+    // The damage hits one of four shards.
     let at = made.group(2);
     let made = made.without(&[at..at + 200, at + 300..at + 4096]);
     for wish in [Wish::default(), PARTIAL, STRICT, Wish { partial: true, ..STRICT }] {
@@ -195,7 +195,8 @@ fn a_damaged_container_is_restored_whole() {
     }
 }
 
-/// Something is lost after all was looked through. To a writer what was proved before has gone out. Where digests are to be compared first, or for a file, nothing has.
+/// A loss after the container was looked through. Groups that were proved before it have gone out to a writer. Nothing
+/// has gone out if digests are compared first, or to a file.
 #[test]
 fn what_is_lost_ends_the_payload() {
     let payload = random(100_000);
@@ -236,7 +237,7 @@ fn what_is_lost_is_zeros_where_a_part_is_wanted() {
     }
 }
 
-/// Group 1 alone, or with the one that follows it: neither the end nor the beginning is known.
+/// Group 1, alone or with the group behind it: neither the end nor the beginning of the payload is known.
 #[test]
 fn a_piece_of_a_container_stands_where_it_belongs() {
     let payload = random(100_000);
@@ -291,7 +292,7 @@ fn a_written_payload_is_read_where_it_stands() {
     assert!(written.read_at(4, &mut out).is_err(), "it is shorter than that");
 }
 
-/// Chunks of a sealed payload that are not there are zeros, and those behind them are opened.
+/// Missing chunks of a sealed payload become zeros, and the chunks behind them are opened.
 #[test]
 fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
     let identity = Identity::generate(KeyKind::X25519).unwrap();
@@ -310,7 +311,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
         assert_eq!(restored.opened, Some(400_000));
         assert!(out == payload && file.unwrap() == payload);
     }
-    // As it is, sealed.
+    // Without an opener the payload is restored sealed.
     let (restored, out, _) = opener.restored(Wish::default());
     assert!(restored.unwrap().opened.is_none() && out == opener.coded);
 
@@ -331,7 +332,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
     let zeros = out.chunks(64 << 10).filter(|chunk| chunk.iter().all(|byte| *byte == 0)).count();
     assert!(zeros > 0 && right + zeros == out.chunks(64 << 10).count(), "{right} {zeros}");
 
-    // Behind the first groups it is cut: nothing says that the last chunk is the last.
+    // The container is cut behind the first groups: nothing shows that the last chunk is the last.
     let cut = Made::sealed(&payload, &keys);
     let end = cut.group(9) - 700;
     let cut = Made { container: cut.container[..end].to_vec(), ..cut };
@@ -345,7 +346,7 @@ fn a_sealed_payload_is_opened_as_far_as_it_is_there() {
     );
 }
 
-/// Of shards that are too few it is known beforehand, and the place of the output is not even looked at.
+/// Too few shards are known beforehand, and the place of the output is not even looked at.
 #[test]
 fn nothing_is_begun_that_cannot_be_ended() {
     let place = tempfile::tempdir().unwrap();
@@ -373,7 +374,8 @@ fn nothing_is_begun_that_cannot_be_ended() {
     assert_eq!(std::fs::read(at("out")).unwrap().len(), payload.len());
 }
 
-/// Whoever ignores the result must not take nothing for the payload: of every call, in every form, with too few shards left.
+/// A caller that ignores the report must not take nothing for the payload: every call fails, in every form, if too few
+/// shards are left.
 #[test]
 fn no_call_is_done_without_an_error_where_the_payload_is_lost() {
     let place = tempfile::tempdir().unwrap();
@@ -402,14 +404,14 @@ fn no_call_is_done_without_an_error_where_the_payload_is_lost() {
         assert!(!lost(archive.range_to_writer(range, None, &mut out, &Place::Output, &context)).written);
         assert!(out.len() == written && !path.exists(), "{what}");
         assert_eq!(archive.verify(false, &context).unwrap().is_restorable, Some(false), "{what}");
-        // Whoever wants what is left gets it, and is told.
+        // A caller that asks for the remains gets them, and a report.
         let partly = archive.restore_to_file(&path, QUICK, PARTIAL, &context).unwrap();
         assert!(partly.written && !partly.is_whole(), "{what}");
         std::fs::remove_file(&path).unwrap();
     }
 }
 
-/// Records of these sets, and of no others.
+/// Records of these sets only.
 struct Few(Vec<Range<u32>>);
 
 impl crate::forms::encoded::Records for Few {
@@ -428,7 +430,7 @@ impl crate::forms::encoded::Records for Few {
     }
 }
 
-/// A few records may claim to be of a payload without end.
+/// A few records may claim to belong to an endless payload.
 #[test]
 fn zeros_without_end_are_refused() {
     assert_eq!(most_for(0), 1 << 30);
@@ -449,7 +451,7 @@ fn zeros_without_end_are_refused() {
     }
     check(&[0..9, 9..171]).unwrap();
     check(&[0..9, 9..sets]).unwrap();
-    // As much as goes out without a question.
+    // The limit of zeros that go out although nothing may be left.
     let few = |len| {
         let geometry = layout(sets).group(0, len, true);
         let groups = Groups::new(geometry, geometry, vec![[0; 32]]);
@@ -465,7 +467,7 @@ fn zeros_without_end_are_refused() {
     few((1 << 30) + 1).unwrap_err();
 }
 
-/// Otherwise it goes through a temporary file.
+/// A large group, or an only one, goes through a temporary file.
 #[test]
 fn a_small_group_among_others_waits_in_memory() {
     for (capacity, groups, expected) in [

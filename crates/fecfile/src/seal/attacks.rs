@@ -1,7 +1,5 @@
-//! Attacks by somebody who can write to the places of shards, and has no key. The forged payload is well formed, with
-//! right checksums, digests and roots, and the reader knows no root. No byte of it may come out.
-//!
-//! FEC_ATTACKS is the number of attacks (10,000 for the long form), FEC_SEED chooses them.
+//! Attacks by somebody who can write to the places of shards but has no key. The forged payload is well formed, with
+//! right checksums, digests and roots, and the reader knows no root. No byte of the forgery may come out.
 
 use super::sealer::{SealedTo, Sealer, Sealing};
 use crate::age::{Identity, KeyKind, Keys};
@@ -68,7 +66,7 @@ impl Sealed {
     }
 }
 
-/// Every way to read a container: the output, and whether it was reported as right. Files that did not appear have no
+/// Reads a container in every way: the output, and whether it was reported as right. A file that did not appear has no
 /// output.
 fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Vec<u8>, bool)> {
     let context = Context::default();
@@ -232,7 +230,7 @@ fn nothing_that_was_not_sealed_with_the_key_comes_out() {
         let mine = &mine[mine.len() - 1];
         let (name, forged) = attack(nth % KINDS, &mut random, mine, others);
         let is_same = (&forged.sealed, &forged.seal, forged.is_marked) == (&mine.sealed, &mine.seal, true);
-        // A single group, or several.
+        // A container has a single group, or several.
         let sets = if random.next().is_multiple_of(2) { 64 } else { 1 };
         for (way, out, is_right) in read(forged.container(sets), &keys, folder.path()) {
             let context = format!("attack {nth}, {name}, {way}, {} bytes", mine.plain.len());

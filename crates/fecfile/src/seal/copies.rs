@@ -1,4 +1,4 @@
-//! What opens a sealed payload is lost no sooner than the payload: whatever is damaged, verifying, restoring and repairing agree.
+//! The seal is lost no sooner than the payload; verifying, restoring and repairing agree, whatever is damaged.
 
 use super::sealer::{SealedTo, Sealing};
 use crate::age::{Identity, KeyKind, Keys};
@@ -60,7 +60,7 @@ fn archive(bytes: &[u8]) -> crate::Result<Archive> {
     Archive::open(&Input::One(object), None, &Context::default())
 }
 
-/// What verifying says without a key, once it is known that restoring, ranges, pipes and repairing say so too.
+/// The report of verifying without a key, after a check that restoring, ranges, pipes and repairing agree with it.
 fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> crate::Result<Verified> {
     let context = Context::default();
     let piped = Archive::in_pipe(bytes, Path::new("-"), Beginning::Other, None, &context);
@@ -99,7 +99,7 @@ fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> crate::Result<Verified> {
     Ok(verified)
 }
 
-/// The payload, as every call gives it.
+/// The payload, as each call restores it.
 fn restored(made: &Made, archive: &Archive, folder: &Path) -> crate::Result<Vec<Vec<u8>>> {
     let context = Context::default();
     let opener = archive.opener(Some(&made.keys))?;
@@ -112,7 +112,7 @@ fn restored(made: &Made, archive: &Archive, folder: &Path) -> crate::Result<Vec<
     Ok(vec![fs::read(&path).unwrap(), out, part])
 }
 
-/// Where each record stands, and each copy of the meta.
+/// The range of each record, and the position of each copy of the meta.
 fn parts(container: &[u8]) -> (Vec<Range<usize>>, Vec<usize>) {
     let starts = places(container, &RECORD_MAGIC);
     let mut cuts =
@@ -134,9 +134,9 @@ fn whatever_the_shards_survive_the_seal_survives() {
         assert!(whole.is_intact());
         assert_eq!(whole.may_still_lose(), Some(code.1 as u32), "the seal is no weaker than the shards");
         let n = code.0 + code.1;
-        // Of several groups a shard stands in several places.
+        // With several groups the records of a shard stand apart, so this damage could not hit a shard.
         for _ in 0..if sets.is_some() { 0 } else { 40 } {
-            // Some shards are lost, with all that stands in front of them; the front and the end as well.
+            // The damage hits some shards with everything in front of them, the end, and sometimes the front.
             let lost = random.next() as usize % (code.1 + 2);
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by_cached_key(|_| random.next());
@@ -180,7 +180,7 @@ fn without_any_copy_of_its_seal_a_payload_is_lost() {
         let lost = agreed(&made, &damaged(None), folder.path()).unwrap();
         assert_eq!((lost.is_restorable, lost.is_seal_lost()), (Some(false), true));
         assert_eq!(lost.least() as usize, code.0 + code.1, "every shard is intact");
-        // One is enough, and is the last.
+        // A single copy is enough, and may not be lost any more.
         for copy in places(&made.container, &META_MAGIC) {
             let one = agreed(&made, &damaged(Some(copy)), folder.path()).unwrap();
             assert_eq!((one.is_restorable, one.may_still_lose()), (Some(true), Some(0)));
@@ -188,7 +188,7 @@ fn without_any_copy_of_its_seal_a_payload_is_lost() {
     }
 }
 
-/// A copy of the seal may come behind k records of each set: a pipe waits for it.
+/// A copy of the seal may come behind k records of each set; a pipe waits for it.
 #[test]
 fn a_pipe_waits_for_a_copy_of_the_seal() {
     let made = made((3, 5), 20_000, Grouping::Auto);
@@ -204,8 +204,8 @@ fn a_pipe_waits_for_a_copy_of_the_seal() {
     }
 }
 
-/// Containers were written without copies: they are intact, and stay so when they are repaired. What may be lost of them counts
-/// the few places that have the seal.
+/// Older containers have no copies of the seal between their records. They are intact, and repairs keep them as they
+/// are. Verifying counts the few places that have the seal.
 #[test]
 fn a_container_without_copies_is_as_it_was_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn a_container_without_copies_is_as_it_was_written() {
     }
 }
 
-/// A copy that is lost is damage, wherever the others stand; a copy behind the end is nobody's.
+/// A lost copy is damage, wherever the other copies stand. A copy behind the end belongs to nothing.
 #[test]
 fn a_missing_copy_is_damage_and_one_too_many_is_not() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,18 +242,18 @@ fn a_missing_copy_is_damage_and_one_too_many_is_not() {
     let more = [&made.container[..], &made.container[copies[0].clone()]].concat();
     let archive = archive(&more).unwrap();
     assert!(archive.verify(false, &Context::default()).unwrap().is_intact());
-    // A repair does not put those that stood at a lost end behind the new one.
+    // A repair does not append copies that a lost end held to the new one.
     let cut = &made.container[..copies[3].end];
     assert!(!agreed(&made, cut, folder.path()).unwrap().is_intact());
 }
 
-/// A part is restored by the index, without a look at anything else.
+/// The index alone leads to a part; nothing else is looked at.
 #[test]
 fn the_index_tells_where_records_stand_between_copies() {
     let made = made((3, 5), 20_000, Grouping::Auto);
     let root = archive(&made.container).unwrap().root();
     let mut damaged = made.container.clone();
-    // A record of no part that is wanted, which a scan would tell.
+    // The damaged record belongs to no wanted part, and only a scan would find it.
     let (records, _) = parts(&damaged);
     damaged[records[7].start] ^= 1;
     let object = Object::new("x.fec", Arc::new(Arc::<[u8]>::from(&damaged[..]))).unwrap();
@@ -267,7 +267,7 @@ fn the_index_tells_where_records_stand_between_copies() {
     assert!(part.written && out == made.plain[7_000..19_000]);
 }
 
-/// Shard files have the seal in each of them: it is lost with the last.
+/// Each shard file has a copy of the seal: the seal is lost with the last copy.
 #[test]
 fn shard_files_without_a_copy_of_the_seal_are_lost() {
     let context = Context::default();
@@ -298,7 +298,7 @@ fn shard_files_without_a_copy_of_the_seal_are_lost() {
     assert_eq!(with_copies(0), (Some(false), None, false, Some(false)));
 }
 
-/// Nobody could open what would come out: also who asks for what is left, without a key, gets an error.
+/// Bytes that nobody could open never come out, not even for a caller without a key who asks for the remains.
 #[test]
 fn nothing_comes_out_that_nobody_can_open() {
     let made = made((3, 5), 20_000, Grouping::Auto);

@@ -9,13 +9,13 @@ use fec_core::error::FormatError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// It is sealed, and no key was given.
+    /// The payload is sealed, and no key was given.
     #[error("it is sealed, and no key was given")]
     NoKey,
     /// A key was given for a payload that is not sealed.
     #[error("it is not sealed, although a key was given")]
     NotSealed,
-    /// The payload is marked as sealed, and has no seal.
+    /// The payload is marked as sealed but has no seal.
     #[error("it is sealed, but the seal that a key would open is not in it")]
     NoSeal,
     /// Every copy of the seal is lost.
@@ -24,10 +24,10 @@ pub enum SealError {
     /// The seal breaks a rule of the format.
     #[error("{0}")]
     Format(#[from] FormatError),
-    /// The seal would be for more recipients than fit.
+    /// The seal would have more recipients than fit.
     #[error("{0}")]
     TooLong(FormatError),
-    /// The content key cannot be read, or not be sealed for a recipient.
+    /// The content key cannot be read, or cannot be sealed for a recipient.
     #[error("{0}")]
     Age(#[from] AgeError),
     /// A passphrase that is too short to seal with.
@@ -42,10 +42,10 @@ pub enum SealError {
     /// No sealed payload has this many bytes.
     #[error("a sealed payload cannot be {0} bytes long")]
     Length(u64),
-    /// A chunk that was not sealed in this place with this key.
+    /// A chunk that was not sealed at this position with this key.
     #[error("chunk {0} is not authentic: the root binds something that was not sealed with this key")]
     Chunk(u64),
-    /// A chunk whose end is lost, with all that follows.
+    /// A chunk whose end is lost, with everything behind it.
     #[error("chunk {0} is cut short: its end and what follows are lost")]
     CutChunk(u64),
     /// A sidecar where a payload is expected.

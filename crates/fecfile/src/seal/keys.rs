@@ -3,7 +3,7 @@
 use crate::cipher::{AeadKey, Cipher, KEY, NONCE, derive};
 use sha2::{Digest, Sha256};
 
-/// Joined with the content key before keys are derived from it.
+/// The salt of all keys that are derived from a content key.
 const SALT: &[u8] = b"fec sealed payload";
 
 /// The key of the chunks.

@@ -1,8 +1,8 @@
 //! Sealed payloads: whoever holds the shards learns nothing (format specification, section 20).
 //!
-//! A payload is sealed before it is coded: in chunks, each encrypted and authentic by itself, with a key that is made for this
-//! payload alone and stands in the meta, in an age file that its recipients open. The codec, the trees and the root know nothing of
-//! it, so anybody can verify and repair what they cannot read.
+//! A payload is sealed before it is coded, in chunks that are each encrypted and authentic by themselves. Its key
+//! serves this payload alone, and stands in the meta, in an age file that the recipients open. The codec, the trees and
+//! the root know nothing of it, so anybody can verify and repair what they cannot read.
 //!
 //! ```text
 //! Sealing (recipients, cipher) ─▶ Sealer ─▶ SealedPayload, SealedReader ─▶ encode

@@ -81,7 +81,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let spool = SecretSpool::within(folder.path()).expect("a spool");
         let bytes: Vec<u8> = (0..700_000u32).map(|i| (i >> 8) as u8).collect();
-        // Offsets far out too, and in any order.
+        // The spool takes far offsets, in any order.
         for offset in [1 << 40, 77, 3] {
             spool.put(offset, &bytes).expect("it is written");
             let mut back = vec![0; 1000];

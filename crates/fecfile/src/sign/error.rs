@@ -8,7 +8,7 @@ use std::fmt;
 
 /// The most memory for a key's passphrase, in bytes, as in minisign.
 pub(super) const MOST_MEMORY: u64 = 1 << 30;
-/// The most blocks of 1 KiB for it: four times as many as in minisign.
+/// The most blocks of 1 KiB for a key's passphrase: four times as many as in minisign.
 pub(super) const MOST_BLOCKS: u64 = 1 << 22;
 
 /// Reason why a key or a signature is of no use.

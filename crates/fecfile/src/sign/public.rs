@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The first bytes of public keys, and of secret ones.
+/// The first bytes of public keys and of secret keys.
 pub(super) const ALGORITHM: [u8; 2] = *b"Ed";
 /// Most bytes of a file with a public key.
 const LONGEST_FILE: usize = 4096;
@@ -65,7 +65,7 @@ impl Signer {
         key.parse().map_err(fail)
     }
 
-    /// The text of its file.
+    /// The text of the key's file.
     pub fn to_text(&self) -> String {
         let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
         text::commented(&format!("minisign public key {}", self.id), &bytes).to_string()
@@ -86,7 +86,7 @@ impl Signer {
         self.made(signature) && self.signs(root, signature)
     }
 
-    /// The same for a signature that is known to be of the key's owner.
+    /// Whether a signature, known to come from the key's owner, is over `root`.
     pub(super) fn signs(&self, root: &Digest, signature: &Signature) -> bool {
         self.verifies(&hashed(root), &signature.signed)
     }

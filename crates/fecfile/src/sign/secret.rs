@@ -1,4 +1,4 @@
-//! Secret keys: signing, and their files, with a passphrase or without.
+//! Secret keys and their files, with a passphrase or without; signing.
 
 use super::error::{MOST_BLOCKS, MOST_MEMORY, SignError};
 use super::id::KeyId;
@@ -17,27 +17,27 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
-/// Bytes of a file with a secret key, at most.
+/// The most bytes of a file with a secret key.
 const LONGEST_FILE: usize = 4096;
-/// Bytes behind the comment: algorithms, salt and limits; key number, seed, public key and checksum.
+/// Bytes behind the comment: algorithms, salt and limits; then key number, seed, public key and checksum.
 const STORED_LEN: usize = HEAD_LEN + KEY_LEN;
 const HEAD_LEN: usize = 54;
-/// Bytes that are encrypted.
+/// Bytes that a passphrase encrypts.
 const KEY_LEN: usize = 104;
 const SCRYPT: [u8; 2] = *b"Sc";
 const UNENCRYPTED: [u8; 2] = [0; 2];
 const CHECKSUM: [u8; 2] = *b"B2";
 
-/// The limits in new files: 256 MiB, and about a second.
+/// The limits in new files: 256 MiB and about a second.
 const NEW_MEMORY: u64 = 1 << 28;
 const NEW_WORK: u64 = 1 << 23;
 /// r of scrypt.
 const R: u32 = 8;
 
-/// A secret key, which is overwritten when it is dropped.
+/// A secret key. It is overwritten when it is dropped.
 pub struct SecretKey {
     id: KeyId,
-    /// Seed and public key.
+    /// The seed and the public key.
     bytes: Zeroizing<[u8; 64]>,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// A new one, from the system's source of randomness.
+    /// A new key, from the system's source of randomness.
     ///
     /// # Errors
     /// Those of that source.
@@ -63,29 +63,30 @@ impl SecretKey {
         Ok(SecretKey { id: KeyId(id), bytes })
     }
 
-    /// A key whose halves belong together.
+    /// A key from its two halves, which must belong together.
     fn new(id: KeyId, bytes: Zeroizing<[u8; 64]>) -> std::result::Result<SecretKey, SignError> {
         SigningKey::from_keypair_bytes(&bytes)
             .map_err(|_| SignError::NotASecretKey("its halves do not belong together"))?;
         Ok(SecretKey { id, bytes })
     }
 
-    /// Its public key.
+    /// The public key.
     pub fn signer(&self) -> Signer {
         Signer { id: self.id, key: self.bytes[32..].try_into().expect("32 bytes") }
     }
 
-    /// Signs a root, at this time by the system's clock.
+    /// Signs a root, with the time of the system's clock.
     pub fn sign_root(&self, root: &Digest) -> Signature {
         self.sign_root_at(root, now())
     }
 
-    /// Signs a root, with this time in seconds since 1970.
+    /// Signs a root, with the time `time` in seconds since 1970.
     pub fn sign_root_at(&self, root: &Digest, time: u64) -> Signature {
         self.sign(root, &format!("timestamp:{time}\tfec root"))
     }
 
-    /// Signs the root of a sidecar, and E of its metadata, which binds times and permissions too, at this time by the system's clock.
+    /// Signs the root of a sidecar and E of its metadata, which binds times and permissions too, with the time of the
+    /// system's clock.
     pub fn sign_sidecar(&self, root: &Digest, metadata: &Digest) -> Signature {
         self.sign(root, &format!("timestamp:{}\tfec root\t{METADATA}{}", now(), hex(metadata)))
     }
@@ -99,7 +100,7 @@ impl SecretKey {
         Signature::parse(text.as_bytes()).expect("it has the form of a signature")
     }
 
-    /// The key as its file has it, encrypted if there is a passphrase: scrypt with 256 MiB, which takes a second or more.
+    /// The text of the key's file. A passphrase encrypts it by scrypt with 256 MiB, which takes a second or more.
     ///
     /// # Errors
     /// Those of the system's source of randomness; [`SignError::Memory`].
@@ -125,7 +126,7 @@ impl SecretKey {
         Ok(text::commented(comment, &stored[..]))
     }
 
-    /// Writes the key's file, which its owner alone may read. It must not exist.
+    /// Writes the key's file, which only its owner may read. The file must not exist.
     ///
     /// # Errors
     /// Those of the file, and of [`SecretKey::to_text`].
@@ -135,7 +136,7 @@ impl SecretKey {
     }
 }
 
-/// A secret key as its file has it, perhaps encrypted.
+/// A secret key in the form of its file, perhaps encrypted.
 pub struct StoredKey(Zeroizing<[u8; STORED_LEN]>);
 
 impl std::fmt::Debug for StoredKey {
@@ -160,7 +161,7 @@ impl StoredKey {
     /// Parses the two lines of a secret key.
     ///
     /// # Errors
-    /// [`SignError::NotASecretKey`], and [`SignError::Costly`] when its passphrase takes more than 1 GiB of memory.
+    /// [`SignError::NotASecretKey`], and [`SignError::Costly`] when the passphrase takes more than 1 GiB of memory.
     pub fn parse(file: &str) -> std::result::Result<StoredKey, SignError> {
         let wrong = SignError::NotASecretKey;
         let lines = text::lines::<2>(file).filter(|[comment, _]| text::is_untrusted(comment));
@@ -180,12 +181,12 @@ impl StoredKey {
         Ok(stored)
     }
 
-    /// Whether a passphrase is needed.
+    /// Whether the key needs a passphrase.
     pub fn is_encrypted(&self) -> bool {
         self.0[2..4] == SCRYPT
     }
 
-    /// The key. Takes up to 1 GiB of memory and some seconds if it is encrypted.
+    /// Opens the key. Takes up to 1 GiB of memory and some seconds if the key is encrypted.
     ///
     /// # Errors
     /// [`SignError::PassphraseNeeded`], [`SignError::Passphrase`], [`SignError::Memory`], [`SignError::NotASecretKey`].
@@ -193,7 +194,7 @@ impl StoredKey {
         let mut stored = self.0.clone();
         if self.is_encrypted() {
             encrypt(&mut stored, passphrase.ok_or(SignError::PassphraseNeeded)?)?;
-            // The checksum tells a wrong passphrase; a key that is not encrypted has none.
+            // The checksum exposes a wrong passphrase; an unencrypted key has no checksum.
             if stored[HEAD_LEN + 72..] != checksum(&stored)[..] {
                 return Err(SignError::Passphrase);
             }
@@ -210,7 +211,8 @@ fn checksum(stored: &[u8; STORED_LEN]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(hash.finalize().into())
 }
 
-/// Encrypts, or decrypts, what is behind the limits, with the key that scrypt makes of the passphrase under these limits.
+/// Encrypts or decrypts everything behind the limits, with the key that scrypt derives from the passphrase under these
+/// limits.
 fn encrypt(stored: &mut [u8; STORED_LEN], passphrase: &str) -> std::result::Result<(), SignError> {
     let Cost { log_n, p } = Cost::of(stored);
     let params = scrypt::Params::new(log_n, R, p);
@@ -221,14 +223,14 @@ fn encrypt(stored: &mut [u8; STORED_LEN], passphrase: &str) -> std::result::Resu
     Ok(())
 }
 
-/// What a passphrase takes: N and p of scrypt.
+/// The cost of a passphrase: N and p of scrypt.
 struct Cost {
     log_n: u8,
     p: u32,
 }
 
 impl Cost {
-    /// As libsodium's `crypto_pwhash_scryptsalsa208sha256` makes them of the two limits in a file.
+    /// The cost that libsodium's `crypto_pwhash_scryptsalsa208sha256` derives from the two limits in a file.
     fn of(stored: &[u8; STORED_LEN]) -> Cost {
         let number = |at: usize| u64::from_le_bytes(stored[at..][..8].try_into().expect("eight bytes"));
         let (work, memory) = (number(38).max(32_768), number(46));
@@ -241,12 +243,12 @@ impl Cost {
         Cost { log_n, p }
     }
 
-    /// Bytes of memory: the larger of its two tables.
+    /// Bytes of memory: the larger of scrypt's two tables.
     fn memory(&self) -> u64 {
         (128 * u64::from(R)).saturating_mul((1 << self.log_n).max(u64::from(self.p)))
     }
 
-    /// Blocks of 128·r bytes that are filled, and mixed.
+    /// Blocks of 128·r bytes that scrypt fills and mixes.
     fn blocks(&self) -> u64 {
         u64::from(self.p).saturating_mul(1 << self.log_n)
     }

@@ -1,4 +1,4 @@
-//! One signature: what is signed, and the text that it is kept as.
+//! A signature: the signed bytes, and the text that stores it.
 
 use super::error::SignError;
 use super::id::KeyId;
@@ -10,41 +10,41 @@ use blake2::{Blake2b512, Digest as _};
 use fec_core::digest::Digest;
 use std::path::Path;
 
-/// Bytes of a signature's text, at most.
+/// The most bytes of a signature's text.
 pub const LONGEST_SIGNATURE: usize = 4096;
 
-/// What prehashed signatures begin with, and the old ones.
+/// The first bytes of prehashed signatures, and of old ones.
 pub(super) const PREHASHED: [u8; 2] = *b"ED";
 const LEGACY: [u8; 2] = *b"Ed";
 
-/// What a field of the trusted comment begins with that names E of the metadata of a sidecar.
+/// The start of the field of the trusted comment that names E of the metadata of a sidecar.
 pub(super) const METADATA: &str = "fec sidecar 1 ";
 
-/// The line that is signed: `fec root 1 `, the root in hexadecimal digits, and a line feed.
+/// The signed line: `fec root 1 `, the root in hexadecimal digits, and a line feed.
 pub fn message(root: &Digest) -> String {
     format!("fec root 1 {}\n", hex(root))
 }
 
-/// What is really signed: BLAKE2b-512 of the line.
+/// The bytes that Ed25519 signs: BLAKE2b-512 of the line.
 pub(super) fn hashed(root: &Digest) -> [u8; 64] {
     Blake2b512::digest(message(root)).into()
 }
 
-/// 64 lowercase hexadecimal digits.
+/// The digest in 64 lowercase hexadecimal digits.
 fn parse_hex(digits: &str) -> Option<Digest> {
     let digest = parse_root(digits.as_bytes())?;
     (hex(&digest) == digits).then_some(digest)
 }
 
-/// A signature as minisign writes it. It says what it says: only [`Signer::has_signed`](super::Signer::has_signed) tells whether
-/// that is true.
+/// A signature in minisign's form. Its claims are unchecked: only [`Signer::has_signed`](super::Signer::has_signed)
+/// tells whether they are true.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature {
     text: String,
     id: KeyId,
     pub(super) signed: [u8; 64],
     trusted: String,
-    /// Over `signed` and `trusted`.
+    /// The signature over `signed` and `trusted`.
     pub(super) global: [u8; 64],
 }
 
@@ -98,27 +98,27 @@ impl Signature {
         parsed.map_err(|cause| Error::at("read the signature", path, cause))
     }
 
-    /// Its text.
+    /// The signature's text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The key that it names.
+    /// The key that the signature names.
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// The comment that is signed too.
+    /// The comment that the second signature covers.
     pub fn trusted_comment(&self) -> &str {
         &self.trusted
     }
 
-    /// E of the metadata of a sidecar, as the trusted comment names it.
+    /// E of the metadata of a sidecar, from the fields of the trusted comment.
     pub(super) fn metadata(&self) -> impl Iterator<Item = Digest> {
         self.trusted.split('\t').filter_map(|field| parse_hex(field.strip_prefix(METADATA)?))
     }
 
-    /// What the second signature in it is over.
+    /// The bytes that the second signature covers.
     pub(super) fn vouched_for(&self) -> Vec<u8> {
         [&self.signed[..], self.trusted.as_bytes()].concat()
     }

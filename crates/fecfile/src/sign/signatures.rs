@@ -5,12 +5,12 @@ use super::id::KeyId;
 use super::signature::Signature;
 use std::collections::BTreeSet;
 
-/// Most annexes of a file that are examined.
+/// The most annexes of a file that are examined.
 pub const MOST_OF_ONE: usize = 16;
-/// Most different signatures of all files: of as many files as an encoding has shards.
+/// The most different signatures of all files, for as many files as an encoding has shards.
 pub const MOST_IN_ALL: usize = 256 * MOST_OF_ONE;
 
-/// The signatures found, each once, and the findings in place of signatures.
+/// The different signatures that were found, and the number of faulty ones.
 #[derive(Clone, Debug, Default)]
 pub struct Signatures {
     list: BTreeSet<Signature>,
@@ -41,12 +41,12 @@ impl Signatures {
         other.list.into_iter().for_each(|signature| self.insert(signature));
     }
 
-    /// All of them.
+    /// All signatures.
     pub fn iter(&self) -> impl Iterator<Item = &Signature> {
         self.list.iter()
     }
 
-    /// The keys that they name, each once.
+    /// The keys that the signatures name, each once.
     pub fn ids(&self) -> Vec<KeyId> {
         self.list.iter().map(Signature::id).collect::<BTreeSet<_>>().into_iter().collect()
     }

@@ -4,7 +4,8 @@ use super::*;
 use crate::error::Class;
 use fec_core::digest::Digest;
 
-/// `minisign -G -W`, and the same with the passphrase "correct horse" where memory was short, so that it takes 128 MiB.
+/// Output of `minisign -G -W`, and of the same with the passphrase "correct horse" where memory was short, so that the
+/// key takes 128 MiB.
 const PUBLIC: &str = "RWQUKmQkwEBZPqn1ZuG2dCqEgdnOqUWhBFyTYcydInRQrjuKD21hLwRu";
 const SECRET: &str = "untrusted comment: minisign encrypted secret key
 RWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAFCpkJMBAWT4JETyjqcOO9jZGhOCWxlTtobfMmYp/z6YH/+3bbp99+an1ZuG2dCqEgdnOqUWhBFyTYcydInRQrjuKD21hLwRuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
@@ -14,19 +15,19 @@ const ENCRYPTED: &str = "untrusted comment: minisign encrypted secret key
 RWRTY0Iykk0+3gB0cA/XtzS60An8j0pwzq138ljzuTyfa3Zjt6IAAEAAAAAAAAAAAAgAAAAAa+OcaNb4gEmbR5O9M8rbMYkAIF0VL0yuvCnpxxW8xdI6Ki+qrShNDkIwzI2StyohdftfsZ587kCEdCcfMaXv75TtpzmuH9stDYj/uoHj3Ci5r660sbXJqHbiLLybbsdW2FxgjmsvOCc=
 ";
 const OTHER_PUBLIC: &str = "RWRkW622s4hOZyeTlQVvRwZbGOm01AVhrJuli3YBI+VsrhCpJsX6bP9R";
-/// `minisign -Sm LINE -t 'timestamp:1700000000⇥fec root'`, of the line of the root 00…07.
+/// Output of `minisign -Sm LINE -t 'timestamp:1700000000⇥fec root'`, over the line of the root 00…07.
 const SIGNATURE: &str = "untrusted comment: signature from minisign secret key
 RUQUKmQkwEBZPtL3p2MlVGs2NxeuJE5jPecp9uSIxa6B4c4/SK/D6IRVZEyx4V5GyHtnH3DBbe0NjMehqqaamB1SmN4vUJZOiAw=
 trusted comment: timestamp:1700000000\tfec root
 VSsbOctts67Wa22OCC5eNoNC/rl8kzzBMiPQpXXOnAUgCjPs/v5mYvU9RRL5eYCwHjaBY3/R2bdY496fRPntAQ==
 ";
-/// The same with the key that has a passphrase.
+/// The signature over the same line by the key with a passphrase.
 const BY_ENCRYPTED: &str = "untrusted comment: signature from minisign secret key
 RURx2WskSq615fgIcMwly33ZRNuxdMZO76J19D7XAIhskiqAz0S2HdDg0rOvL9k9rogre9JUrAKP0CluiMVUMNWp4R6FzrxpTwA=
 trusted comment: timestamp:1795507869\tfile:msg\thashed
 hr5EnbC2be4W6xxfLrBHDri4zEXoxKSS1nFh9gEt7Qz96oigD1HcMJbfBcSDaK+g67fbuC9f3cOliuttLF4lBQ==
 ";
-/// The same with `-l`.
+/// The signature over the same line with `-l`.
 const OLD: &str = "untrusted comment: signature from minisign secret key
 RWQUKmQkwEBZPrQaJ6nxmHC4vyss6xyZ3P2jrGAyklmeJ1tmYOXgWwZmzO0aWWRHY5n8Ugrf60+skLVFO0oW/uAbgBzjyOn57QA=
 trusted comment: timestamp:1795507869\tfile:msg
@@ -64,7 +65,7 @@ fn signatures_of_minisign_count() {
     assert!(matches!(Signature::parse(OLD.as_bytes()), Err(SignError::Legacy)));
 }
 
-/// Ed25519 leaves nothing to chance: minisign's bytes come out again.
+/// Ed25519 has no randomness: this crate makes the same bytes as minisign.
 #[test]
 fn what_is_signed_here_is_what_minisign_makes_of_it() {
     let made = secret(SECRET, None).sign_root_at(&root(), 1_700_000_000);
@@ -176,7 +177,7 @@ fn what_is_no_key_is_refused() {
     }
 }
 
-/// What asks for more than 1 GiB, in any of the ways that the limits give, is refused before anything is taken.
+/// A key that asks for more than 1 GiB, by any of the limits, is refused before memory is taken.
 #[test]
 fn passphrases_that_take_all_memory_are_refused() {
     let at_limits = |work: u64, memory: u64| {
@@ -233,7 +234,7 @@ fn a_root_is_signed_when_one_of_the_signers_signed_it() {
     assert!(unsigned(&[PUBLIC], &roots, &Signatures::default()).to_string().contains("no signature at all"));
 }
 
-/// Anybody can make a key that has the number of another.
+/// Anybody can make a key with the number of another key.
 #[test]
 fn a_key_with_the_number_of_another_is_not_that_key() {
     let text = SecretKey::generate().expect("a key").to_text(None).expect("its file");
@@ -267,7 +268,8 @@ fn many_signatures_and_many_roots_are_not_all_tried() {
     assert_eq!(there.iter().count(), MOST_IN_ALL);
 }
 
-/// A signature of a sidecar names E in a field of its own; any other form of that names nothing, and a signature without it binds the root.
+/// A signature of a sidecar names E in a field of its own. Any other form of that field names nothing, and a signature
+/// without the field binds only the root.
 #[test]
 fn e_is_named_in_one_form_alone() {
     let key = secret(SECRET, None);
@@ -281,7 +283,7 @@ fn e_is_named_in_one_form_alone() {
     };
     assert_eq!(signed(std::slice::from_ref(&made), &root()).unwrap(), [e]);
     assert_eq!(signed(&[key.sign_root(&root())], &root()).unwrap(), [[0; 32]; 0]);
-    // Of several over one root all count, and none over another.
+    // All signatures over the root count, and none over another root.
     let both = [key.sign_root(&root()), made.clone(), key.sign_sidecar(&[0; 32], &other)];
     assert_eq!(signed(&both, &root()).unwrap(), [e]);
     assert_eq!(signed(&both, &[0; 32]).unwrap(), [other]);
@@ -301,7 +303,7 @@ fn e_is_named_in_one_form_alone() {
     }
     let first = key.sign(&root(), &format!("fec sidecar 1 {digits}\tby hand"));
     assert_eq!(signed(&[first], &root()).unwrap(), [e]);
-    // Another E in the text is no signature of the key any more.
+    // A changed E breaks the key's signature over the comment.
     let forged = Signature::parse(made.text().replace(&digits, &"cd".repeat(32)).as_bytes()).unwrap();
     assert!(signed(&[forged], &root()).is_err());
 }

@@ -1,4 +1,4 @@
-//! The text of minisign's files: lines of comment, each followed by one of base64.
+//! The text of minisign's files: comment lines, each followed by a line of base64.
 
 use crate::io::small;
 use base64ct::{Base64, Encoding};

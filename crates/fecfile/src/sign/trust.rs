@@ -1,4 +1,4 @@
-//! Whose signatures count, and which roots they are over.
+//! Trusted keys, and the roots that they signed.
 
 use super::error::{SignError, Unsigned};
 use super::id::KeyId;
@@ -8,39 +8,39 @@ use super::signatures::Signatures;
 use fec_core::digest::Digest;
 use std::collections::BTreeSet;
 
-/// Signatures that are tried with encodings, at most: a few seconds of work.
+/// The most pairs of a signature and an encoding that are tried: a few seconds of work.
 const MOST_TRIED: usize = 1 << 16;
 
-/// Whose signatures count.
+/// The keys whose signatures count.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// Their public keys: one of them is enough.
+    /// The public keys: a signature by any of them is enough.
     pub signers: Vec<Signer>,
-    /// Signatures from elsewhere, beside those that stand in the input.
+    /// Signatures from elsewhere, beside those in the input.
     pub detached: Vec<Signature>,
 }
 
-/// Who signed a root.
+/// A signed root, with its signer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
     /// The root.
     pub root: Digest,
     /// The key.
     pub key: KeyId,
-    /// What the key's owner says of it.
+    /// The comment of the key's owner, which the signature covers.
     pub trusted_comment: String,
-    /// E of the metadata of a sidecar with this root, as its signatures name it: usually one, and none where a signature binds the
-    /// root alone (docs/FORMAT.md, section 19).
+    /// E of the metadata of a sidecar with this root, as the signatures name it: usually one; none if a signature binds
+    /// only the root (docs/FORMAT.md, section 19).
     pub metadata: Vec<Digest>,
 }
 
 impl Trust {
-    /// The roots among `roots` that a signer has signed, each once, in that order.
+    /// The roots among `roots` that a signer signed, each once, in that order.
     ///
     /// # Errors
-    /// [`SignError::Unsigned`] when there is none, [`SignError::TooMany`].
+    /// [`SignError::Unsigned`] when no root is signed, [`SignError::TooMany`].
     pub fn check(&self, roots: &[Digest], found: &Signatures) -> Result<Vec<Signed>, SignError> {
-        // Only the owner of a key can make what says that it is its own, whatever it is of.
+        // Only the owner of a key can make a signature that covers its own comment, over whatever root.
         let all = || self.detached.iter().chain(found.iter());
         let made: Vec<(&Signer, &Signature)> = all()
             .flat_map(|signature| self.signers.iter().map(move |signer| (signer, signature)))
@@ -64,7 +64,7 @@ impl Trust {
         Ok(signed)
     }
 
-    /// What is there in place of a signature that counts.
+    /// The findings, when no signature counts.
     fn unsigned(&self, found: &Signatures) -> Unsigned {
         let ids: BTreeSet<KeyId> = self.detached.iter().chain(found.iter()).map(Signature::id).collect();
         let signers: BTreeSet<KeyId> = self.signers.iter().map(Signer::id).collect();
@@ -78,5 +78,5 @@ impl Trust {
     }
 }
 
-/// Other keys that are named.
+/// The most other keys that an error names.
 const MOST_NAMED: usize = 20;

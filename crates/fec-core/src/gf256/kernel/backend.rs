@@ -198,7 +198,7 @@ impl fmt::Debug for Backend {
     }
 }
 
-/// Why a backend cannot be had.
+/// The reason why a backend is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {

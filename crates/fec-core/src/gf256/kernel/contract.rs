@@ -53,7 +53,7 @@ pub(super) struct Matrix<'a> {
     pub(super) wanted: usize,
     /// For each group of outputs, for each source, the tables of the group's outputs.
     pub(super) tables: &'a [u8],
-    /// How rows are cut and moved.
+    /// The settings for cutting and moving rows.
     pub(super) tuning: Tuning,
 }
 

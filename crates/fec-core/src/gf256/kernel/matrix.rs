@@ -22,13 +22,13 @@ pub(super) fn groups(wanted: usize, max: usize) -> impl Iterator<Item = Range<us
     (0..count).map(move |g| g * wanted / count..(g + 1) * wanted / count)
 }
 
-/// How the sets of one call are cut.
+/// The cut of the sets of one call.
 pub(super) struct Cut {
     /// Sets that go through the groups together.
     pub(super) sets: usize,
     /// Bytes of each row that go through the groups together: a multiple of 64.
     pub(super) tile_len: usize,
-    /// How outputs are stored.
+    /// The kind of stores for outputs.
     pub(super) store: Store,
 }
 
@@ -40,15 +40,15 @@ impl Cut {
     }
 }
 
-/// So many rows find room in one set of the first cache, whatever their distance: it has 8 to 16 ways.
+/// The most rows that fit one set of the first cache, whatever their distance: the cache has 8 to 16 ways.
 pub(super) const FEW: usize = 12;
 
-/// How rows are moved.
+/// The moves of rows between memory and caches.
 #[derive(Clone, Copy)]
 pub(super) struct RowMoves {
-    /// How many bytes ahead sources are prefetched, if they are.
+    /// Bytes by which sources are prefetched ahead, if they are.
     pub(super) sources_ahead: Option<usize>,
-    /// The same for outputs.
+    /// Bytes by which outputs are prefetched ahead, if they are.
     pub(super) outputs_ahead: Option<usize>,
     /// Whether outputs are stored past the caches.
     pub(super) stream: bool,

@@ -10,15 +10,15 @@ use super::program::Column;
 /// Most columns of a tile of a transform.
 pub(super) const MAX_COLUMNS: usize = 32;
 
-/// How large outputs are stored.
+/// The kind of stores for large outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Store {
-    /// By ordinary stores.
+    /// Ordinary stores.
     Plain,
-    /// By ordinary stores, after a prefetch of the line to be written.
+    /// Ordinary stores, after a prefetch of the line to be written.
     Prefetch,
-    /// Past the caches, on kernels that have such stores; by ordinary stores on others.
+    /// Stores past the caches, on kernels that have them; ordinary stores on others.
     Stream,
 }
 
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// How a sum goes along its rows.
+/// The way of a sum along its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Walk {
     /// 64 bytes of each row at a time.
@@ -82,11 +82,11 @@ pub struct Tuning {
     pub(super) columns: usize,
     /// Bytes between the place in a row that is read and the one that is prefetched; 0 for no prefetch.
     pub(super) prefetch: usize,
-    /// How outputs are stored when there are more bytes of them than `past`.
+    /// The kind of stores for more than `past` bytes of output.
     pub(super) store: Store,
     /// Bytes of output up to which one call stores them by ordinary stores.
     pub(super) past: usize,
-    /// How live streams go over the rows that they add.
+    /// The way of live streams over the rows that they add.
     pub(super) walk: Walk,
 }
 
@@ -391,7 +391,7 @@ static FIELDS: [Field; 7] = [
     },
 ];
 
-/// Why a text does not change settings.
+/// The reason why a text does not change settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {

@@ -95,7 +95,7 @@ impl Sender {
     }
 }
 
-/// Why a payload is refused.
+/// The reason why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PushError {

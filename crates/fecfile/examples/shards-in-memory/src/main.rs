@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let payload: Vec<u8> = (0..1_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let (store, context) = (MemoryStore::new(), Context::default());
 
-    // Any 10 of 14 shards restore it; the root names exactly this encoding of exactly these bytes.
+    // Any 10 of the 14 shards restore the payload. The root names exactly this encoding of exactly these bytes.
     let options = Options::new(Code::new(10, 4)?);
     let root = encode::to_store(&payload, b"numbers", &store, &options, &context)?.root;
 

@@ -6,7 +6,7 @@ use crate::error::Error;
 use fec_core::format::seal::SealedKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A payload that counts the bytes read of it.
+/// A payload that counts the bytes that are read from it.
 struct Counted {
     bytes: Vec<u8>,
     read: AtomicU64,
@@ -34,7 +34,7 @@ fn sealer() -> Sealer {
         .expect("a seal")
 }
 
-/// All of it by a reader, which has no parts.
+/// The whole sealed payload from a reader, which has no parts.
 fn whole(payload: &Counted, sealer: &Sealer) -> Vec<u8> {
     let mut all = Vec::new();
     SealedReader::new(&payload.bytes[..], sealer).read_to_end(&mut all).expect("it is in memory");
