@@ -113,7 +113,7 @@ fn check_several(args: &args::Encode) -> Result<()> {
     }
 }
 
-/// Refuses --sign for outputs that cannot be signed yet.
+/// Refuses --sign for outputs that fec does not sign.
 fn check_sign(args: &args::Encode) -> Result<()> {
     if args.secret.sign.is_none() {
         return Ok(());

@@ -36,7 +36,7 @@ pub(super) struct Report {
     survives_gap_bytes: Option<u64>,
     /// --keep found an intact output, and nothing was written.
     pub(super) kept: bool,
-    /// Files that --keep made anew because they were missing or damaged.
+    /// Files that --keep made anew, missing or damaged, while the rest was intact.
     pub(super) made_anew: Vec<String>,
     /// The key that signed the root.
     signed_by: Option<String>,
