@@ -150,7 +150,7 @@ fn every_single_bit_of_a_magic_or_header() {
                 fs::remove_file(arena.path("out")).unwrap();
             }
         }
-        // One header identifies the shard file, even alone, but the file differs from the written one.
+        // A single header identifies the shard file, even alone, but the file differs from the written one.
         expect(&arena.run(["verify", names[0].as_str(), "--root", &shards_root]), 5);
     }
 }

@@ -208,7 +208,7 @@ fn sparse_shard(arena: &Arena, name: &str, index: u32, m: u16) -> String {
     hex(&root)
 }
 
-/// One file of 1 GiB, or 16 of them, all holes: large claims without content.
+/// A file of 1 GiB, or 16 such files, all holes: large claims without content.
 #[test]
 fn sparse_shard_files_of_a_quarter_of_a_million_sets() {
     for count in [1u32, 16] {
