@@ -1,4 +1,4 @@
-//! `fec keygen`: new keys.
+//! `fec keygen`: makes keys.
 
 use crate::args;
 use crate::failure::Failure;

@@ -194,7 +194,7 @@ fn password(text: &str) -> Option<(usize, usize)> {
     (!is_file && says.iter().any(|says| lower.contains(says))).then_some((name + 1, word.len()))
 }
 
-/// Where a part that is no known option begins behind an address.
+/// The offset of the first part behind an address that is no known option.
 fn unknown_option(address: &str) -> Option<usize> {
     const KNOWN: [&str; 4] = ["domain=", "endpoint=", "region=", "profile="];
     let mut commas = address.match_indices(',').map(|(at, _)| at + 1);

@@ -66,7 +66,7 @@ fn shards_that_a_killed_repair_left_are_missing_and_made_anew() {
     arena.expect(["repair", "a.shards"], 0);
     assert_eq!(fs::read(shard(1)).unwrap(), whole);
     assert!(!left.exists());
-    // They are removed even if nothing is left to repair.
+    // The leftovers are removed even if nothing is left to repair.
     fs::write(&left, &whole).unwrap();
     arena.expect(["repair", "-n", "a.shards"], 0);
     assert!(left.exists());

@@ -1,4 +1,4 @@
-//! Where people and scripts find the findings of `verify`, and how several files and encodings are reported.
+//! The output streams of `verify`, and reports on several files and encodings.
 
 mod common;
 

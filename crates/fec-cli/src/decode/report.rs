@@ -122,7 +122,7 @@ impl Report {
 
     pub(super) fn describe(&self, restored: &Restored) -> String {
         let Restored { outcome, leftovers, .. } = restored;
-        /// Lines of one kind before the rest is only counted.
+        /// Most lines of one kind. Further lines are only counted.
         const LINES: usize = 5;
         let output = output_name(&self.output);
         let mut out = String::new();

@@ -82,7 +82,7 @@ struct WorstSet {
     one_piece_bytes: u64,
 }
 
-/// An entry that is not what it was.
+/// An entry that is not intact.
 #[derive(Debug, Serialize)]
 struct Entry {
     path: String,

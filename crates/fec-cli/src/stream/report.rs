@@ -129,7 +129,7 @@ impl SentReport {
     }
 }
 
-/// Where a receiver listens, as a line of JSON.
+/// The address of a listening receiver, as a line of JSON.
 pub(super) fn listening(address: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {

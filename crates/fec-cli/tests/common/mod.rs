@@ -199,7 +199,7 @@ fn all_of(stream: Option<impl Read>) -> Vec<u8> {
 
 /// A working folder for one test, with a separate folder for temporary files.
 pub(crate) struct Arena {
-    /// Where `fec` runs.
+    /// The folder in which `fec` runs.
     pub(crate) work: PathBuf,
     tmp: PathBuf,
     _root: tempfile::TempDir,

@@ -8,9 +8,9 @@ struct Nested {
     inner_root: String,
     outer: Vec<u8>,
     outer_root: String,
-    /// Where the outer records start, in order.
+    /// Offsets of the outer records, in order.
     records: Vec<usize>,
-    /// Where the outer index starts.
+    /// Offset of the outer index.
     index: usize,
 }
 

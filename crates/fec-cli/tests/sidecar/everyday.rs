@@ -262,7 +262,7 @@ fn redundancy_is_what_was_asked_for() {
         let recovery = report["recovery_bytes"].as_u64().unwrap();
         assert!((least..=most).contains(&recovery), "{redundancy}: {recovery}");
         is_intact(&arena, "f.fecp");
-        // Damages half of what the redundancy covers, with at least one block in each case.
+        // The file survives a gap of at least half of `least`. The damage is a block shorter than the longest such gap.
         let worst = json(&arena.expect(["verify", "f.fecp", "--json"], 0))["worst_set"].clone();
         let len = worst["one_piece_bytes"].as_u64().unwrap().min(200_000);
         assert!(len >= least / 2, "{redundancy}: {worst}");

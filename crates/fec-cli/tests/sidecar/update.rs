@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 /// Bytes of a block of these sidecars.
 pub(super) const BLOCK: usize = 4096;
-/// The files that [`plant`] makes.
+/// The number of files that [`plant`] makes.
 pub(super) const FILES: u64 = 22;
 
 /// Makes a folder `d` of 22 files, links and folders. With 16 %, its 504 blocks are in three sets, and each set may

@@ -1,4 +1,4 @@
-//! Folders as places.
+//! Tests of stores that are folders.
 
 use crate::common::{self, Arena, expect, listing, payload, text};
 use crate::{LEN, PLACES, Sent, encode, flip};
